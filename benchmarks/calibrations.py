@@ -27,7 +27,6 @@ from accuracy import table_of
 from machine import describe, with_decimals
 from seqray.calibration import (
     Calibration,
-    calibration_error,
     choose_threshold,
     cross_fitted,
     log_loss,
@@ -35,6 +34,7 @@ from seqray.calibration import (
 from seqray.core import ALPHABETS, CalibrationMethod, LabeledSequence
 from seqray.inference import score_codes
 from seqray.io.tables import read_labeled_table, write_table
+from seqray.metrics import calibration_error
 from seqray.modelfile import TrainedModel, load_model
 from seqray.training import related_groups
 

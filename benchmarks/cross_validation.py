@@ -28,7 +28,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -46,10 +46,12 @@ from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
 from seqray.io import open_output
 from seqray.io.tables import read_labeled_table, write_table
+from seqray.metrics import KmerPositionalBaseline, bootstrap_samples, class_metrics, percentile_interval
 from seqray.training import RunOptions
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
+MEASURES = ("mcc", "auroc", "auprc", "accuracy", "sensitivity", "specificity")
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,6 @@ def floor_scores(
     task: Task, rest: Sequence[LabeledSequence], test: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
     """Score the test fold with the baseline: (N, K) probabilities and the names of the classes."""
-    from seqray.metrics import KmerPositionalBaseline
-
     flank, window = task.config.data.flank, task.config.data.window
     baseline = KmerPositionalBaseline()
     baseline.fit([e.sequence[flank : flank + window] for e in rest], [e.label for e in rest])
@@ -179,18 +179,47 @@ def make_tasks(config: RunConfig, data: list[LabeledSequence], args: argparse.Na
     return tasks
 
 
-def measures() -> dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]]:
-    """Figures of (labels, scores, calls)."""
-    from sklearn.metrics import accuracy_score, average_precision_score, matthews_corrcoef, roc_auc_score
+def measure(
+    labels: np.ndarray, scores: np.ndarray, calls: np.ndarray, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """`MEASURES` with weights (W, N): (W,) each."""
+    found = class_metrics(labels, scores, calls, weights, probabilities=False)
+    return {name: found[name] for name in MEASURES}
 
-    return {
-        "mcc": lambda y, s, c: float(matthews_corrcoef(y, c)),
-        "auroc": lambda y, s, c: float(roc_auc_score(y, s)),
-        "auprc": lambda y, s, c: float(average_precision_score(y, s)),
-        "accuracy": lambda y, s, c: float(accuracy_score(y, c)),
-        "sensitivity": lambda y, s, c: float(c[y].mean()),
-        "specificity": lambda y, s, c: float((~c[~y]).mean()),
-    }
+
+def macro_f1(names: np.ndarray, named: np.ndarray) -> dict[str, float]:
+    """Mean over the classes of F1."""
+    from sklearn.metrics import f1_score
+
+    return {"macro_f1": float(f1_score(names, named, average="macro"))}
+
+
+def fold_figures(answer: Answer, who: str, labels: np.ndarray, names: np.ndarray | None) -> dict[str, float]:
+    """Measure one test fold."""
+    y = labels[answer.test]
+    found = measure(y, answer.scores[who], answer.calls[who], np.ones((1, len(y))))
+    figures = {name: float(row[0]) for name, row in found.items()}
+    return figures if names is None else figures | macro_f1(names[answer.test], answer.named[who])
+
+
+def pooled_figures(
+    answers: Sequence[Answer], who: str, labels: np.ndarray, groups: np.ndarray, names: np.ndarray | None
+) -> dict[str, float]:
+    """Measure all test folds together, with intervals."""
+    where = np.concatenate([a.test for a in answers])
+    scores = np.concatenate([a.scores[who] for a in answers])
+    calls = np.concatenate([a.calls[who] for a in answers])
+    numbers = np.unique(groups[where], return_inverse=True)[1]
+    found = bootstrap_samples(
+        lambda weights: measure(labels[where], scores, calls, weights), numbers, 500, 0, one_by_one=True
+    )
+    pooled: dict[str, float] = {}
+    for name, (value, samples) in found.items():
+        low, high = percentile_interval(samples)
+        pooled |= {name: value, f"{name}_low": low, f"{name}_high": high}
+    if names is not None:
+        pooled |= macro_f1(names[where], np.concatenate([a.named[who] for a in answers]))
+    return pooled
 
 
 def summarize(
@@ -204,39 +233,15 @@ def summarize(
 
     ``names`` (N,) are the classes, where the answers name one of more than two.
     """
-    from sklearn.metrics import f1_score
-
-    from seqray.metrics import bootstrap_interval
-
     rows: list[dict[str, Any]] = []
     for who in (MODEL, FLOOR):
-        folds = []
-        for a in answers:
-            y = labels[a.test]
-            figures = {name: f(y, a.scores[who], a.calls[who]) for name, f in measures().items()}
-            if names is not None:
-                figures["macro_f1"] = float(f1_score(names[a.test], a.named[who], average="macro"))
-            folds.append(figures)
-            rows.append({"model": who, "fold": str(a.fold + 1), "n": len(y), **figures})
+        folds = [fold_figures(a, who, labels, names) for a in answers]
+        for a, figures in zip(answers, folds, strict=True):
+            rows.append({"model": who, "fold": str(a.fold + 1), "n": len(a.test), **figures})
         mean = {name: float(np.mean([f[name] for f in folds])) for name in folds[0]}
         rows.append({"model": who, "fold": "mean", "n": len(labels) * repeats, **mean})
-        where = np.concatenate([a.test for a in answers])
-        calls = np.concatenate([a.calls[who] for a in answers])
-        scores = np.concatenate([a.scores[who] for a in answers])
-        y, g = labels[where], groups[where]
-        pooled: dict[str, Any] = {}
-        for name, f in measures().items():
-            ranked = name in ("auroc", "auprc")
-            given = scores if ranked else calls
-            pooled[name] = f(y, scores, calls)
-            low, high = bootstrap_interval(
-                lambda t, v, f=f: f(t.astype(bool), v, v.astype(bool)), y, given, groups=g, n=500
-            )
-            pooled[f"{name}_low"], pooled[f"{name}_high"] = low, high
-        if names is not None:
-            given = np.concatenate([a.named[who] for a in answers])
-            pooled["macro_f1"] = float(f1_score(names[where], given, average="macro"))
-        rows.append({"model": who, "fold": "pooled", "n": len(y), **pooled})
+        pooled = pooled_figures(answers, who, labels, groups, names)
+        rows.append({"model": who, "fold": "pooled", "n": sum(len(a.test) for a in answers), **pooled})
     return rows
 
 
@@ -244,9 +249,9 @@ def write_folds(
     path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[dict[str, Any]] = ()
 ) -> None:
     """Write the rows as TSV under comment lines, and below them rows that stay."""
-    columns = ["set", "protocol", "model", "fold", "n", *measures()]
+    columns = ["set", "protocol", "model", "fold", "n", *MEASURES]
     columns += ["macro_f1"] if any("macro_f1" in row for row in rows) else []
-    columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
+    columns += [f"{name}_{side}" for name in MEASURES for side in ("low", "high")]
     cells = [with_decimals(row.get(column, "") for column in columns) for row in (*rows, *kept)]
     write_table(path, columns, cells, head)
 
@@ -259,7 +264,7 @@ def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             who = "model" if row["model"] == MODEL else "floor"
             figures[f"{row['set']}, {row['protocol']}, {who}"] = {
                 name: {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
-                for name in measures()
+                for name in MEASURES
             }
     return figures
 
@@ -320,7 +325,7 @@ def main() -> None:
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
         for answer in pool.map(run_fold, make_tasks(config, data, args)):
             answers.append(answer)
-            mcc = measures()["mcc"](labels[answer.test], answer.scores[MODEL], answer.calls[MODEL])
+            mcc = fold_figures(answer, MODEL, labels, None)["mcc"]
             print(
                 f"{name} {answer.protocol} fold {answer.fold + 1}: MCC {mcc:.4f}, {answer.seconds:.0f} s",
                 file=sys.stderr,

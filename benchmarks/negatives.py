@@ -39,7 +39,7 @@ from seqray.homology import grouped_folds
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
 from seqray.io.tracks import read_features, select_features
-from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, threshold_metrics
+from seqray.metrics import KmerPositionalBaseline, mcc_and_auroc
 
 SETS: Mapping[str, tuple[str, int]] = {
     **{name: (name, 20) for name in RECIPES},
@@ -140,19 +140,14 @@ def scores_of(data: Pool, fit: Fit, trained_on: str) -> np.ndarray:
     return scores
 
 
-def mcc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Matthews correlation of calls at a probability of one half."""
-    return threshold_metrics(labels, scores >= 0.5)["mcc"]
-
-
 def figures(data: Pool, scores: np.ndarray, tested_on: str) -> list[str]:
-    """Cells of one row: numbers of examples, AUROC and MCC, each with its interval."""
+    """Cells of one row: numbers of examples, AUROC and MCC (at one half), each with its interval."""
     rows = np.isin(data.kind, (POSITIVE, tested_on))
-    labels = (data.kind[rows] == POSITIVE).astype(int)
-    cells = [str(int(labels.sum())), str(int((1 - labels).sum()))]
-    for metric in (auroc, mcc):
-        low, high = bootstrap_interval(metric, labels, scores[rows], data.group[rows], n=RESAMPLES)
-        cells += [f"{value:.3f}" for value in (metric(labels, scores[rows]), low, high)]
+    labels, given = data.kind[rows] == POSITIVE, scores[rows]
+    found = mcc_and_auroc(labels, given, given >= 0.5, data.group[rows], RESAMPLES)
+    cells = [str(int(labels.sum())), str(int((~labels).sum()))]
+    for one in (found["auroc"], found["mcc"]):
+        cells += [f"{value:.3f}" for value in (one.value, one.low, one.high)]
     return cells
 
 

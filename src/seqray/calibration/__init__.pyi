@@ -8,7 +8,6 @@ from .expected_precision import (
 from .fit import (
     Calibration as Calibration,
     calibrated_card as calibrated_card,
-    calibration_error as calibration_error,
     calibration_shortfalls as calibration_shortfalls,
     choose_threshold as choose_threshold,
     cross_fitted as cross_fitted,

@@ -14,7 +14,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.isotonic import IsotonicMap
 from seqray.core import CalibrationMethod, Card, ConfigError, InputError, log_probabilities, round_number
-from seqray.metrics import expected_calibration_error, matthews
+from seqray.metrics import calibration_error, matthews
 
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data
@@ -246,23 +246,12 @@ def cross_fitted(
     return p
 
 
-def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: int) -> float:
-    """ECE of the positive class (two classes) or of the most probable one (more).
-
-    Parameters
-    ----------
-    probabilities, labels
-        (N, K) and (N,) class indices.
-    positive
-        Column of the positive class.
-    """
-    if probabilities.shape[1] == 2:
-        return expected_calibration_error(probabilities[:, positive], labels == positive)
-    return expected_calibration_error(probabilities, labels)
-
-
 def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Mean of -ln p of the true class, a proper score; ECE alone rewards a constant prediction."""
+    """Mean of -ln p of the true class, a proper score; ECE alone rewards a constant prediction.
+
+    It is the likelihood that a calibration is chosen by, so computed probabilities count as they are. That of
+    `seqray.metrics` bounds them, since a table may hold a rounded 0.
+    """
     own = probabilities[np.arange(len(labels)), labels]
     return float(-np.mean(log_probabilities(own)))
 

@@ -18,9 +18,9 @@ from seqray.metrics import (
     class_metrics,
     difference_p_value,
     group_numbers,
+    macro_metrics,
     multiclass_metrics,
     percentile_interval,
-    ratio,
 )
 
 Key = tuple[str, str, str]  # source, class, metric
@@ -135,11 +135,7 @@ def _metrics_of(records: Records, answers: Answers, weights: Floats) -> dict[tup
         whole = multiclass_metrics(
             records.labels, answers.scores, answers.calls, weights, probabilities=answers.probabilities
         )
-        present = {k: weights @ (records.labels == i) > 0 for i, k in enumerate(records.classes)}
-        macro = {
-            metric: _defined_mean([np.where(present[k], rows[metric], np.nan) for k, rows in each.items()])
-            for metric in each[records.classes[0]]
-        }
+        macro = macro_metrics(records.labels, list(each.values()), weights)
         by_class = {WHOLE: whole, MACRO: macro} | each
     return {(label, metric): row for label, rows in by_class.items() for metric, row in rows.items()}
 
@@ -148,9 +144,3 @@ def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats)
     k = records.classes.index(name)
     labels, calls = (records.labels == k).astype(np.int64), (answers.calls == k).astype(np.int64)
     return class_metrics(labels, answers.scores[:, k], calls, weights, probabilities=answers.probabilities)
-
-
-def _defined_mean(rows: Sequence[Floats]) -> Floats:
-    """Mean over classes of (W,) metrics, those that are NaN left out; NaN where all are."""
-    table = np.stack(rows)
-    return ratio(np.nansum(table, axis=0), np.sum(~np.isnan(table), axis=0).astype(np.float64))

@@ -6,7 +6,6 @@ from .baselines import (
 )
 from .bootstrap import (
     FEW_GROUPS as FEW_GROUPS,
-    bootstrap_interval as bootstrap_interval,
     bootstrap_samples as bootstrap_samples,
     difference_p_value as difference_p_value,
     group_numbers as group_numbers,
@@ -17,10 +16,10 @@ from .classification import (
     METRICS as METRICS,
     auprc as auprc,
     auroc as auroc,
-    binary_metrics as binary_metrics,
+    calibration_error as calibration_error,
     call_metrics as call_metrics,
     class_metrics as class_metrics,
-    expected_calibration_error as expected_calibration_error,
+    macro_metrics as macro_metrics,
     matthews as matthews,
     multiclass_metrics as multiclass_metrics,
     ratio as ratio,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from seqray.core import Bools, Floats, Ints, number_by_appearance
 from seqray.metrics.classification import call_metrics, ranking_metrics
@@ -120,54 +119,6 @@ def difference_p_value(samples: Floats) -> float:
         return math.nan
     below, above = int(np.sum(defined <= 0)), int(np.sum(defined >= 0))
     return min(1.0, 2 * (1 + min(below, above)) / (1 + len(defined)))
-
-
-def bootstrap_interval(
-    metric: Callable[[np.ndarray, np.ndarray], float],
-    labels: ArrayLike,
-    scores: ArrayLike,
-    groups: Sequence[object] | np.ndarray | None = None,
-    n: int = 1000,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of any metric.
-
-    Parameters
-    ----------
-    metric
-        Function of (labels, scores).
-    labels, scores
-        (N,) each.
-    groups
-        (N,) keys; whole groups are drawn, since examples of one group are not independent.
-    n, seed
-        Number of draws; those on which the metric is undefined (a class is absent) are left out.
-    level
-        Nominal coverage, such as 0.95.
-
-    Returns
-    -------
-    low, high
-        NaN where the metric is undefined on every draw.
-
-    Examples
-    --------
-    >>> from seqray.metrics import auroc
-    >>> rng = np.random.default_rng(0)
-    >>> labels = rng.integers(0, 2, 200)
-    >>> low, high = bootstrap_interval(auroc, labels, labels + rng.normal(size=200), n=200)
-    >>> bool(0.6 < low < 0.76 < high < 0.9)
-    True
-    """
-    y, s = np.asarray(labels), np.asarray(scores)
-    numbers = np.arange(len(y)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    samples = [
-        metric(y[rows], s[rows])
-        for block in bootstrap_weights(numbers, n, seed, one_by_one=True)
-        for rows in (np.repeat(np.arange(len(y)), weights) for weights in block.astype(np.int64))
-    ]
-    return percentile_interval(np.array(samples, dtype=np.float64), level)
 
 
 def mcc_and_auroc(

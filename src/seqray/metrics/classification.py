@@ -8,12 +8,11 @@ are 1 (positive) and 0; a score at or above the threshold is a call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from seqray.core import Floats, InputError
+from seqray.core import Floats
 
 CALL_METRICS = ("mcc", "f1", "sensitivity", "specificity", "precision", "balanced_accuracy", "accuracy")
 PROBABILITY_METRICS = ("brier", "ece", "log_loss")
@@ -102,17 +101,15 @@ def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> 
     }
 
 
-def _calibration_error(confidence: Floats, hits: Floats, weights: Floats) -> Floats:
-    """Expected calibration error: (N,), (N,), (W, N) -> (W,)."""
-    return ratio(np.abs(weights @ _calibration_gaps(confidence, hits)).sum(axis=1), weights.sum(axis=1))
+def _calibration_error(confidence: Floats, hits: np.ndarray, weights: Floats) -> Floats:
+    """Expected calibration error over bins of equal width: (N,), (N,), (W, N) -> (W,).
 
-
-def _calibration_gaps(confidence: Floats, hits: Floats, bins: int = BINS) -> Floats:
-    """Hit minus confidence of each record in the column of its bin: (N, bins)."""
-    bin_of = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
-    gaps = np.zeros((len(confidence), bins))
+    Source: Guo et al. 2017, On calibration of modern neural networks, eq. 3.
+    """
+    bin_of = np.clip((confidence * BINS).astype(np.int64), 0, BINS - 1)
+    gaps = np.zeros((len(confidence), BINS))
     gaps[np.arange(len(confidence)), bin_of] = hits - confidence
-    return gaps
+    return ratio(np.abs(weights @ gaps).sum(axis=1), weights.sum(axis=1))
 
 
 def class_metrics(
@@ -176,12 +173,33 @@ def multiclass_metrics(
         "accuracy": ratio(hits, total),
     }
     if probabilities:
-        top = scores.argmax(axis=1)
         own = np.clip(scores[np.arange(len(labels)), labels], LOWEST, 1)
         found["brier"] = ratio(weights @ np.sum((scores - true) ** 2, axis=1), total)
-        found["ece"] = _calibration_error(scores.max(axis=1), (top == labels).astype(np.float64), weights)
+        found["ece"] = _calibration_error(scores.max(axis=1), scores.argmax(axis=1) == labels, weights)
         found["log_loss"] = ratio(weights @ -np.log(own), total)
     return found
+
+
+def macro_metrics(
+    labels: np.ndarray, by_class: Sequence[Mapping[str, Floats]], weights: Floats
+) -> dict[str, Floats]:
+    """Mean over the classes present of the metrics of each class against the rest.
+
+    Parameters
+    ----------
+    labels, weights
+        (N,) class indices, and (W, N).
+    by_class
+        `class_metrics` of each of the K classes; those that are NaN are left out of the mean.
+    """
+    present = weights @ np.eye(len(by_class))[labels] > 0  # (W, K)
+    tables = {name: np.stack([rows[name] for rows in by_class], axis=1) for name in by_class[0]}
+    return {name: _defined_mean(np.where(present, table, np.nan)) for name, table in tables.items()}
+
+
+def _defined_mean(table: Floats) -> Floats:
+    """Mean over classes (W, K) -> (W,), those that are NaN left out; NaN where all are."""
+    return ratio(np.nansum(table, axis=1), np.sum(~np.isnan(table), axis=1).astype(np.float64))
 
 
 # ------------------------------------------------------------------------ records of equal weight
@@ -199,81 +217,36 @@ def auroc(labels: np.ndarray, scores: Floats) -> float:
     >>> auroc(np.array([0, 0, 1, 1]), np.array([0.1, 0.6, 0.6, 0.9]))
     0.875
     """
-    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auroc"][0])
+    return _single(ranking_metrics(labels, scores, np.ones((1, len(labels)))))["auroc"]
 
 
 def auprc(labels: np.ndarray, scores: Floats) -> float:
     """Average precision, the step-wise area under the precision-recall curve; NaN without a positive."""
-    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auprc"][0])
+    return _single(ranking_metrics(labels, scores, np.ones((1, len(labels)))))["auprc"]
 
 
 def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]:
-    """Measure calls: mcc, f1, sensitivity, specificity, precision, accuracy; NaN where undefined."""
-    found = _single(call_metrics(labels, calls, np.ones((1, len(labels)))))
-    return {name: value for name, value in found.items() if name != "balanced_accuracy"}
+    """`call_metrics` of records of equal weight."""
+    return _single(call_metrics(labels, calls, np.ones((1, len(labels)))))
 
 
-def binary_metrics(labels: ArrayLike, scores: ArrayLike, threshold: float = 0.5) -> dict[str, float]:
-    """Measure probabilities of the positive class against labels.
+def calibration_error(probabilities: Floats, labels: np.ndarray, positive: int) -> float:
+    """Expected calibration error of the positive class (two classes) or of the most probable one (more).
 
     Parameters
     ----------
-    labels
-        (N,) of 0 and 1.
-    scores
-        (N,) probabilities of the positive class.
-    threshold
-        Scores at or above it are called positive.
-
-    Returns
-    -------
-    dict
-        mcc, f1, sensitivity, specificity, precision, accuracy, auroc, auprc, brier, ece; NaN where a metric
-        is undefined because a class is absent.
-
-    Raises an InputError if the arrays differ in length, are empty, or the labels are not 0 and 1.
+    probabilities, labels
+        (N, K) and (N,) class indices.
+    positive
+        Column of the positive class.
 
     Examples
     --------
-    >>> found = binary_metrics([1, 1, 0, 0], [0.9, 0.4, 0.3, 0.1], threshold=0.5)
-    >>> found["sensitivity"], found["specificity"], found["auroc"]
-    (0.5, 1.0, 1.0)
+    >>> calibration_error(np.array([[0.1, 0.9], [0.1, 0.9]]), np.array([1, 0]), positive=1)
+    0.4
     """
-    y, s = np.asarray(labels).astype(np.int64), np.asarray(scores, dtype=np.float64)
-    if y.ndim != 1 or y.shape != s.shape:
-        raise InputError(f"labels {y.shape} and scores {s.shape} are not two lists of the same length")
-    if len(y) == 0:
-        raise InputError("no example to measure")
-    if not np.isin(y, (0, 1)).all():
-        raise InputError("labels are not 0 and 1")
-    ranking = _single(ranking_metrics(y, s, np.ones((1, len(y)))))
-    probability = {"brier": float(np.mean((s - y) ** 2)), "ece": expected_calibration_error(s, y)}
-    return threshold_metrics(y, s >= threshold) | ranking | probability
-
-
-def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -> float:
-    """Mean gap between confidence and observed frequency over equal-width bins, weighted by their size.
-
-    Parameters
-    ----------
-    probabilities
-        (N,) probability of the positive class, or (N, K) of every class, where the confidence is that of the
-        top class.
-    labels
-        (N,) 0/1, or class indices.
-    bins
-        Number of bins over [0, 1].
-
-    References
-    ----------
-    Guo et al. 2017, On calibration of modern neural networks, eq. 3.
-    """
-    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    if p.shape[:1] != y.shape or len(y) == 0:
-        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't match")
-    confidence, hits = (
-        (p, y.astype(np.float64))
-        if p.ndim == 1
-        else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.float64))
-    )
-    return float(np.abs(_calibration_gaps(confidence, hits, bins).sum(axis=0)).sum() / len(y))
+    if probabilities.shape[1] == 2:
+        confidence, hits = probabilities[:, positive], labels == positive
+    else:
+        confidence, hits = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
+    return float(_calibration_error(confidence, hits, np.ones((1, len(labels))))[0])

@@ -6,9 +6,14 @@ import numpy as np
 import torch
 from scipy.special import log_softmax
 
-from seqray.metrics import binary_metrics, expected_calibration_error, threshold_metrics
+from seqray.core import Floats
+from seqray.metrics import calibration_error, class_metrics, macro_metrics
 from seqray.modelfile import TrainedModel
 from seqray.training.data import Examples, validation_order
+
+FIGURES = (
+    "mcc", "f1", "sensitivity", "specificity", "precision", "accuracy", "auroc", "auprc", "brier", "ece",
+)  # fmt: skip
 
 
 def classification_figures(
@@ -16,9 +21,9 @@ def classification_figures(
 ) -> dict[str, float]:
     """Measure logits against class indices.
 
-    With two classes: `seqray.metrics.binary_metrics` of the positive class at ``threshold``. With more: the
-    mean over the classes of one against the rest, where each example is called for its most probable class;
-    ``ece`` is that of the most probable class. ``loss`` is the mean negative log-likelihood.
+    With two classes: `FIGURES` of the positive class at ``threshold``. With more: the mean over the classes
+    of one against the rest, where each example is called for its most probable class; ``ece`` is that of the
+    most probable class. ``loss`` is the mean negative log-likelihood.
 
     The logits are (N, K), the labels (N,) class indices. ``threshold`` is the lowest probability of a
     positive call; for two classes only.
@@ -26,15 +31,18 @@ def classification_figures(
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)
     loss = {"loss": float(-np.mean(log_p[np.arange(len(labels)), labels]))}
+    ones = np.ones((1, len(labels)))
+
+    def one_vs_rest(k: int, calls: np.ndarray) -> dict[str, Floats]:
+        return class_metrics(labels == k, p[:, k], calls, ones, probabilities=True)
+
     if p.shape[1] == 2:
-        return loss | binary_metrics(labels == positive, p[:, positive], threshold)
-    called = p.argmax(axis=1)
-    rows = [
-        binary_metrics(labels == k, p[:, k]) | threshold_metrics(labels == k, called == k)
-        for k in range(p.shape[1])
-    ]
-    macro = {name: float(np.nanmean([row[name] for row in rows])) for name in rows[0]}
-    return loss | macro | {"ece": expected_calibration_error(p, labels)}
+        found = one_vs_rest(positive, p[:, positive] >= threshold)
+    else:
+        called = p.argmax(axis=1)
+        found = macro_metrics(labels, [one_vs_rest(k, called == k) for k in range(p.shape[1])], ones)
+    figures = {name: float(found[name][0]) for name in FIGURES}
+    return loss | figures | {"ece": calibration_error(p, labels, positive)}
 
 
 def model_logits(model: TrainedModel, data: Examples) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Weighted metrics against scikit-learn on repeated records, and intervals against the slow bootstrap."""
+"""Weights against repeated records, intervals against a slow bootstrap and theory."""
 
 import math
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import matthews_corrcoef, roc_auc_score
 
-from seqray.metrics.bootstrap import bootstrap_interval, mcc_and_auroc
-from seqray.metrics.classification import auroc, call_metrics, ranking_metrics
+from seqray.metrics.bootstrap import bootstrap_samples, mcc_and_auroc, percentile_interval
+from seqray.metrics.classification import call_metrics, ranking_metrics
+from slow_metrics import bootstrap_interval
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 4), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30
@@ -41,10 +42,32 @@ def example(n=300, seed=0):
 def test_intervals_agree_with_those_of_the_slow_bootstrap():
     labels, scores, calls, groups = example()
     found = mcc_and_auroc(labels, scores, calls, groups, draws=1000, seed=3)["auroc"]
-    low, high = bootstrap_interval(auroc, labels, scores, groups, n=250, seed=4)
+    low, high = bootstrap_interval(roc_auc_score, labels, scores, groups, draws=400)
     assert found.value == pytest.approx(roc_auc_score(labels, scores))
     assert found.low == pytest.approx(low, abs=0.015)
     assert found.high == pytest.approx(high, abs=0.015)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_bootstrap_of_a_mean_has_the_width_of_theory(one_by_one):
+    scores = np.random.default_rng(0).normal(size=1000)
+    found = bootstrap_samples(
+        lambda weights: {"mean": weights @ scores / 1000}, np.arange(1000), 2000, 0, one_by_one=one_by_one
+    )
+    value, samples = found["mean"]
+    low, high = percentile_interval(samples)
+    half = 1.96 * scores.std() / math.sqrt(1000)
+    assert value == pytest.approx(scores.mean())
+    assert (high - low) / 2 == pytest.approx(half, rel=0.1)
+    assert (high + low) / 2 == pytest.approx(scores.mean(), abs=0.2 * half)
+
+
+def test_draws_without_a_class_are_left_out():
+    labels, scores = np.arange(10) == 0, np.linspace(1, 0, 10)
+    found = mcc_and_auroc(labels, scores, labels, np.arange(10), draws=200)
+    assert all((one.low, one.high) == (1, 1) for one in found.values())
+    none = mcc_and_auroc(labels[1:], scores[1:], labels[1:], np.arange(9), draws=20)
+    assert all(math.isnan(one.low) and math.isnan(one.high) for one in none.values())
 
 
 def test_copies_widen_the_interval_only_when_their_groups_are_known():
@@ -64,5 +87,6 @@ def test_one_group_has_no_interval():
     assert all(math.isnan(m.low) and math.isnan(m.high) and m.value > 0 for m in found.values())
 
 
-def test_the_same_seed_gives_the_same_interval():
+def test_the_seed_decides_the_interval():
     assert mcc_and_auroc(*example(), seed=5) == mcc_and_auroc(*example(), seed=5)
+    assert mcc_and_auroc(*example(), seed=5) != mcc_and_auroc(*example(), seed=6)

@@ -9,13 +9,19 @@ from sklearn import metrics as reference
 
 from seqray.metrics.classification import (
     METRICS,
+    auprc,
+    auroc,
+    calibration_error,
     call_metrics,
     class_metrics,
-    expected_calibration_error,
+    macro_metrics,
+    matthews,
     multiclass_metrics,
     probability_metrics,
     ranking_metrics,
+    threshold_metrics,
 )
+from slow_metrics import calibration_error as slow_calibration_error
 
 # At 0.5: two true and one false positive, four true negatives, one false negative.
 LABELS = np.array([1, 1, 1, 0, 0, 0, 0, 0])
@@ -45,7 +51,7 @@ def test_a_table_worked_out_on_paper():
     assert measured["precision"] == pytest.approx(2 / 3)
     assert measured["balanced_accuracy"] == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert measured["accuracy"] == pytest.approx(6 / 8)
-    assert measured["auroc"] == pytest.approx((5 + 5 + 2) / 15)
+    assert measured["auroc"] == pytest.approx((5 + 5 + 2) / 15)  # negatives below each positive
     assert measured["auprc"] == pytest.approx((1 / 1 + 2 / 2 + 3 / 6) / 3)
     assert measured["brier"] == pytest.approx((0.01 + 0.04 + 0.64 + 0.49 + 0.16 + 0.09 + 0.01) / 8)
 
@@ -99,7 +105,8 @@ def test_figures_of_a_whole_table_agree_with_scikit_learn(seed):
         }
         assert {name: measured[name][row] for name in expected} == pytest.approx(expected)
     index = np.repeat(np.arange(len(labels)), weights[0].astype(int))
-    assert measured["ece"][0] == pytest.approx(expected_calibration_error(scores[index], labels[index]))
+    top, hits = scores[index].max(axis=1), (calls == labels)[index]
+    assert measured["ece"][0] == pytest.approx(slow_calibration_error(top, hits))
 
 
 def test_figures_that_need_an_absent_class_are_undefined():
@@ -128,10 +135,47 @@ def test_log_loss_of_a_confident_mistake_is_finite():
     assert found["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
 
 
-def test_calibration_error_of_two_bins():
-    # .9 and .9 in one bin, half of them right: gap .4; .1 alone, wrong as it says: gap .1
-    gap = expected_calibration_error([0.9, 0.9, 0.1], [1, 0, 0])
-    assert gap == pytest.approx((2 * 0.4 + 1 * 0.1) / 3)
+@pytest.mark.parametrize(
+    ("scores", "labels", "error"),
+    [
+        ([0.9, 0.9, 0.1], [1, 0, 0], (2 * 0.4 + 1 * 0.1) / 3),  # .9 and .9 share a bin, and one is right
+        ([0.25] * 4, [1, 0, 0, 0], 0),
+        ([0.9] * 5, [0] * 5, 0.9),
+        ([1.0, 0.0], [1, 0], 0),
+    ],
+)
+def test_calibration_error_on_paper(scores, labels, error):
+    p = np.stack((1 - np.array(scores), scores), axis=1)
+    assert calibration_error(p, np.array(labels), positive=1) == pytest.approx(error)
+
+
+def test_calibration_error_of_many_classes_is_that_of_the_top_class():
+    p = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])
+    assert calibration_error(p, np.array([0, 2]), positive=1) == pytest.approx((0.3 + 0.8) / 2)
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_figures_of_records_of_equal_weight(positive):
+    labels, p, _ = random_case(5, classes=2)
+    truth, scores = labels == positive, p[:, positive]
+    assert calibration_error(p, labels, positive) == pytest.approx(slow_calibration_error(scores, truth))
+    assert auroc(truth, scores) == pytest.approx(reference.roc_auc_score(truth, scores))
+    assert auprc(truth, scores) == pytest.approx(reference.average_precision_score(truth, scores))
+    expected = reference.matthews_corrcoef(truth, scores > 0.3)
+    assert threshold_metrics(truth, scores > 0.3)["mcc"] == pytest.approx(expected)
+
+
+def test_the_mean_over_classes_is_over_those_present():
+    by_class = [{"f1": np.array([value])} for value in (0.2, 0.6, 1.0, np.nan)]
+    ones = np.ones((1, 3))
+    assert macro_metrics(np.array([0, 1, 3]), by_class, ones)["f1"].tolist() == pytest.approx([0.4])
+    assert np.isnan(macro_metrics(np.array([3, 3, 3]), by_class, ones)["f1"]).all()
+
+
+def test_mcc_is_0_where_all_are_called_alike_and_the_largest_genomes_do_not_overflow():
+    assert matthews(*np.array([[0.0], [0.0], [5.0], [0.0]])).tolist() == [0]
+    tables = np.array([[1e9, 1e9, 1e9, 1e9], [4e9, 0, 4e9, 0]])
+    assert matthews(*tables.T).tolist() == pytest.approx([0, 1])
 
 
 @given(st.integers(0, 1000), st.sampled_from([2.0, 5.0, 0.25]))

@@ -15,6 +15,7 @@ from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer
 from seqray.training.data import SequenceExamples
 from seqray.training.validation import classification_figures, model_logits
+from slow_metrics import calibration_error
 
 
 @pytest.fixture
@@ -34,6 +35,11 @@ def test_two_classes_are_measured_on_the_positive_one(rng):
         assert figures["auprc"] == pytest.approx(average_precision_score(truth, p[:, positive]))
 
 
+def test_a_score_at_the_threshold_is_a_call():
+    logits = np.array([[0.0, 0.0], [1.0, 0.0]])
+    assert classification_figures(logits, np.array([1, 0]), positive=1, threshold=0.5)["accuracy"] == 1
+
+
 def test_more_classes_are_averaged_one_against_the_rest(rng):
     labels = rng.integers(0, 4, 400)
     logits = rng.normal(size=(400, 4)) + 1.5 * np.eye(4)[labels]
@@ -43,6 +49,7 @@ def test_more_classes_are_averaged_one_against_the_rest(rng):
     assert figures["auroc"] == pytest.approx(roc_auc_score(labels, p, multi_class="ovr", average="macro"))
     mcc = [matthews_corrcoef(labels == k, called == k) for k in range(4)]
     assert figures["mcc"] == pytest.approx(np.mean(mcc))
+    assert figures["ece"] == pytest.approx(calibration_error(p.max(axis=1), called == labels))
 
 
 def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
