@@ -36,7 +36,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "evaluation": "core homology metrics calibration",
     "training": "core io annotation homology metrics models modelfile calibration inference",
     "report": "core io annotation metrics evaluation explanations",
-    "kinds": "core io annotation modelfile inference explanations report",
+    "kinds": "core io annotation modelfile inference explanations",
     "api": "core io annotation models modelfile calibration inference scanning explanations training kinds",
     "cli": "core io annotation homology metrics models datasets calibration modelfile inference scanning "
     "explanations evaluation training report kinds",

@@ -3,9 +3,6 @@
 - `kind`: what a kind brings; `sequences`, `alignments`, `locators`: the kinds; `table`: `kind_of`, the only
   table of them
 - `labeled`: labeled examples in files; `python_objects`: sequences and alignments as Python holds them
-- `explanation_files`, `explanation_run`: one run of ``seqray explain``, its request and outputs;
-  `sequence_explanations`, `locator_explanations`, `alignment_explanations`: the part of each kind;
-  `letter_explanations`: what the first two share
 """
 
 import lazy_loader

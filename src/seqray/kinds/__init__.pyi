@@ -1,4 +1,3 @@
-from .explanation_files import ExplanationFiles as ExplanationFiles, ExplanationRequest as ExplanationRequest
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
@@ -11,7 +10,7 @@ from .labeled import (
     read_sequence_examples as read_sequence_examples,
     with_named_splits as with_named_splits,
 )
-from .locator_explanations import tracks_reader as tracks_reader
+from .locators import tracks_reader as tracks_reader
 from .python_objects import (
     as_alignments as as_alignments,
     as_records as as_records,

@@ -15,8 +15,6 @@ from seqray.kinds.labeled import read_alignment_examples
 if TYPE_CHECKING:
     from seqray.core.results import AlignmentExplanation, Prediction
     from seqray.inference import PredictOptions
-    from seqray.kinds.alignment_explanations import AlignmentRun
-    from seqray.kinds.explanation_files import ExplanationRequest
     from seqray.modelfile import TrainedModel
 
 
@@ -48,12 +46,6 @@ def _explain(
     return explain_alignments(model, records, options)
 
 
-def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> AlignmentRun:
-    from seqray.kinds.alignment_explanations import AlignmentRun
-
-    return AlignmentRun(model, request)
-
-
 ALIGNMENTS = Kind(
     unit="alignments",
     example=Alignment,
@@ -76,5 +68,4 @@ ALIGNMENTS = Kind(
     explain_options=AlignmentOptions,
     explanation_columns=COLUMN_COLUMNS,
     explanation_rows=column_lines,
-    explanation_run=_explanation_run,
 )

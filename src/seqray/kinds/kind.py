@@ -11,8 +11,6 @@ from seqray.core import Alphabet, Card, Example
 if TYPE_CHECKING:
     from seqray.core.results import Prediction
     from seqray.inference import PredictOptions
-    from seqray.kinds.explanation_files import ExplanationRequest
-    from seqray.kinds.explanation_run import ExplanationRun
     from seqray.modelfile import TrainedModel
 
 Records = Iterable[Any]
@@ -53,8 +51,6 @@ class Kind:
     explanation_columns, explanation_rows
         Columns of the table of explanations, and the cells of its rows for one explanation, with the most
         positions wanted.
-    explanation_run
-        Model and request to a run of ``seqray explain``.
     """
 
     unit: str
@@ -73,4 +69,3 @@ class Kind:
     explain_options: type
     explanation_columns: tuple[str, ...]
     explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]]
-    explanation_run: Callable[[TrainedModel, ExplanationRequest], ExplanationRun[Any, Any, Any]]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+import numpy as np
+
+from seqray.annotation import gene_tracks, track_rows
 from seqray.core import Card, ConfigError, SequenceRecord
 from seqray.explanations import ExplainOptions
 from seqray.io.sequences import read_sequences
@@ -12,9 +16,32 @@ from seqray.kinds.kind import Kind
 from seqray.kinds.sequences import convert_records, describe_cut_sequences
 
 if TYPE_CHECKING:
-    from seqray.kinds.explanation_files import ExplanationRequest
-    from seqray.kinds.locator_explanations import LocatorRun
+    from seqray.annotation import Gene, Tracks
+    from seqray.explanations import TracksOf
     from seqray.modelfile import TrainedModel
+
+    GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]
+
+
+def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
+    """Give `cut_stretches` the gene tracks that a locator names; None without genes.
+
+    Parameters
+    ----------
+    model
+        A locator.
+    find
+        A contig, and whether it is circular, to its genes.
+    """
+    rows = track_rows(model.card.model.tracks)
+
+    def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
+        genes = find(contig, circular) if find and rows else None
+        if genes is None:
+            return None
+        return np.ascontiguousarray(gene_tracks(genes, len(contig), strand, circular=circular)[rows])
+
+    return tracks_of
 
 
 def _no_examples(*_: object, **__: object) -> NoReturn:
@@ -29,12 +56,6 @@ def _refuse(card: Card) -> NoReturn:
         f"model '{card.name}' is a locator, which classifies no sequences",
         remedy="use 'seqray scan' to find sites",
     )
-
-
-def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> LocatorRun:
-    from seqray.kinds.locator_explanations import LocatorRun
-
-    return LocatorRun(model, request)
 
 
 LOCATORS = Kind(
@@ -59,5 +80,4 @@ LOCATORS = Kind(
     explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
     explanation_rows=explanation_rows,
-    explanation_run=_explanation_run,
 )

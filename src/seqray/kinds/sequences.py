@@ -24,8 +24,6 @@ from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples,
 if TYPE_CHECKING:
     from seqray.core import SequenceRecord
     from seqray.core.results import Explanation
-    from seqray.kinds.explanation_files import ExplanationRequest
-    from seqray.kinds.sequence_explanations import SequenceRun
     from seqray.modelfile import TrainedModel
 
 
@@ -67,12 +65,6 @@ def _explain(
     return explain_records(model, records, options)
 
 
-def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> SequenceRun:
-    from seqray.kinds.sequence_explanations import SequenceRun
-
-    return SequenceRun(model, request)
-
-
 SEQUENCES = Kind(
     unit="sequences",
     example=LabeledSequence,
@@ -95,5 +87,4 @@ SEQUENCES = Kind(
     explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
     explanation_rows=explanation_rows,
-    explanation_run=_explanation_run,
 )

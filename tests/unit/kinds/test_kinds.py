@@ -7,10 +7,11 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
+from seqray.cli.explain.table import EXPLAINERS
 from seqray.core import Alignment, Card, ConfigError, InputError, LabeledSequence, ModelConfig, RunConfig
 from seqray.core.alphabet import RNA
 from seqray.inference import PredictOptions
-from seqray.kinds import ExplanationFiles, LabeledFiles, check_options, kind_of
+from seqray.kinds import LabeledFiles, check_options, kind_of
 from seqray.kinds.table import KINDS
 from seqray.modelfile import TrainedModel
 from seqray.models.build import NETWORKS
@@ -26,6 +27,7 @@ def test_every_kind_of_model_is_in_the_tables():
     assert set(KINDS) == kinds
     assert set(ENCODERS) == kinds - {"locator"}  # it learns from genomes, not from examples
     assert set(NETWORKS) == kinds - {"backbone"}
+    assert set(EXPLAINERS) == kinds
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -76,14 +78,3 @@ def test_labeled_files_fit_the_kind():
     for kind in (SEQUENCES, ALIGNMENTS):
         with pytest.raises(InputError, match="no training data"):
             kind.read_labeled(LabeledFiles(), RNA)
-
-
-def test_a_track_is_named_for_its_method_where_there_are_several():
-    one = ExplanationFiles(track=("t.bw",), methods=("ism",))
-    two = ExplanationFiles(track=("t.bedgraph.gz",), methods=("ism", "rollout"))
-    assert (one.tracks("ism"), two.tracks("ism")) == (["t.bw"], ["t.ism.bedgraph.gz"])
-    assert two.paths() == [
-        "-",
-        *("t.ism.plus.bedgraph.gz", "t.ism.minus.bedgraph.gz"),
-        *("t.rollout.plus.bedgraph.gz", "t.rollout.minus.bedgraph.gz"),
-    ]

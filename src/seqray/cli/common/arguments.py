@@ -125,7 +125,7 @@ def _filled(text: str) -> str:
     return text
 
 
-def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
+def fill(settings: type[Any], /, *requested: Options, **others: Any) -> Any:
     """Make settings of the library from the requested fields of the same names, and others.
 
     A field that is None leaves the default of the library. Errors name options instead of fields.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
@@ -19,13 +19,13 @@ from seqray.cli.common import (
     RowOptions,
     Steps,
     WholeNumber,
-    describe_input,
     fill,
     option,
 )
 from seqray.core import Truncation
-from seqray.explanations import COLUMN_BLOCK, LETTER_BLOCK, ExplainOptions, MethodSettings
-from seqray.kinds import ExplanationFiles, ExplanationRequest
+from seqray.explanations import COLUMN_BLOCK, LETTER_BLOCK, AlignmentOptions, ExplainOptions, MethodSettings
+
+Wanted = TypeVar("Wanted", ExplainOptions, AlignmentOptions)
 
 _SETTINGS = MethodSettings()
 METHODS = ExplainOptions.known
@@ -75,9 +75,7 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
     top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
     html: str | None = option("--html FILE", "a page with everything, which needs no network")
     html_records: PositiveInt = option(
-        "--html-records N",
-        "most records in the page and the plot, the first ones",
-        ExplanationRequest.html_records,
+        "--html-records N", "most records in the page and the plot, the first ones", 100
     )
     plot: str | None = option("--plot FILE", ".png, .svg or .pdf of the first records")
     track: tuple[str, ...] = option(
@@ -138,6 +136,10 @@ class MethodOptions(Options, heading="settings of single methods"):
         f"(default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
     )
 
+    def for_library(self) -> MethodSettings:
+        """The same settings, for the library."""
+        return fill(MethodSettings, self, heads=self.heads_fused or _SETTINGS.heads)
+
 
 class AlignmentOutputs(Options, heading="output for models of alignments"):
     """What is written of alignments alone."""
@@ -175,26 +177,22 @@ class ExplainRequest(Request):
     records: RecordOptions
     computing: DeviceOptions
 
-    def for_library(self) -> ExplanationRequest:
-        """The same request, for the library."""
+    def for_library(self, options: type[Wanted], **own: object) -> Wanted:
+        """The same request as options of the library; ``own`` are those of one kind of model."""
         return fill(
-            ExplanationRequest,
-            *(self.target, self.outputs, self.checks, self.alignments, self.records),
-            files=self._files(),
-            method_settings=fill(
-                MethodSettings, self.settings, heads=self.settings.heads_fused or _SETTINGS.heads
-            ),
-            rows=self.rows.limit(),
-            source=describe_input(self.input),
+            options,
+            *(self.target, self.checks),
+            methods=self.target.methods,
+            settings=self.settings.for_library(),
+            **own,
         )
 
-    def _files(self) -> ExplanationFiles:
-        faithfulness, out = self.checks.faithfulness, self.outputs.out
-        if faithfulness is None and out != "-":
-            faithfulness = f"{out.removesuffix('.gz').removesuffix('.tsv')}.faithfulness.tsv"
-        return fill(
-            ExplanationFiles,
-            *(self.outputs, self.alignments),
-            faithfulness=None if self.checks.no_check else faithfulness,
-            methods=self.target.methods,
-        )
+    @property
+    def shown(self) -> int:
+        """Most records in the page and the plot."""
+        return self.outputs.html_records if self.outputs.html or self.outputs.plot else 0
+
+    @property
+    def scores_pairs(self) -> bool:
+        """Whether pairs of columns are scored."""
+        return bool(self.alignments.pairs or self.outputs.html or self.outputs.plot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
@@ -13,7 +13,6 @@ from seqray.cli.common import (
     check_files,
     context_fact,
     describe_input,
-    find_genes,
     given,
     open_model,
     open_records,
@@ -24,12 +23,11 @@ from seqray.cli.common import (
     truncation_fact,
 )
 from seqray.cli.explain.arguments import OF_METHODS, ExplainRequest
-from seqray.core import ConfigError, counted
+from seqray.cli.explain.files import check_names, output_paths
+from seqray.core import ConfigError, InputError, counted
 from seqray.io import keep_pipes
-from seqray.io.tracks import read_circular
 
 if TYPE_CHECKING:
-    from seqray.kinds import ExplanationRequest
     from seqray.modelfile import TrainedModel
 
 __all__ = ["ExplainRequest", "run"]
@@ -40,21 +38,30 @@ def run(request: ExplainRequest) -> Outcome:
     from seqray.kinds import check_options, kind_of
 
     started = time.monotonic()
-    asked, options = request.for_library(), request.records
-    if asked.files.track and options.duplicates == "keep":
-        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
-    outputs = [*asked.files.paths(), options.skipped]
-    check_files(request.input, outputs, beside=(request.model.model, asked.calls, request.genes.genes))
-    keep_pipes(asked.calls)  # read for what the scan states, and for its calls
+    _check_values(request)
+    calls, outputs = request.target.calls, [*output_paths(request), request.records.skipped]
+    check_files(request.input, outputs, beside=(request.model.model, calls, request.genes.genes))
+    keep_pipes(calls)  # read for what the scan states, and for its calls
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
     check_options(kind_of(model.card), given(request))
     _check_together(request)
     model = model.with_truncation(request.truncate)
-    read, summary = _explain(request, _with_genes(request, asked, model), model)
+    read, summary = _explain(request, model)
     request.say(f"{summary}, {time.monotonic() - started:.1f} s")
     return Outcome(records=read)
+
+
+def _check_values(request: ExplainRequest) -> None:
+    """Refuse what no model takes, before one is loaded."""
+    check_names(request)
+    request.settings.for_library()
+    request.rows.limit()
+    if request.target.calls == "-":
+        raise InputError("calls are read from a file", where="standard input")
+    if request.outputs.track and request.records.duplicates == "keep":
+        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
 
 
 def _check_together(request: ExplainRequest) -> None:
@@ -76,15 +83,18 @@ def _check_together(request: ExplainRequest) -> None:
             raise ConfigError(f"{name} changes nothing with --method {target.methods[0]}", remedy=remedy)
 
 
-def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel) -> tuple[int, str]:
+def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     """Write all files; the number of records that were read, and a summary."""
+    from seqray.cli.explain.table import EXPLAINERS  # here, for it loads torch
     from seqray.io import Staging
     from seqray.kinds import kind_of
 
     kind, options = kind_of(model.card), request.records
-    total = records_in(request.input) if kind.reads_each_record and not asked.calls else None
+    explainer_of = EXPLAINERS[model.card.model.kind]
+    genome = explainer_of.open_genome(request, model)
+    total = records_in(request.input) if kind.reads_each_record and not request.target.calls else None
     with Staging() as staging:
-        staged = asked.files.stage(staging)
+        staged = {path: Path(staging.path(path)) for path in output_paths(request)}
         skip_path = options.skipped and staging.path(options.skipped)
         with (
             SkipLog(skip_path, provenance(request.command, model, {}), quiet=request.quiet) as skipped,
@@ -92,7 +102,7 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
         ):
             records = open_records(kind.read, request.input, options, model.alphabet, skipped)
             model, read = recognize(request.model, model, records)
-            work = kind.explanation_run(model, asked)
+            work = explainer_of(model, request, genome)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)
             work.explain(read, staged, lines, progress.advance)
@@ -106,28 +116,3 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
         work.write(staged, lines, faithfulness)
     request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
     return records.count, f"{counted(work.count, 'record')}, {skipped.count} skipped"
-
-
-def _with_genes(
-    request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel
-) -> ExplanationRequest:
-    """Find the genes that a locator reads beside the letters."""
-    if not model.is_locator:
-        return asked
-    source, *others = request.input
-    if others:
-        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
-    keep_pipes(source)
-    circular = read_circular(asked.calls) if asked.calls else frozenset[str]()
-    found, notes = find_genes(
-        request.genes,
-        request.records,
-        source,
-        model.alphabet,
-        lambda record: record.circular or record.id in circular,
-    )
-    request.note(*notes)
-    if found is None:
-        return replace(asked, circular=circular)
-    names = circular | set(found.circular)
-    return replace(asked, genes=found.find, gene_source=found.source, circular=names)

@@ -1,4 +1,4 @@
-"""What the runs of ``seqray explain`` share that score letters: tables, motifs, tracks, plot and page."""
+"""What is the same for all models whose letters are scored: tables, motifs, tracks, plot and page."""
 
 from __future__ import annotations
 
@@ -8,44 +8,39 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from seqray.cli.explain.arguments import ExplainRequest
+from seqray.cli.explain.explainer import Explainer, Record, Rows
+from seqray.cli.explain.files import track_names
+from seqray.cli.explain.genome import Genome
 from seqray.core import InputError
 from seqray.core.results import Call, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.explanations import ExplainOptions, best_calls
 from seqray.explanations.attribution import METHODS
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.io.tracks import EXPECTED, ScoreTrack, read_gff3_calls, read_scan_statement
-from seqray.kinds.explanation_files import ExplanationRequest
-from seqray.kinds.explanation_run import ExplanationRun, Record, Rows
 from seqray.modelfile import TrainedModel
 
 MOTIF_RECORDS = 5000  # explained records that motifs are searched in
 SAME = 0.02  # largest difference of two scores of one call: those of --dtype bf16 are not exact
 
 
-class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
+class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
     """Explains records by scores of their letters."""
 
-    def __init__(self, model: TrainedModel, request: ExplanationRequest, *, attention: bool) -> None:
-        files = request.files
-        chosen = {"members": request.members, "shuffles": request.shuffles}
-        options = ExplainOptions(
-            methods=files.methods,
-            target=request.target,
-            seed=request.seed,
-            settings=request.method_settings,
-            effects=not request.no_check,
-            attention=attention,
-            **{name: value for name, value in chosen.items() if value is not None},
-        )
-        super().__init__(model, request, options)
-        self._scan = read_scan_statement(request.calls) if request.calls else None
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        super().__init__(model, request, genome)
+        calls, methods = request.target.calls, self.options.methods
+        self._scan = read_scan_statement(calls) if calls else None
         if self._scan is not None and not self._scan.made_by(model.sha256):
             made_by = self._scan.facts["model"].split(" ")[0]
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
-        self._tracks = {method: ScoreTrack() for method in options.methods} if files.track else {}
+        self._tracks = {method: ScoreTrack() for method in methods} if request.outputs.track else {}
         self._for_motifs: list[Explanation] = []
         self._listed: dict[str, Call] = {}
         self._other_scores: list[str] = []
+
+    def _options(self) -> ExplainOptions:
+        return self.request.for_library(ExplainOptions, effects=not self.request.checks.no_check)
 
     def facts(self) -> dict[str, str]:
         facts = {
@@ -88,15 +83,15 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
 
     def _read_calls(self, path: str) -> list[Call]:
         calls = read_gff3_calls(path)
-        if not calls and not self.request.allow_empty:
+        if not calls and not self.request.records.allow_empty:
             remedy = "--allow-empty gives an empty output instead"
             raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
-        self._listed = dict(best_calls(calls, self.request.best_calls))
+        self._listed = dict(best_calls(calls, self.request.target.best_calls))
         return calls
 
     def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
-        top = self.request.top
-        return [(self.request.files.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, top))]
+        outputs = self.request.outputs
+        return [(outputs.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, outputs.top))]
 
     def _keep(self, explanation: Explanation) -> None:
         e = explanation
@@ -131,21 +126,20 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
 
     @property
     def _motifs_wanted(self) -> bool:
-        return bool(self.request.files.motifs or self.request.files.html)
+        return bool(self.request.outputs.motifs or self.request.outputs.html)
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        files = self.request.files
         for method, track in self._tracks.items():
-            for path in files.tracks(method):
+            for path in track_names(self.request, method):
                 name = f"{method} of {self.model.card.name}"
                 track.write(path, provenance, name, lambda one: staged[str(one)])
-        if files.motifs:
+        if paths := self.request.outputs.motifs:
             from seqray.explanations.motifs import background_of
             from seqray.io.tables import write_motifs
 
             alphabet = self.model.alphabet
             background = background_of(self._for_motifs, alphabet)
-            for path in files.motifs:
+            for path in paths:
                 write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A run of ``seqray explain`` with a model of alignments: columns, rows and pairs of columns."""
+"""Explanations of a model of alignments: columns, rows and pairs of columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from seqray.cli.explain.arguments import ExplainRequest
+from seqray.cli.explain.explainer import Explainer, Rows
+from seqray.cli.explain.genome import Genome
 from seqray.core import Alignment, ConfigError
 from seqray.core.msa import omits_letters
 from seqray.core.results import AlignmentExplanation, Faithfulness
@@ -21,35 +24,30 @@ from seqray.explanations.attribution import (
 )
 from seqray.inference import depth_read
 from seqray.io.tables import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS, column_lines, pair_lines, row_lines
-from seqray.kinds.explanation_files import ExplanationRequest
-from seqray.kinds.explanation_run import ExplanationRun, Rows
 from seqray.modelfile import TrainedModel
 
 Explained = tuple[AlignmentExplanation, PairTable | None]
 """An explanation, and its best pairs where a file needs them."""
 
 
-class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
+class AlignmentExplainer(Explainer[Alignment, Explained, AlignmentOptions]):
     """Explains alignments."""
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        outputs = request.alignments
         for name in ("separation", "best_pairs", "pairs_by"):
-            if getattr(request, name) is not None and not request.pairs:
+            if getattr(outputs, name) is not None and not request.scores_pairs:
                 option = f"--{name.replace('_', '-')}"
                 raise ConfigError(f"{option} is about pairs", remedy="name a file by --pairs")
-        options = AlignmentOptions(
-            methods=request.files.methods,
-            target=request.target,
-            seed=request.seed,
-            settings=request.method_settings,
-            rows=request.rows,
-            pairs=request.pairs,
-        )
-        super().__init__(model, request, options)
-        self._separation = request.separation or SEPARATION
-        self._ranking: Ranking = request.pairs_by or "attention"
+        super().__init__(model, request, genome)
+        self._separation = outputs.separation or SEPARATION
+        self._ranking: Ranking = outputs.pairs_by or "attention"
+
+    def _options(self) -> AlignmentOptions:
+        request = self.request
+        return request.for_library(AlignmentOptions, rows=request.rows.limit(), pairs=request.scores_pairs)
 
     def facts(self) -> dict[str, str]:
         options = self.options
@@ -71,7 +69,7 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
             facts["occlusion"] = (
                 f"fall of the log-odds when {hidden} masked in all rows, or a row is left out"
             )
-        return facts | (self._pair_facts() if self.request.files.pairs else {})
+        return facts | (self._pair_facts() if self.request.alignments.pairs else {})
 
     def _pair_facts(self) -> dict[str, str]:
         facts = {
@@ -87,11 +85,11 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
 
     def _explanations(self, records: Iterable[Alignment]) -> Iterator[Explained]:
         for number, explanation in enumerate(explain_alignments(self.model, records, self.options)):
-            needed = self.request.files.pairs or number < self.request.shown
+            needed = self.request.alignments.pairs or number < self.request.shown
             yield explanation, self._pairs(explanation) if needed else None
 
     def _pairs(self, explanation: AlignmentExplanation) -> PairTable:
-        most = self.request.best_pairs
+        most = self.request.alignments.best_pairs
         if most == 0 and explanation.pairs is not None:
             most = explanation.pairs.size
         structure = self._structure(explanation.alignment)
@@ -105,9 +103,10 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
             return None
 
     def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
-        files, top = self.request.files, self.request.top
+        outputs, files = self.request.outputs, self.request.alignments
+        top = outputs.top
         return [
-            (files.out, COLUMN_COLUMNS, lambda explained: column_lines(explained[0], top)),
+            (outputs.out, COLUMN_COLUMNS, lambda explained: column_lines(explained[0], top)),
             (files.row_profile, ROW_COLUMNS, lambda explained: row_lines(explained[0])),
             (files.pairs, PAIR_COLUMNS, lambda explained: pair_lines(explained[0], explained[1].best)),
         ]

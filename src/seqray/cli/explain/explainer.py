@@ -1,4 +1,4 @@
-"""One run of ``seqray explain``: tables are written while explanations come, all other files at the end."""
+"""Explains records and writes the files: tables while explanations come, all others at the end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from seqray.cli.explain.arguments import ExplainRequest
+from seqray.cli.explain.files import faithfulness_path
+from seqray.cli.explain.genome import Genome
 from seqray.core import Alignment, Reservoir, SequenceRecord
 from seqray.core.results import Faithfulness
 from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
 from seqray.explanations.attribution import METHODS, wanted_class
 from seqray.io import write_file
 from seqray.io.tables import open_table, write_checks
-from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.modelfile import TrainedModel
 
 Record = TypeVar("Record", SequenceRecord, Alignment, Stretch)
@@ -24,7 +26,7 @@ Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
 Rows = Callable[[Any], Iterable[tuple[object, ...]]]
 
 
-class ExplanationRun(ABC, Generic[Record, Found, Options]):
+class Explainer(ABC, Generic[Record, Found, Options]):
     """Explains records, checks the rankings on a sample of them, and writes the files.
 
     Call `explain`, `check` and `write` in this order.
@@ -41,14 +43,21 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     most_checked: ClassVar[int]
 
-    def __init__(self, model: TrainedModel, request: ExplanationRequest, options: Options) -> None:
-        self.model, self.request, self.options = model, request, options
+    @staticmethod
+    def open_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
+        """Find what is read beside the records, before these are opened."""
+        return Genome()
+
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        self.model, self.request, self.genome = model, request, genome
+        self.options = self._options()
         self.count = self.truncated = 0
-        self.cautions = _composition_cautions(model, options.methods)
+        self.cautions = _composition_cautions(model, self.options.methods)
         self.shown: list[Found] = []
-        size = request.check_records or self.most_checked
-        self._called: Reservoir[Record] = Reservoir(size, request.seed)
-        self._any: Reservoir[Record] = Reservoir(size, request.seed)
+        checks = request.checks
+        size = checks.check_records or self.most_checked
+        self._called: Reservoir[Record] = Reservoir(size, checks.seed)
+        self._any: Reservoir[Record] = Reservoir(size, checks.seed)
 
     def explain(
         self,
@@ -59,8 +68,8 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     ) -> None:
         """Explain records, write the tables, and keep what the checks and the other files need.
 
-        ``staged`` says where each file is written, see `ExplanationFiles.stage`; ``advance`` is called after
-        each record.
+        ``staged`` says where each file is written until all are complete; ``advance`` is called after each
+        record.
         """
         found = iter(self._explanations(records))
         first = list(islice(found, 1))  # an input that can't be read leaves no header on standard output
@@ -84,21 +93,21 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     def check(self, watch: Callable[[Iterable[Record]], Iterable[Record]]) -> Faithfulness | None:
         """Check the rankings on the sample unless the request disables it; ``watch`` receives each record."""
-        return None if self.request.no_check else self._check(watch(self.sample()))
+        return None if self.request.checks.no_check else self._check(watch(self.sample()))
 
     def write(
         self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
     ) -> None:
         """Write all files but the tables of `explain`."""
-        files = self.request.files
-        if files.faithfulness and faithfulness is not None:
+        outputs, checks = self.request.outputs, faithfulness_path(self.request)
+        if checks and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
-            write_checks(staged[files.faithfulness], faithfulness.checks, [*provenance, *verdicts])
+            write_checks(staged[checks], faithfulness.checks, [*provenance, *verdicts])
         self._write_others(staged, provenance)
-        if files.plot:
-            self._plot(staged[files.plot])
-        if files.html:
-            write_file(staged[files.html], self._page(provenance, faithfulness))
+        if outputs.plot:
+            self._plot(staged[outputs.plot])
+        if outputs.html:
+            write_file(staged[outputs.html], self._page(provenance, faithfulness))
 
     def _offer(self, record: Record, *, called: bool, truncated: bool) -> None:
         """Count a record, and draw it for the checks or not; ``called`` the class explained."""
@@ -112,7 +121,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     def _checked(self) -> str:
         """Which records the checks used, in a sentence; empty if all or none."""
         called, used = self._called.offered, len(self.sample())
-        if self.request.no_check or used == self.count:
+        if self.request.checks.no_check or used == self.count:
             return ""
         if called == self.count:
             return f"The checks use {used} of the {called} records, drawn at random."
@@ -136,6 +145,10 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
         card, asked = self.model.card, self.options.target
         note = " (the positive one)" if asked is None and len(card.classes) <= 2 else ""
         return wanted_class(card, asked) + note
+
+    @abstractmethod
+    def _options(self) -> Options:
+        """The request, for the library."""
 
     @abstractmethod
     def facts(self) -> dict[str, str]:

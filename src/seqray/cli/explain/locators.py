@@ -1,19 +1,17 @@
-"""A run of ``seqray explain`` with a locator: the letters and the genes around its calls."""
+"""Explanations of a locator: the letters and the genes around its calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from seqray.annotation import Tracks, gene_tracks, track_rows
+from seqray.cli.explain.arguments import ExplainRequest
+from seqray.cli.explain.genome import Genome, find_genome
+from seqray.cli.explain.letters import LetterExplainer
 from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, InputShares
 from seqray.explanations import (
     Stretch,
-    TracksOf,
     check_calls,
     check_explained_calls,
     cut_stretches,
@@ -21,55 +19,35 @@ from seqray.explanations import (
     input_shares,
 )
 from seqray.io.tables import write_shares
-from seqray.kinds.explanation_files import ExplanationRequest
-from seqray.kinds.letter_explanations import LetterRun
+from seqray.kinds import tracks_reader
 from seqray.modelfile import TrainedModel
-
-if TYPE_CHECKING:
-    from seqray.kinds.explanation_files import GenesOf
 
 SHOWN = 100  # letters on either side of the site in the page and the plot, and in which motifs are searched
 
 
-def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
-    """Give `cut_stretches` the gene tracks that a locator names; None without genes.
-
-    Parameters
-    ----------
-    model
-        A locator.
-    find
-        A contig, and whether it is circular, to its genes.
-    """
-    rows = track_rows(model.card.model.tracks)
-
-    def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
-        genes = find(contig, circular) if find and rows else None
-        if genes is None:
-            return None
-        return np.ascontiguousarray(gene_tracks(genes, len(contig), strand, circular=circular)[rows])
-
-    return tracks_of
-
-
-class LocatorRun(LetterRun[Stretch]):
+class LocatorExplainer(LetterExplainer[Stretch]):
     """Explains the scores of calls."""
 
     most_checked = 40  # a call takes some thousand answers of the model for long stretches
 
-    def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
-        self._calls = check_explained_calls(request.calls)
-        super().__init__(model, request, attention=False)
+    @staticmethod
+    def open_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
+        return find_genome(request, model)
+
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        self._calls = check_explained_calls(request.target.calls)
+        super().__init__(model, request, genome)
         self._stretches: list[Stretch] = []
         self._radius = model.locators[0].radius
 
     def facts(self) -> dict[str, str]:
+        genes = self.genome.genes
         facts = super().facts() | {
             "letters": f"{self._radius} on either side of the site: no others can change its score; page, "
             f"plot and motifs take {self._site}",
-            "genes": self.request.gene_source or "not known",
+            "genes": genes.source if genes else "not known",
         }
-        if self.request.files.inputs:
+        if self.request.outputs.inputs:
             facts["inputs"] = (
                 "letters, genes: share in the sum of absolute effects by gradient times input; "
                 "without_genes, letters_shuffled: change of the log-odds; first_track: the gene track of the "
@@ -78,15 +56,15 @@ class LocatorRun(LetterRun[Stretch]):
         return facts
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
-        calls = self._read_calls(self._calls)
+        calls, genes = self._read_calls(self._calls), self.genome.genes
         self._stretches = cut_stretches(
             self.model,
             records,
             calls,
-            tracks_reader(self.model, self.request.genes),
-            circular=self.request.circular,
+            tracks_reader(self.model, genes.find if genes else None),
+            circular=self.genome.circular,
             source=self._calls,
-            best=self.request.best_calls,
+            best=self.request.target.best_calls,
         )
         return explain_calls(self.model, self._stretches, self.options)
 
@@ -105,7 +83,7 @@ class LocatorRun(LetterRun[Stretch]):
         return check_calls(self.model, records, self.options)
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        if path := self.request.files.inputs:
+        if path := self.request.outputs.inputs:
             write_shares(staged[path], self._shares(), provenance)
         super()._write_others(staged, provenance)
 
