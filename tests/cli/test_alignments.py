@@ -220,6 +220,14 @@ def test_evaluate_of_sequences_takes_the_queries_where_asked(folder, capsys):
     assert len(pd.read_csv(folder / "x.tsv", sep="\t", comment="#"))
 
 
+def test_alignments_without_a_label_are_counted(folder, capsys):
+    few = folder / "few.tsv"
+    few.write_text("".join((folder / "test.tsv").read_text().splitlines(keepends=True)[:-2]))
+    words = ["evaluate", "--model", str(folder / "m.safetensors"), "--test", str(folder / "test.sto")]
+    assert main([*words, "--alignment-labels", str(few), "--out", str(folder / "few-figures.tsv")]) == 0
+    assert f"seqray: {few}: no label for 2 alignments, left out\n" in capsys.readouterr().err
+
+
 def test_models_of_both_kinds_are_compared_in_both_directions(folder, capsys):
     yaml = (
         YAML.replace("kind: alignment, ", "").replace("max_rows: 4, ", "").replace("length: 20", "length: 8")

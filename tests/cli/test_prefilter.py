@@ -168,5 +168,5 @@ def test_files_of_few_letters_are_named(tiny_model_file, tmp_path, capfd):
     assert (
         main(["prefilter", str(tiny_model_file), str(short), "--out", str(tmp_path / "m.safetensors")]) == 2
     )
-    assert f"{short}: 5000 letters in sequences of 400 letters or more" in capfd.readouterr().err
+    assert f"{short}: 5000 unambiguous letters in sequences of 400 letters or more" in capfd.readouterr().err
     assert not (tmp_path / "m.safetensors").exists()

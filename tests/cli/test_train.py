@@ -175,6 +175,8 @@ def test_devices(monkeypatch):
         ([], (), "no training data; give --train TABLE, or --class LABEL=FASTA for each class"),
         (["--class", "promoter=p.fa"], None, "both tables and --class are given"),
         ([], ("--class", "promoter"), "'--class promoter' has no file; write --class LABEL=FASTA"),
+        ([], ("--class", "=p.fa"), "'--class =p.fa' has no label; write --class LABEL=FASTA"),
+        ([], ("--class", "#a=p.fa"), "--class: the label '#a' begins with #, which means something else in"),
         ([], ("--class", "a=x.fa", "--class", "a=y.fa"), "class 'a' is given twice"),
         ([], ("--train", "none.tsv"), "none.tsv"),
         (["--set", "model.dmodel=3"], None, "did you mean 'model.d_model'?"),

@@ -16,7 +16,6 @@ from seqray.cli.common import (
     check_files,
     check_suffix,
     describe_letters,
-    noting_unread,
     option,
     read_examples,
 )
@@ -50,7 +49,7 @@ def run(request: AuditRequest) -> Outcome:
     skipped: list[SkippedRecord] = []
     examples, alphabet = read_examples(
         request.alphabet,
-        request.data.located(on_unread=noting_unread(request)),
+        request.data.located(request),
         on_letters=letters.append,
         on_skip=skipped.append,
     )

@@ -21,7 +21,6 @@ from seqray.cli.common import (
     describe_learned,
     drop_unknown_labels,
     naming_other_models,
-    noting_unread,
     open_model,
     option,
 )
@@ -69,7 +68,7 @@ def run(request: CalibrateRequest) -> Outcome:
     model = open_model(chosen, request.computing, verbose=request.verbose)
     notes: list[str] = []
     with naming_other_models():
-        parts = read_parts(request.data.located(on_unread=noting_unread(request)), model.alphabet)
+        parts = read_parts(request.data.located(request), model.alphabet)
     if request.unknown_labels == "drop":
         parts, notes = _with_known_labels(parts, model.card.classes)
     from seqray.modelfile import save_model

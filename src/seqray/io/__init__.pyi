@@ -1,4 +1,5 @@
 from .files import (
+    cannot_write as cannot_write,
     encode_text as encode_text,
     flush_standard_output as flush_standard_output,
     open_input as open_input,

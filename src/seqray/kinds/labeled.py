@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar, Unpack
 
@@ -42,6 +42,8 @@ class LabeledFiles:
         Whether to take the first row of each alignment alone.
     on_unread
         Called for each table with columns that are not read.
+    on_unlabeled
+        Called with the number of alignments without a label, which are left out, if there are any.
     """
 
     tables: Sequence[tuple[str | None, str]] = ()
@@ -49,6 +51,7 @@ class LabeledFiles:
     alignment_labels: str | None = None
     query_only: bool = False
     on_unread: OnUnread | None = None
+    on_unlabeled: Callable[[int], None] | None = None
 
 
 class ReadCallbacks(TypedDict, total=False):
@@ -161,7 +164,9 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
         raise InputError("no training data", remedy=remedy)
     paths = [path for _, path in files.tables]
     if files.alignment_labels:
-        parts, _ = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
+        parts, unlabeled = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
+        if unlabeled and files.on_unlabeled is not None:
+            files.on_unlabeled(unlabeled)
     else:
         parts = [read_labeled_alignments(path, alphabet, files.on_unread) for path in paths]
     splits = [split for split, _ in files.tables]

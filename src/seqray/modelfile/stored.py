@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,19 @@ from seqray.modelfile.header import read_content, read_header
 from seqray.modelfile.prefilter import PREFIX, read_prefilter
 from seqray.modelfile.trained import TrainedModel
 
-CPU = SimpleNamespace(type="cpu", index=None)
+
+@dataclass(frozen=True)
+class _Cpu:
+    """As a device of torch, which is not loaded."""
+
+    type: str = "cpu"
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type
+
+
+CPU = _Cpu()
 """What stands for ``torch.device("cpu")``."""
 
 

@@ -136,10 +136,11 @@ def choose_positive(counts: Mapping[str, int]) -> str:
 def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
-    These are a few sequences of another length than all others, sequences with several labels, and labels
-    that differ only in case or by ``.0``.
+    These are a few sequences of another length than all others, sequences with several labels, labels that
+    differ only in case or by ``.0``, and labels of the test part alone.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
+    yield from _foreign_labels(data)
     labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
     for example in data:
         if isinstance(example, LabeledSequence):
@@ -166,6 +167,17 @@ def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
             f"{counted(len(odd), 'sequence')} of another length than the {usual} letters of all others, such "
             f"as '{odd[0].id}' ({len(odd[0].sequence)}): settings that follow from the data are those for "
             "sequences of different lengths"
+        )
+
+
+def _foreign_labels(data: Sequence[Example]) -> Iterator[str]:
+    """Labels of test examples that no other example has: misspelt, more often than not."""
+    learned = {one.label for one in data if one.split != "test"}
+    foreign = Counter(one.label for one in data if one.label not in learned)
+    for label, count in foreign.items():
+        yield (
+            f"the label '{label}' stands in the test part alone ({counted(count, 'example')}): the model "
+            "can't predict it"
         )
 
 

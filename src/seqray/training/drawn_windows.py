@@ -22,6 +22,7 @@ _LEAST, _LEAST_HELD_OUT = 0.01, 0.1
 _HELD_OUT = 0.2  # the last part of each sequence
 _FEWEST_LETTERS = 10_000
 _SHORTEST = 20  # windows, in letters
+_MOST_AMBIGUOUS = 0.1  # share of the letters of a window; a scan leaves those with more out, too
 _LIMIT = 13.8  # log-odds: those further from 0 teach no more
 _AT_ONCE = 1 << 14
 # Shares of windows read in their own context, in none, in any: where losses are measured, and to learn from.
@@ -74,7 +75,7 @@ class WindowSource:
 
     The model is one of windows of nucleotides. Sequences shorter than 20 windows are left out; InputError is
     raised for too few letters. ``on_scored`` is called with the number of windows that have been scored, and
-    ``letters`` counts those that windows are drawn from.
+    ``letters`` counts the unambiguous ones that windows are drawn from.
     """
 
     def __init__(
@@ -90,15 +91,18 @@ class WindowSource:
         self._on_scored = on_scored
         shortest = _SHORTEST * self._window
         kept = [record for record in records if len(record) >= shortest]
-        self.letters = sum(map(len, kept))
+        encoded = [model.alphabet.encode(record.sequence) for record in kept]
+        codes = np.concatenate([np.empty(0, np.uint8), *encoded])
+        ambiguous = codes == model.alphabet.unknown
+        self.letters = len(codes) - int(ambiguous.sum())
         if self.letters < _FEWEST_LETTERS:
             raise InputError(
-                f"{self.letters} letters in sequences of {shortest} letters or more",
+                f"{self.letters} unambiguous letters in sequences of {shortest} letters or more",
                 remedy=f"a prefilter learns from {_FEWEST_LETTERS} or more: give genomes",
             )
+        self._ambiguous_before = np.concatenate([[0], np.cumsum(ambiguous, dtype=np.int32)])
         self._lengths = np.array([len(record) for record in kept])
         self._offsets = np.cumsum(self._lengths) - self._lengths
-        codes = np.concatenate([model.alphabet.encode(record.sequence) for record in kept])
         self._view = np.lib.stride_tricks.sliding_window_view(codes, self._window)
         homes = [recognize_context(model, [record])[0] for record in kept]
         self._homes = np.array([home.context_number for home in homes])
@@ -106,6 +110,7 @@ class WindowSource:
     def draw(self, count: int, *, held_out: bool, guess: Guess | None = None) -> DrawnWindows:
         """Draw windows from the last fifths of the sequences, or from what is before those.
 
+        Windows of ambiguous letters are left out, so that there may be fewer.
         With a guess, windows that may score high are likelier to be drawn, from a pool 12 times as large, and
         about ``count`` are drawn.
         """
@@ -130,7 +135,16 @@ class WindowSource:
         start = firsts[sequence] + rng.integers(0, sizes[sequence])
         kinds = (self._homes[sequence], np.zeros(count, np.int64), rng.integers(0, contexts + 1, count))
         context = np.choose(rng.choice(3, count, p=_READ_IN if held_out else _LEARNED_IN), kinds)
-        return _Places(sequence, start, rng.random(count) < 0.5, context)
+        places = _Places(sequence, start, rng.random(count) < 0.5, context)
+        first, before = self._offsets[sequence] + start, self._ambiguous_before
+        ambiguous = before[first + self._window] - before[first]
+        read = ambiguous <= _MOST_AMBIGUOUS * self._window
+        if not read.any():
+            part = "last fifths" if held_out else "first four fifths"
+            raise InputError(
+                f"the {part} of the sequences hold ambiguous letters alone", remedy="give genomes"
+            )
+        return places[read]
 
     def _letters_at(self, places: _Places) -> Codes:
         codes = self._view[self._offsets[places.sequence] + places.start]

@@ -87,6 +87,14 @@ def test_a_few_sequences_of_another_length_are_told(odd, told):
     assert [text.partition(":")[0] for text in said] == [f"{what}, such as 'r0' (3)"] * told
 
 
+def test_labels_that_only_test_examples_have_are_told():
+    data = [LabeledSequence("ACGT"[i] * 4, "ab"[i % 2], f"r{i}") for i in range(4)]
+    data += [LabeledSequence(letters, "c", letters, split="test") for letters in ("ACAC", "CACA")]
+    assert list(data_cautions(data)) == [
+        "the label 'c' stands in the test part alone (2 examples): the model can't predict it"
+    ]
+
+
 def test_labels_that_no_model_can_learn_are_told():
     data = [
         LabeledSequence("ACGT", "a", "r1"),

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.core import ConfigError, InputError, SequenceRecord
+from seqray.core import DNA, ConfigError, InputError, SequenceRecord
 from seqray.inference import prefilter_log_odds, score_codes, second_log_odds
 from seqray.modelfile import load_model_file, save_model
 from seqray.scanning import Cutoffs, make_detector
 from seqray.scanning.options import ScanOptions
 from seqray.training import measure_prefilter, prefilter, teach_prefilter
-from seqray.training.drawn_windows import DrawnWindows
+from seqray.training.drawn_windows import DrawnWindows, WindowSource
 
 
 def genome(letters, seed=0):
@@ -129,6 +129,26 @@ def test_the_threshold_of_scans_is_a_level(tiny_model):
 def test_few_letters_are_refused(tiny_model, letters):
     with pytest.raises(InputError, match="learns from 10000 or more"):
         teach_prefilter(tiny_model, [genome(letters)], windows=3000)
+
+
+def test_ambiguous_letters_are_no_letters(tiny_model):
+    for letters, message in [(12_000, "9000 unambiguous letters"), (14_000, "last fifths .* letters alone")]:
+        sequence = genome(letters).sequence[:-3000] + "N" * 3000
+        with pytest.raises(InputError, match=message):
+            teach_prefilter(tiny_model, [SequenceRecord("c", sequence)], windows=2000)
+
+
+def test_windows_of_ambiguous_letters_are_not_drawn(tiny_model):
+    """Every second stretch of 40 letters is unknown: 25 of 80 windows have at most 2 unknown ones."""
+    known = genome(40_000).sequence
+    sequence = "".join(known[i : i + 40] if i % 80 else "N" * 40 for i in range(0, len(known), 40))
+    source = WindowSource(
+        tiny_model, [replace(genome(40_000), sequence=sequence)], 0, "auto", lambda count: None
+    )
+    drawn = source.draw(2000, held_out=False)
+    ambiguous = (drawn.codes == DNA.unknown).sum(axis=1)
+    assert 0 < ambiguous.max() <= 2
+    assert len(drawn.codes) == pytest.approx(2000 * 25 / 80, rel=0.1)
 
 
 def test_few_windows_are_refused(tiny_model, monkeypatch):

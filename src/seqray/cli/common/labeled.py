@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from seqray.cli.common.alignments import AlignmentLabelOptions
 from seqray.cli.common.arguments import Options, Request, fill, option
-from seqray.core import InputError, OtherLettersError
+from seqray.core import InputError, OtherLettersError, class_name_fault, counted
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, LabeledSequence
@@ -76,17 +76,35 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
         return [table for _, table in self.tables()] + fastas
 
     def located(
-        self, labels: AlignmentLabelOptions | None = None, on_unread: OnUnread | None = None
+        self, request: Request, labels: AlignmentLabelOptions | None = None, used: Sequence[str] = ()
     ) -> LabeledFiles:
-        """The files, for the library; ``labels`` are the options for alignments.
+        """The files, for the library.
 
-        ``on_unread`` receives columns that are not read, see `noting_unread`.
+        Parameters
+        ----------
+        request
+            Receives notes of what is not read, which appear when the run has succeeded.
+        labels
+            Options for alignments.
+        used
+            Columns of tables that are read elsewhere.
         """
         from seqray.kinds import LabeledFiles
 
+        def note_unlabeled(count: int) -> None:
+            request.notes_at_end.append(
+                f"{labels and labels.alignment_labels}: no label for {counted(count, 'alignment')}, left out"
+            )
+
         self.files()  # refuses files that don't go together
         more = fill(LabeledFiles, labels) if labels else LabeledFiles()
-        return replace(more, tables=self.tables(), fastas=self.fastas(), on_unread=on_unread)
+        return replace(
+            more,
+            tables=self.tables(),
+            fastas=self.fastas(),
+            on_unread=noting_unread(request, used),
+            on_unlabeled=note_unlabeled,
+        )
 
 
 class TableOptions(DataOptions):
@@ -119,7 +137,10 @@ def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:
     for item in items:
         label, equals, path = item.partition("=")
         if not (label and equals and path):
-            raise InputError(f"'{name} {item}' has no file", remedy=f"write {name} LABEL=FASTA")
+            lacks = "label" if equals and path else "file"
+            raise InputError(f"'{name} {item}' has no {lacks}", remedy=f"write {name} LABEL=FASTA")
+        if fault := class_name_fault(label):
+            raise InputError(f"the label {label!r} {fault}", where=name, remedy="rename it")
         if label in paths:
             raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
         paths[label] = path

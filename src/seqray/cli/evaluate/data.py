@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import naming_other_models, noting_unread
+from seqray.cli.common import naming_other_models
 from seqray.core import (
     ALPHABETS,
     Alphabet,
@@ -64,7 +64,7 @@ def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any
 
     ``notes`` receives a line about records that are left out.
     """
-    files = request.data.located(request.labels, noting_unread(request))
+    files = request.data.located(request, request.labels)
     if not (files.tables or files.fastas):
         remedy = "give --test TABLE, or --test-class LABEL=FASTA for each class"
         raise InputError("no labeled data", remedy=remedy)

@@ -40,11 +40,10 @@ def from_predictions(request: EvaluateRequest) -> EvaluationInput:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
     letters = ALPHABETS[given.alphabet] if given.alphabet else ANY_LETTERS
-    note_unread = noting_unread(request)
-    truth = read_labels(str(given.labels), letters, note_unread)
+    truth = read_labels(str(given.labels), letters, noting_unread(request))
     more = []
     if data.train or data.class_files:
-        more = read_with_notes(read_sequence_examples, data.located(on_unread=note_unread), letters, notes)
+        more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)
     known, alphabet = [*truth, *more], letters
     if letters is ANY_LETTERS:
         known, alphabet = in_inferred_alphabet(known)

@@ -13,7 +13,6 @@ from seqray.cli.common import (
     describe_letters,
     fill,
     given,
-    noting_unread,
     read_examples,
 )
 from seqray.cli.split.arguments import LEAK, SplitRequest
@@ -41,7 +40,7 @@ def run(request: SplitRequest) -> Outcome:
 
     if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
         keep_pipes(*request.data.files())
-    files = request.data.located(on_unread=noting_unread(request, _named_columns(request)))
+    files = request.data.located(request, used=_named_columns(request))
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, shared_group, summary, write
     from seqray.homology import find_relatives, split_data

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seqray.cli.common import describe_learned, given, noting_unread
+from seqray.cli.common import describe_learned, given
 from seqray.cli.train.arguments import TrainRequest
 from seqray.cli.train.search import (
     Changes,
@@ -87,7 +87,7 @@ def learn(request: TrainRequest) -> Training:
             remedy="give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML",
         )
     if data is None:
-        data = read_examples(request.data.located(request.labels, noting_unread(request)), config)
+        data = read_examples(request.data.located(request, request.labels), config)
         config = complete_from_data(config, named | set_by_words(request.fit), data)
     return learn_examples(request, config, data, alternatives)
 
@@ -107,7 +107,7 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
         raise ConfigError(
             f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
         )
-    files = request.data.located(request.labels, noting_unread(request))
+    files = request.data.located(request, request.labels)
     config, data, facts = choose_config(files, request.like)
     if request.budget and request.like is None:
         config = replace(config, members=max(config.members, SEARCH_MEMBERS))

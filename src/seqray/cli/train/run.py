@@ -28,7 +28,7 @@ def run(request: TrainRequest) -> Outcome:
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
     training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
-    from seqray.io import Staging
+    from seqray.io import Staging, cannot_write
     from seqray.modelfile import load_initial_weights, locate_model
     from seqray.training import is_main_process
 
@@ -56,6 +56,10 @@ def run(request: TrainRequest) -> Outcome:
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
         return Outcome(records=training.records, status=INTERRUPTED)
+    except OSError as error:
+        if error.filename or isinstance(error, BrokenPipeError):
+            raise
+        raise cannot_write(error, str(folder)) from error  # PyTorch does not name what it can't write
     if is_main_process():
         request.say(*training.summary(result, request.out))
     return Outcome(records=training.records, status=training.status(result))

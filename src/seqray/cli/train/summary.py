@@ -17,11 +17,12 @@ def summary(result: TrainResult, out: str) -> list[str]:
     card, facts = result.card, result.card.training
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
-    own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} sequences"
+    kind = "alignments" if card.model.kind == "alignment" else "sequences"
+    own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} {kind}"
     if own:  # each network has its own part
         held_out += f" (about {facts['held_out'] / card.members:.0f} that each network held out)"
     lines = [
-        f"{'each network trained on about' if own else 'trained on'} {counts['train']} sequences of "
+        f"{'each network trained on about' if own else 'trained on'} {counts['train']} {kind} of "
         f"{len(card.classes)} classes; members: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"validation on {held_out}: {figures_line(result)}",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from seqray.core import InputError
 from seqray.io.files import BLOCK
 from seqray.io.sequences.records import RawRecord
-from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, GFF, PIR, PREAMBLE, detect_format
+from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, GFF, HTML, PIR, PREAMBLE, detect_format
 
 _WHITE_SPACE = b" \t\n\v\f"
 # As files for submission to NCBI write it, and assemblers such as Unicycler.
@@ -82,7 +82,8 @@ def _not_fasta(start: bytes, where: str) -> InputError:
         )
         return InputError("no FASTA header", where=where, remedy=remedy)
     remedies = {
-        GENBANK: "read it as GenBank",
+        GENBANK: "read it as GenBank, or convert it to FASTA",
+        HTML: "fetch the file again",
         GFF: "give its sequences in FASTA; 'seqray scan' reads its genes by --genes",
     }
     return InputError(f"is {name}, not FASTA", where=where, remedy=remedies.get(name, "convert it to FASTA"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 FASTA, GENBANK, GFF = "FASTA", "GenBank", "GFF"
+HTML = "HTML or XML (a failed download?)"
 PIR = "PIR/NBRF"  # the line below each header is a title, which would be read as letters
 
 _BEGINNINGS = (
@@ -13,7 +14,7 @@ _BEGINNINGS = (
     (re.compile(rb"##fileformat=VCF"), "VCF"),
     (re.compile(rb"CLUSTAL"), "a Clustal alignment"),
     (re.compile(rb"ID   \S+; "), "EMBL"),
-    (re.compile(rb"<"), "HTML or XML (a failed download?)"),
+    (re.compile(rb"<"), HTML),
     (re.compile(rb"@[^\n]*\n[^\n]*\n\+"), "FASTQ"),
     (re.compile(rb"LOCUS +\S"), GENBANK),
     (re.compile(rb">(?:P1|F1|DL|DC|RL|RC|N1|N3|XX);"), PIR),
