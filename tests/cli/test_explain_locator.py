@@ -43,7 +43,7 @@ def seqray(locator_file, capfd):
 @pytest.fixture
 def calls(seqray, genome, annotation, tmp_path):
     path = tmp_path / "calls.gff3"
-    seqray("scan", genome, "--genes", annotation, "--out", path, "--per-kb", 15)
+    seqray("scan", genome, "--genes", annotation, "--out", path, "--per-kb", 8)
     return path
 
 
@@ -157,10 +157,10 @@ def test_python_knows_that_the_calls_are_of_a_circle(seqray, locator, tmp_path):
     rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a" for a, b in ((1, 60), (102, 161))]
     genes.write_text("\n".join(["##gff-version 3", *rows, ""]))
     words = [genome, "--genes", genes]
-    seqray("scan", *words, "--circular-id", "one", "--threshold", 0, "--out", calls)
+    seqray("scan", *words, "--circular-id", "one", "--per-kb", 25, "--out", calls)
     out, _ = seqray("explain", *words, "--calls", calls, "--no-check", "--shuffles", 0)
     expected = [float(row["score"]) for row in table(out)]
-    frame = library.scan(locator, genome, genes=genes, circular_ids=("one",), threshold=0)
+    frame = library.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=25)
     assert frame.attrs["circular"] == ["one"]
     told = frame.assign(score=frame.score)
     told.attrs = {}
@@ -182,7 +182,7 @@ def test_python_says_the_same(seqray, locator, genome, annotation, calls, tmp_pa
         "--no-check", "--out", tmp_path / "o.tsv",
     )  # fmt: skip
     rows = table((tmp_path / "o.tsv").read_text())
-    frame = library.scan(locator, genome, genes=annotation, per_kb=15)
+    frame = library.scan(locator, genome, genes=annotation, per_kb=8)
     for given in (frame, calls):
         letters = library.explain(locator, genome, calls=given, genes=annotation, shuffles=0)
         assert letters.record.tolist() == [row["record"] for row in rows]
