@@ -114,7 +114,7 @@ def test_each_example_is_answered_in_its_context():
 def test_a_window_that_makes_no_token_is_named_with_its_file():
     model, data = make_model(), examples(300, file="a.fa")
     kmers = replace(model, card=replace(model.card, model=replace(model.card.model, tokenizer="kmer", k=3)))
-    with pytest.raises(InputError, match=r"b\.fa: record 'odd': 2 letters are too few for words of 3"):
+    with pytest.raises(InputError, match=r"b\.fa: record 'odd': 2 letters are too few for 3-mers"):
         recalibrate(kmers, [*data, replace(data[0], id="odd", sequence="AC", file="b.fa")])
 
 
