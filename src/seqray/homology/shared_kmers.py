@@ -134,7 +134,7 @@ def kmer_length(alphabet: Alphabet) -> int:
 
 
 def kmer_groups(
-    sequences: Sequence[str], k: int = 40, reverse_complement: bool = True, alphabet: Alphabet = DNA
+    sequences: Sequence[str], k: int = 40, both_strands: bool = True, alphabet: Alphabet = DNA
 ) -> Ints:
     """Group sequences that share a k-mer, directly or through others.
 
@@ -144,7 +144,7 @@ def kmer_groups(
         Validated letters, N of them. One shorter than ``k`` is grouped with its exact copies only.
     k, alphabet
         As for `kmer_table`.
-    reverse_complement
+    both_strands
         Whether a k-mer and its reverse complement are the same; of no effect for protein.
 
     Returns
@@ -157,7 +157,7 @@ def kmer_groups(
     >>> kmer_groups(["ACGTACGGT", "TTTTTTTTT", "CCACCGTACG"], k=7).tolist()
     [0, 1, 0]
     """
-    return kmer_table(sequences, k, alphabet, both_strands=reverse_complement).groups()
+    return kmer_table(sequences, k, alphabet, both_strands=both_strands).groups()
 
 
 def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:

@@ -59,7 +59,7 @@ def test_a_planted_word_joins_on_either_strand():
     first, second = one + word[:40], reverse_complement(word[:40], DNA) + two
     assert kmer_groups([first, second, three], 40).tolist() == [0, 0, 1]
     assert kmer_groups([first, second, three], 41).tolist() == [0, 1, 2]
-    assert kmer_groups([first, second, three], 40, reverse_complement=False).tolist() == [0, 1, 2]
+    assert kmer_groups([first, second, three], 40, both_strands=False).tolist() == [0, 1, 2]
 
 
 def test_groups_chain():

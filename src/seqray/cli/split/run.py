@@ -16,7 +16,7 @@ from seqray.cli.common import (
     read_examples,
 )
 from seqray.cli.split.arguments import LEAK, SplitRequest
-from seqray.core import ConfigError, InputError, files_of
+from seqray.core import ALPHABETS, ConfigError, InputError, files_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SplitRequest", "run"]
 
-WORDS = {"dna": 40, "rna": 40, "protein": 20}
 LOWEST = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
 OWN_COLUMNS = ("id", "label", "group", "split", "context", "subclass")
 
@@ -82,7 +81,7 @@ def _check(request: SplitRequest) -> None:
 
 def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
     """What counts as related; raises ConfigError for an identity that is reached by chance."""
-    from seqray.homology import RelationOptions
+    from seqray.homology import RelationOptions, kmer_length
 
     identity, lowest = request.relation.identity, LOWEST[alphabet]
     if 0 < identity < lowest:
@@ -90,7 +89,7 @@ def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
             f"--identity is {identity:g}, which unrelated {alphabet} sequences may reach by chance",
             remedy=f"give {lowest:g} or more, or 0 for none",
         )
-    word = WORDS[alphabet] if request.relation.word is None else request.relation.word
+    word = kmer_length(ALPHABETS[alphabet]) if request.relation.word is None else request.relation.word
     both = not request.relation.one_strand
     return fill(RelationOptions, request.relation, word=word, both_strands=both, threads=request.threads)
 
@@ -117,7 +116,7 @@ def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> d
             contig, column = _two_columns(request.relation.positions)
             contigs = _column(request, data, contig)
             positions = positions_from_column(_column(request, data, column), column)
-        name = f"neighbours within a block of {request.relation.block} letters"
+        name = f"neighbors within a block of {request.relation.block} letters"
         longest = max((len(example.sequence) for example in data), default=0)
         found[name] = position_groups(contigs, positions, request.relation.block, longest)
     return found
