@@ -124,9 +124,9 @@ def test_a_second_run_does_nothing(run, finished):
     assert [path.stat().st_mtime_ns for path in files] == before
 
 
-def test_a_run_elsewhere_gives_the_same_bytes(run, finished, tiny_model_file, tmp_path):
+def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_model_file, tmp_path):
     other = make_project(tmp_path / "elsewhere", tiny_model_file, **SETTINGS)
-    done = run(other, "--cores", "2", "--set-scatter", "shards=1")
+    done = run(other, "--cores", "2", "--set-scatter", "shards=1", commands=seqray_forks.folder)
     assert done.returncode == 0, done.stderr
     names = ("calls.gff3", "calls.tsv", "score.plus.bedgraph", "explanations.tsv", "explanations.html")
     for name in ("summary.tsv", "summary.html", *(f"{s}/tiny/{n}" for s in ("alpha", "beta") for n in names)):
