@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, ConfigError, InputError, reading_card
+from seqray.core import Card, ConfigError, InputError, fits_label_sets, reading_card
 
 RECALIBRATE = "calibrate on more labeled data (seqray calibrate)"
 RETRAIN = "train a model on more labeled data"  # of alignments, which calibrate does not take
@@ -79,7 +79,7 @@ class Conformal:
             raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
         found = []
         for n, ranks, cuts in zip(self.counts, self.ranks, self.probabilities, strict=True):
-            rank = math.floor((n + 1) * (1 - coverage) + _SLACK)
+            rank = missed_rank(n, coverage)
             if rank < 1:
                 rarest, fewest = min(zip(self.classes, self.counts, strict=True), key=lambda pair: pair[1])
                 raise ConfigError(_too_few(coverage, rarest, fewest), remedy=_remedy(fewest, advice))
@@ -124,7 +124,7 @@ def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
             remedy="add them with 'seqray calibrate' and labeled sequences" if recalibrates else RETRAIN,
         )
     for name in card.classes:
-        if "|" in name or name == "-":
+        if not fits_label_sets(name):
             raise ConfigError(f"class '{name}' can't be written in a set", remedy="rename it and train again")
     ranks = Conformal.from_mapping(card.conformal, card.classes)
     return ranks.cutoffs(coverage, RECALIBRATE if recalibrates else RETRAIN)
@@ -172,8 +172,13 @@ def _is_valid(n: int, ranks: np.ndarray, cuts: np.ndarray) -> bool:
     return fits and rises and (n == 0 or (len(ranks) > 0 and ranks[0] == 1 and int(ranks[-1]) <= n))
 
 
+def missed_rank(n: int, coverage: float) -> int:
+    """Rank, from 1, of the lowest of ``n`` held-out probabilities that sets of a coverage hold."""
+    return math.floor((n + 1) * (1 - coverage) + _SLACK)
+
+
 def _too_few(coverage: float, name: str, n: int) -> str:
-    needed = math.ceil((1 - 1e-9) / (1 - coverage)) - 1
+    needed = math.ceil((1 - _SLACK) / (1 - coverage)) - 1
     return f"coverage {coverage:g} needs {needed} held-out examples of each class, and '{name}' has {n}"
 
 

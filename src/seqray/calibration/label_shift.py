@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.calibration.conformal import Conformal
+from seqray.calibration.conformal import Conformal, missed_rank
 from seqray.core import Card, ConfigError, Floats, Ints
 
 FEWEST = 50  # records that a file needs to be judged
@@ -270,7 +270,7 @@ def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
     Where the records are exchangeable with the held-out ones, their number follows a beta-binomial
     distribution (Angelopoulos and Bates 2023, Conformal prediction: a gentle introduction, section 3.2).
     """
-    a = math.floor((held + 1) * (1 - coverage) + 1e-9)
+    a = missed_rank(held, coverage)
     b = held + 1 - a
     mean = n * a / (a + b)
     return mean, mean * b * (a + b + n) / ((a + b) * (a + b + 1))

@@ -31,7 +31,7 @@ from .card import (
     headline_metric as headline_metric,
     reading_card as reading_card,
 )
-from .class_names import class_name_fault as class_name_fault
+from .class_names import class_name_fault as class_name_fault, fits_label_sets as fits_label_sets
 from .column_codes import (
     GAPS as GAPS,
     MISSING as MISSING,

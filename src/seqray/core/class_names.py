@@ -12,3 +12,8 @@ def class_name_fault(name: str) -> str:
     if name[0] in '#"':
         return f"begins with {name[0]}, which means something else in a table"
     return ""
+
+
+def fits_label_sets(name: str) -> bool:
+    """Whether a table can write it in a set, where ``|`` separates classes and ``-`` is the empty set."""
+    return "|" not in name and name != "-"

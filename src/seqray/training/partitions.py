@@ -25,6 +25,7 @@ from seqray.core import (
     canonical_strand,
     class_name_fault,
     files_of,
+    fits_label_sets,
     number_by_appearance,
     parse_float,
     truncate,
@@ -197,7 +198,7 @@ def _check_names(names: Sequence[str]) -> None:
                 remedy="rename one of them",
             )
         columns[column] = name
-        if "|" in name or name == "-":
+        if not fits_label_sets(name):
             raise InputError(f"label '{name}' can't be named in a set (--coverage)", remedy="rename it")
         if len(names) > 2 and name in ("all", "macro"):
             raise InputError(
