@@ -39,7 +39,7 @@ class Detector(ABC):
     genes: GeneSource | None = None
     outlying: Callable[[Codes], Bools] | None = None
 
-    foreign_options: ClassVar[frozenset[str]]
+    refused_options: ClassVar[frozenset[str]]
     null_mb: ClassVar[float]
     halo: ClassVar[int]  # smallest distances scored around a part, from where peaks may be suppressed
     unit: ClassVar[str]

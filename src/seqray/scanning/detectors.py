@@ -61,7 +61,7 @@ def check_scan_options(card: Card, given: Iterable[str]) -> None:
     is_locator = card.model.kind == "locator"
     own, other = (PositionDetector, "models of windows") if is_locator else (WindowDetector, "locators")
     for option in given:
-        if option.removeprefix("--").replace("-", "_") in own.foreign_options:
+        if option.removeprefix("--").replace("-", "_") in own.refused_options:
             name = option if option.startswith("--") else f"'{option}'"
             kind = "a locator" if is_locator else "a model of windows"
             raise ConfigError(f"{name} is for {other}, and '{card.name}' is {kind}")

@@ -44,7 +44,7 @@ class PositionDetector(Detector):
     run: Callable[[], AbstractContextManager[None]] = nullcontext
     expected: ExpectedPrecision | None = None
 
-    foreign_options = frozenset({"stride", "prefilter", "fdr", "max_ambiguous"})
+    refused_options = frozenset({"stride", "prefilter", "fdr", "max_ambiguous"})
     null_mb = 0.0
     halo = 20
     unit = "positions"

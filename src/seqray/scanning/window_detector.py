@@ -47,7 +47,7 @@ class WindowDetector(Detector):
     cascade: Callable[[Cutoffs], Scorer] | None = None
     missed: float = 0.0
 
-    foreign_options = frozenset({"genes", "codon_table", "per_kb", "precision", "species"})
+    refused_options = frozenset({"genes", "codon_table", "per_kb", "precision", "species"})
     null_mb = 1.0
     halo = 2
     unit = "windows"
