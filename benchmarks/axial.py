@@ -46,7 +46,7 @@ ROWS, COLUMNS = (16, 32, 64, 128, 256, 512), (64, 128, 256, 512, 1024)
 HEADER = ("method", "rows", "columns", "wall_s", "cpu_s", "peak_mb")
 HEADER += ("times_faster_than_full", "times_faster_than_fair_esm", "memory_of_fair_esm")
 QUICK = ((16, 256), (64, 64), (64, 256), (128, 512))
-FIT_FROM = 4096  # cells; below, fixed costs bend the line
+MIN_FIT_CELLS = 4096  # cells; below, fixed costs bend the line
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
             for method in METHODS:
                 cells = math.prod(shape)
                 if method != "full" or cells <= arguments.full:
-                    calls = 1 if method == "full" and cells > FIT_FROM else arguments.calls
+                    calls = 1 if method == "full" and cells > MIN_FIT_CELLS else arguments.calls
                     found.setdefault((method, *shape), []).append(
                         ask(method, shape, calls, arguments.threads)
                     )
@@ -155,7 +155,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
 
 def exponents(rows: list[Row]) -> str:
     """Fit seconds ~ R^a C^b and memory ~ (R·C)^c."""
-    rows = [row for row in rows if row.rows * row.columns >= FIT_FROM]
+    rows = [row for row in rows if row.rows * row.columns >= MIN_FIT_CELLS]
     logs = np.log([[row.rows, row.columns] for row in rows])
     if len(rows) < 3 or np.linalg.matrix_rank(logs - logs.mean(axis=0)) < 2:
         return "too few shapes for exponents"

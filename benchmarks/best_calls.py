@@ -26,7 +26,7 @@ RESULTS = ROOT / "benchmarks/results/best_calls.tsv"
 SOURCES = ("RegulonDB", "EcoCyc", "dRNA-seq")
 COLUMNS = ("rank", "site", "strand", "score", "gene", "to_start_codon", "minus35", "spacer", "minus10")
 COLUMNS += ("mapped", "offset", "name", "sources", "sigma", "grade", "evidence")
-SAME = 1  # letters between starts that are one start in two tables
+MAX_START_DISTANCE = 1  # letters between starts that are one start in two tables
 
 
 def best(calls: Iterable[Call], region: tuple[int, int], count: int) -> list[Call]:
@@ -44,7 +44,7 @@ def nearest(call: Call, truth: Truth) -> dict[str, Placed]:
     """The start nearest to a call on its strand, by source: all tables that have it."""
     rows = [(name, row) for name in SOURCES for row in truth.lifted[name].placed if row.strand == call.strand]
     _, first = min(rows, key=lambda pair: abs(offset(call, pair[1])))
-    same = [(name, row) for name, row in rows if abs(row.position - first.position) <= SAME]
+    same = [(name, row) for name, row in rows if abs(row.position - first.position) <= MAX_START_DISTANCE]
     return dict(sorted(same, key=lambda pair: -abs(pair[1].position - first.position)))
 
 

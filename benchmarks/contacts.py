@@ -58,9 +58,9 @@ from seqray.models import AxialTransformer, build_network
 from seqray.models.tokenizers import AlignmentTokenizer
 
 CONTACT, APART = 8.0, 6  # Å, columns
-STEM_APART, FEWEST_PAIRS = 4, 10
+STEM_APART, MIN_PAIRS = 4, 10
 TASKS = ("base pairs", "contacts")
-DEEPEST, WIDEST = 2000, 400  # rows that covariation reads, and columns of the largest alignment
+MAX_ROWS, MAX_COLUMNS = 2000, 400  # rows that covariation reads, and columns of the largest alignment
 
 
 class Known(NamedTuple):
@@ -74,11 +74,11 @@ class Known(NamedTuple):
 def families(path: Path) -> Iterator[Known]:
     """Seed alignments with a consensus structure of enough pairs."""
     for alignment in read_alignments(path, RNA):
-        if not alignment.ss_cons or alignment.columns > WIDEST:
+        if not alignment.ss_cons or alignment.columns > MAX_COLUMNS:
             continue
         pairs = base_pairs(alignment.ss_cons)
         pairs = pairs[pairs[:, 1] - pairs[:, 0] >= STEM_APART]
-        if len(pairs) >= FEWEST_PAIRS:
+        if len(pairs) >= MIN_PAIRS:
             yield Known(alignment, pairs, STEM_APART)
 
 
@@ -135,7 +135,7 @@ def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
 def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[str, tuple[float, ...]]:
     """Precision of the L/5 and L best pairs of each way to score."""
     alignment, letters = known.alignment, known.alignment.alphabet.unknown
-    codes = alignment.codes[:DEEPEST]
+    codes = alignment.codes[:MAX_ROWS]
     weights = row_weights(codes, letters + 1)
     scores = {
         "mutual information, corrected": average_product_correction(

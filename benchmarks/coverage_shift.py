@@ -33,7 +33,7 @@ from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
 from transfer import OTHER_SOURCES, QUESTIONS, SHIFTS, cut_windows
 
-SEED, MOST, PARTS, SIZES = 1, 1500, 50, (100, 301)
+SEED, MAX_EXAMPLES, PARTS, SIZES = 1, 1500, 50, (100, 301)
 PROMISED = 0.85
 """Coverage of the sets asked for at .9 below which a file needs a caution."""
 COLUMNS = (
@@ -79,10 +79,10 @@ def causes(model: TrainedModel, examples: Examples, predictions: Sequence[Predic
 
 
 def measure(model: TrainedModel, examples: Examples, parts: int) -> dict[str, Any]:
-    """The figures of a file of up to ``MOST`` of these records, and of random parts of it."""
+    """The figures of a file of up to ``MAX_EXAMPLES`` of these records, and of random parts of it."""
     card, rng = model.card, np.random.default_rng(SEED)
     fitting = [i for i, e in enumerate(examples) if 0 < len(e.sequence) <= card.window]
-    kept = [examples[i] for i in np.sort(rng.permutation(fitting)[:MOST])]
+    kept = [examples[i] for i in np.sort(rng.permutation(fitting)[:MAX_EXAMPLES])]
     reader, records = recognize_context(model, (SequenceRecord(e.id, e.sequence) for e in kept))
     predictions = list(predict_records(reader, records))
     p = np.array([one.probabilities for one in predictions])

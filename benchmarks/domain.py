@@ -30,7 +30,7 @@ from seqray.homology import grouped_folds, kmer_groups
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
 
-SEED, MOST = 1, 2000  # sequences of one kind that are judged
+SEED, MAX_SEQUENCES = 1, 2000  # sequences of one kind that are judged
 ECOLI, SUBTILIS = "10", "23"
 COLUMNS = ("training", "rule", "input", "n", "flagged", "low", "high")
 Codes = np.ndarray
@@ -51,12 +51,12 @@ def species(data: Path) -> dict[str, str]:
 
 
 def some(codes: Codes, rng: np.random.Generator) -> Codes:
-    return codes[rng.permutation(len(codes))[:MOST]]
+    return codes[rng.permutation(len(codes))[:MAX_SEQUENCES]]
 
 
 def windows(codes: Codes, length: int, rng: np.random.Generator) -> Codes:
     """Random windows of one sequence."""
-    starts = rng.integers(0, len(codes) - length + 1, MOST)
+    starts = rng.integers(0, len(codes) - length + 1, MAX_SEQUENCES)
     return codes[starts[:, None] + np.arange(length)]
 
 

@@ -18,7 +18,7 @@ from coordinates import GenePair, OffsetMap
 from ecoli_tables import Gene, GeneRef, Site
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
-SAME_START = 5
+MAX_START_DISTANCE = 5
 """Starts of one strand at most this far apart (single linkage) are one start seen by several sources."""
 
 
@@ -167,13 +167,13 @@ def load_truth(data: Path) -> Truth:
     return Truth(genome, tuple(genes), offsets, lifted, pairs, unknown)
 
 
-def merge_starts(rows: Sequence[Placed], distance: int = SAME_START) -> dict[str, list[int]]:
+def merge_starts(rows: Sequence[Placed], distance: int = MAX_START_DISTANCE) -> dict[str, list[int]]:
     """Return the distinct starts per strand, sorted: the middle member of each single-linkage cluster."""
     found = {strand: {row.position for row in rows if row.strand == strand} for strand in "+-"}
     return {strand: merge_near(positions, distance) for strand, positions in found.items()}
 
 
-def merge_near(positions: Iterable[int], distance: int = SAME_START) -> list[int]:
+def merge_near(positions: Iterable[int], distance: int = MAX_START_DISTANCE) -> list[int]:
     """Return the middle member of each single-linkage cluster of positions, sorted."""
     clusters: list[list[int]] = []
     for position in sorted(positions):

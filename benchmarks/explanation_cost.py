@@ -24,7 +24,7 @@ from machine import describe, write_and_show
 from seqray.core import DNA
 from seqray.io.sequences import read_fasta
 
-TOKENS, BATCH, MICRO, LONG = 301, 64, 8, 16_001
+TOKENS, BATCH, MICRO, LONG_TOKENS = 301, 64, 8, 16_001
 ROUNDS = 9
 
 
@@ -86,7 +86,7 @@ def _measure_memory(what: str) -> float:
     from seqray.explanations.attribution import rollout, trace
 
     torch.set_num_threads(1)
-    model = network(LONG - 1)
+    model = network(LONG_TOKENS - 1)
 
     def run(length: int) -> None:
         tokens = torch.randint(4, 8, (1, length))
@@ -97,7 +97,7 @@ def _measure_memory(what: str) -> float:
     run(500)
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    run(LONG)
+    run(LONG_TOKENS)
     return (_resident("VmHWM") - before) / 1024
 
 
@@ -144,7 +144,8 @@ def main() -> None:
         return
     rows = time_rollout(args.threads)
     rows += [
-        (f"{what} of {LONG} tokens, MiB above the model", memory(what)) for what in ("forward", "rollout")
+        (f"{what} of {LONG_TOKENS} tokens, MiB above the model", memory(what))
+        for what in ("forward", "rollout")
     ]
     if args.promoters:
         seconds = time_explain(args.promoters, args.records, args.threads)

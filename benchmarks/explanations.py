@@ -56,13 +56,13 @@ SHAPES = {
     "stem 9, stride 1": StemConfig(kernels=(9,)),
     "stem 7+15, stride 3": StemConfig(kernels=(7, 15), stride=3),  # as in ecoli-promoter
 }
-TRAIN, VALIDATION, TEST, MOST = 8000, 1000, 1000, 200
+TRAIN, VALIDATION, TEST, MAX_RECORDS = 8000, 1000, 1000, 200
 """Planted records, and how many of a kind are explained."""
 REAL = {
     "ecoli": ("ecoli-promoter", sigma70, 12),
     "arabidopsis": ("arabidopsis-promoter", plant_tata, 10),
 }
-MOST_REAL = 300
+MAX_REAL_RECORDS = 300
 RANDOM = "random"
 VARIANTS = [(method, method, MethodSettings()) for method in METHODS]
 VARIANTS += [
@@ -141,8 +141,8 @@ def trials(records: Sequence[Planted], called: np.ndarray) -> list[Trial]:
     codes = np.stack([r.codes for r in records])
     truth, against = (np.stack([getattr(r, name) for r in records]) for name in ("truth", "against"))
     positive = np.array([r.positive for r in records])
-    found = np.flatnonzero(positive & called)[:MOST]
-    chosen = np.flatnonzero(against.any(axis=1) & ~called)[:MOST]
+    found = np.flatnonzero(positive & called)[:MAX_RECORDS]
+    chosen = np.flatnonzero(against.any(axis=1) & ~called)[:MAX_RECORDS]
     known, opposed = truth[found], against[chosen]
     result = [
         Trial(codes[found], {"auprc": (average_precision, known), "precision_at_k": (precision_at, known)})
@@ -184,10 +184,10 @@ def planted_rows(task: str, shape: str, work_dir: Path) -> list[Row]:
 
 
 def called_promoters(model: TrainedModel, promoters: Promoters) -> tuple[Promoters, float]:
-    """Those that the model calls, at most ``MOST_REAL`` drawn at random; and the share called."""
+    """Those that the model calls, at most ``MAX_REAL_RECORDS`` drawn at random; and the share called."""
     p = score_codes(model, promoters.codes)[:, model.card.positive_index]
     called = np.flatnonzero(p >= model.card.threshold)
-    drawn = np.random.default_rng(0).permutation(called)[:MOST_REAL]
+    drawn = np.random.default_rng(0).permutation(called)[:MAX_REAL_RECORDS]
     return promoters.take(np.sort(drawn)), len(called) / len(p)
 
 

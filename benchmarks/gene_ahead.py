@@ -26,10 +26,10 @@ from sklearn.linear_model import LogisticRegression
 import machine
 from genome_truth import end_to_end, read_genome
 from matching import claim, rank_calls
-from scan_species import LEAST_WEIGHT
+from scan_species import MIN_WEIGHT
 from seqray.io.tables import write_table
 
-DEEPEST, UPSTREAM = 4, 500  # calls per kb, and letters
+MAX_CALLS_PER_KB, UPSTREAM = 4, 500  # calls per kb, and letters
 COLUMNS = ("left_out", "calls", "logit", "no_gene_ahead", "correction")
 
 
@@ -37,7 +37,7 @@ def read_answers(genomes: Path, row: dict[str, str], calls: Path) -> tuple[np.nd
     """Logit and whether no gene begins ahead (N, 2) of the best calls, and which of them are right (N,)."""
     genome = read_genome(genomes.parent, row)
     offsets = end_to_end(genome.contigs)
-    deepest = int(DEEPEST * sum(map(len, genome.contigs.values())) / 1000)
+    deepest = int(MAX_CALLS_PER_KB * sum(map(len, genome.contigs.values())) / 1000)
     found = sorted(machine.read_table(calls), key=lambda call: -float(call["score"]))[:deepest]
     ranked = rank_calls(
         [offsets[call["contig"]] + int(call["site"]) for call in found],
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parts = [
         (row["genus"], *read_answers(args.genomes, row, path))
         for row in machine.read_table(args.genomes)
-        if row["domain"] == "bacteria" and float(row["weight"]) >= LEAST_WEIGHT
+        if row["domain"] == "bacteria" and float(row["weight"]) >= MIN_WEIGHT
         for path in args.calls.glob(f"{row['name']}.*.tsv")
     ]
     strains = Counter(genus for genus, _, _ in parts)

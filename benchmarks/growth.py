@@ -45,8 +45,8 @@ from throughput import bert_like
 SEQRAY, BERT, DNABERT = "seqray", "BertModel", "BertModel of DNABERT-2's size"
 LETTERS_OF_A_TOKEN = 5  # of DNABERT-2, by Zhou et al. 2024
 RECORDS = 8  # whose length grows
-LONGEST = 4096
-SHAPE = {"d_model": 128, "heads": 4, "layers": 4, "d_ff": 512, "max_length": LONGEST}
+MAX_LENGTH = 4096
+SHAPE = {"d_model": 128, "heads": 4, "layers": 4, "d_ff": 512, "max_length": MAX_LENGTH}
 COLUMNS = ("what", "method", "x", "cpu_s", "memory_mb", "exponent", "memory_exponent")
 Work = Callable[[], object]
 
@@ -177,7 +177,7 @@ def encoder(method: str, length: int) -> Work:
             hidden_size=768,
             num_hidden_layers=12,
             num_attention_heads=12,
-            max_position_embeddings=LONGEST,
+            max_position_embeddings=MAX_LENGTH,
         )
         network = BertModel(shape).eval()
         length = length // LETTERS_OF_A_TOKEN

@@ -24,7 +24,7 @@ from seqray.scanning import genes_of_annotation, scan_records
 COLUMNS = ("cut", "strand", "calls_uncut", "calls", "same_letter", "within_2", "largest_change")
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"
 START, END = 2_300_000, 2_600_000
-NEAR = 2
+MAX_DISTANCE = 2
 
 Scores = dict[int, float]
 """Position in the part to the score of a call."""
@@ -36,7 +36,7 @@ def row_of(cut: int, strand: str, before: Scores, after: Scores) -> tuple[object
     near = [
         (abs(after[place] - score), site)
         for site, score in kept.items()
-        for place in range(site - NEAR, site + NEAR + 1)
+        for place in range(site - MAX_DISTANCE, site + MAX_DISTANCE + 1)
         if place in after
     ]
     within, change = len({site for _, site in near}), max((change for change, _ in near), default=0.0)

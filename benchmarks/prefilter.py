@@ -40,7 +40,7 @@ WAYS = {
     "prefilter": ScanOptions(null_mb=0.0),
 }
 START = 200_000
-NEAR = 10
+MAX_DISTANCE = 10
 
 Site = tuple[str, int]
 """Strand and position of a call."""
@@ -49,7 +49,7 @@ Site = tuple[str, int]
 def count_missing(wanted: Sequence[Site], found: Sequence[Site]) -> int:
     """Calls without one of the others within ten letters on their strand."""
     places = set(found)
-    near = range(-NEAR, NEAR + 1)
+    near = range(-MAX_DISTANCE, MAX_DISTANCE + 1)
     return sum(all((strand, site + step) not in places for step in near) for strand, site in wanted)
 
 

@@ -27,7 +27,7 @@ RESULTS = ROOT / "benchmarks/results/scan_genomes.tsv"
 LAMBDA = "lambda_genome/lambda_virus.fa.gz"
 ECOLI = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"
 MODEL = "bacteria-genome"
-LARGEST = 50_000
+MAX_PLASMID_LETTERS = 50_000
 COLUMNS = ("sequence", "genes", "letters", "cpu_s", "peak_mb", "calls", "per_kb", "genes_known")
 COLUMNS += ("per_gene", "expected_precision")
 
@@ -47,7 +47,7 @@ def plasmids(path: Path) -> Iterator[tuple[str, str]]:
     with gzip.open(path, "rt") as handle:
         for record in handle.read().split(">")[1:]:
             head, _, letters = record.partition("\n")
-            if "plasmid" in head and len(letters.replace("\n", "")) < LARGEST:
+            if "plasmid" in head and len(letters.replace("\n", "")) < MAX_PLASMID_LETTERS:
                 yield head.split()[0], letters
 
 

@@ -13,7 +13,7 @@ from machine import read_table
 from matching import Calls, rank_calls
 from seqray.modelfile import locate_model, read_card
 
-LOWEST = {"sequence": 0.05, "locator": 0.002}
+MIN_THRESHOLDS = {"sequence": 0.05, "locator": 0.002}
 """Threshold of the scan that is ranked, by kind of model: low enough for 2 calls per kb."""
 
 
@@ -77,7 +77,7 @@ class Scan:
 
     def write_calls(self, genome: Path, out: Path, extra: Sequence[str] = ()) -> None:
         """Write the calls down to a low threshold."""
-        lowest = ["--threshold", str(LOWEST[self.kind]), "--null-mb", "0"]
+        lowest = ["--threshold", str(MIN_THRESHOLDS[self.kind]), "--null-mb", "0"]
         subprocess.run(self.command(genome, out, [*lowest, *extra]), check=True)
 
 

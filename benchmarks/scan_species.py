@@ -53,7 +53,7 @@ from seqray.core import SequenceRecord
 from seqray.scanning import ScanOptions
 
 PER_KB = (0.5, 1.0, 2.0)
-LEAST_WEIGHT = 0.5
+MIN_WEIGHT = 0.5
 FULL_WEIGHT = 1.0
 MEAN, MEAN_OF_GENERA = "mean", "mean of genera"
 PROMOTECH = {
@@ -63,7 +63,7 @@ PROMOTECH = {
 }
 DATA_SETS = {"hpylori": ("promotech/HPYLORI", "1907")}
 """Source of the starts of one data set, and the name of the truth that they make."""
-LISTED, LEAST_LISTED = "kuo", 50
+LISTED, MIN_LISTED = "kuo", 50
 """Source of starts before genes that were chosen alike in all species, and how many make a truth."""
 METHODS = ("models", "no-letters", "promotech")
 NO_LETTERS = "no letters"
@@ -117,7 +117,7 @@ def make_section(genome: KnownGenome) -> Section:
         "all": genome.select(lambda start: start.weight >= FULL_WEIGHT),
         LISTED: genome.select(lambda start: LISTED in start.sources and start.upstream),
     }
-    if len(kept[LISTED]) < LEAST_LISTED:
+    if len(kept[LISTED]) < MIN_LISTED:
         del kept[LISTED]
     pairs = {name: (starts, every) for name, starts in kept.items()}
     if genome.name in DATA_SETS:
@@ -211,7 +211,7 @@ class Result:
     @property
     def counted(self) -> bool:
         """Whether the means count it."""
-        return self.row["domain"] == "bacteria" and float(self.row["weight"]) >= LEAST_WEIGHT
+        return self.row["domain"] == "bacteria" and float(self.row["weight"]) >= MIN_WEIGHT
 
 
 def measure_genome(

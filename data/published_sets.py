@@ -46,7 +46,7 @@ from seqray.io.sequences import read_fasta
 PROMOTER, BACKGROUND = "promoter", "background"
 HELD_OUT, NO_SPLIT_HELD_OUT = 0.05, 0.12
 WINDOWS_OF_A_FRAGMENT = 4
-MADE, FEWER = Fraction(3, 5), Fraction(3, 10)  # made negatives a promoter
+MADE_RATIO, LOW_MADE_RATIO = Fraction(3, 5), Fraction(3, 10)  # made negatives a promoter
 SHARED_RESIDUES = 10
 SIGMAS = (24, 28, 32, 38, 54, 70)
 
@@ -188,7 +188,9 @@ def hold_out(examples: Sequence[LabeledSequence], source: str, share: float) -> 
     return [replace(e, split=part(e)) for e in examples]
 
 
-def with_made_negatives(examples: Sequence[LabeledSequence], ratio: Fraction = MADE) -> list[LabeledSequence]:
+def with_made_negatives(
+    examples: Sequence[LabeledSequence], ratio: Fraction = MADE_RATIO
+) -> list[LabeledSequence]:
     """Add negatives of two kinds, ``ratio`` of them a promoter: most segments replaced, and shuffled ones.
 
     They are for training alone, so that threshold and probabilities are those of the set as it was published.
@@ -203,7 +205,7 @@ def with_made_negatives(examples: Sequence[LabeledSequence], ratio: Fraction = M
 
 
 def made(
-    make: Callable[[Path], list[LabeledSequence]], ratio: Fraction = MADE
+    make: Callable[[Path], list[LabeledSequence]], ratio: Fraction = MADE_RATIO
 ) -> Callable[[Path], list[LabeledSequence]]:
     """Make a set, and add the negatives of `with_made_negatives`."""
     return lambda data: with_made_negatives(make(data), ratio)
@@ -301,7 +303,7 @@ PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "tata": partial(tata, ""),
     **{f"tata-no-{source}": partial(tata, source) for source in ("cnnprom", "gue", "ipromoter")},
     "human-nontata": human_nontata,
-    "human-nontata-made": made(human_nontata, FEWER),
+    "human-nontata-made": made(human_nontata, LOW_MADE_RATIO),
     "amp": peptides("balanced"),
     "amp-imbalanced": peptides("imbalanced"),
     "deeploc1": deeploc,

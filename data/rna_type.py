@@ -19,7 +19,7 @@ from pathlib import Path
 
 from seqray.io import open_output
 
-FEWEST = 25
+MIN_FAMILIES = 25
 
 
 def labels(table: Path) -> list[tuple[str, str, str]]:
@@ -30,7 +30,7 @@ def labels(table: Path) -> list[tuple[str, str, str]]:
         (row["acc"], row["type"].rstrip("; ").split("; ")[-1], row["clan"] or row["acc"]) for row in rows
     ]
     counts = Counter(kind for _, kind, _ in named)
-    return [row for row in named if counts[row[1]] >= FEWEST]
+    return [row for row in named if counts[row[1]] >= MIN_FAMILIES]
 
 
 def main() -> None:

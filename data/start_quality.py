@@ -11,12 +11,12 @@ from loci import Place
 from seqray.core import DNA
 from starts import window_at
 
-FEWEST = 80
+MIN_WINDOWS = 80
 """Fewest starts that are measured."""
 BEFORE, AFTER = 70, 40
 MINUS10, MINUS35 = (-14, -5), (-38, -29)
 """First and last position of the two boxes, relative to the start: -1 is the letter just before it."""
-REACH = 10
+MAX_SHIFT = 10
 """A box is looked for at most this many letters from its usual place."""
 
 
@@ -72,7 +72,7 @@ def measure(windows: Iterable[str]) -> Quality | None:
     """
     width = BEFORE + 1 + AFTER
     windows = [letters for letters in windows if len(letters) == width and set(letters) <= set("ACGT")]
-    if len(windows) < FEWEST:
+    if len(windows) < MIN_WINDOWS:
         return None
     codes = np.stack([DNA.encode(letters) for letters in windows])
     bits = information(codes)
@@ -111,7 +111,7 @@ def sharpness(codes: np.ndarray) -> float:
     counts = share(learned[:, first:last]) * len(learned) + 1
     weights = np.log2(counts / counts.sum(0) / np.maximum(share(learned.reshape(-1, 1)), 1e-9))
     places = np.arange(last - first)
-    shifts = range(-REACH, REACH + 1)
+    shifts = range(-MAX_SHIFT, MAX_SHIFT + 1)
     scores = np.stack([weights[tested[:, first + s : last + s], places].sum(1) for s in shifts])
-    near = np.abs(scores.argmax(0) - REACH) <= 1
+    near = np.abs(scores.argmax(0) - MAX_SHIFT) <= 1
     return float(near.mean() * len(shifts) / 3)

@@ -18,7 +18,7 @@ from Bio.SeqRecord import SeqRecord
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"
 START, END = 2_310_000, 2_350_000
 """0-based and half-open, in NC_000913.3."""
-SHOWN = ("gene", "CDS", "tRNA", "rRNA", "ncRNA")
+SHOWN_TYPES = ("gene", "CDS", "tRNA", "rRNA", "ncRNA")
 KEPT = ("gene", "locus_tag", "product", "codon_start", "transl_table")
 
 
@@ -28,7 +28,7 @@ def cut(genome: SeqRecord) -> SeqRecord:
     stretch.id = stretch.name = "ecoli_stretch"
     stretch.description = f"Escherichia coli K-12 MG1655, {genome.id}:{START + 1}-{END}"
     stretch.annotations = {"molecule_type": "DNA", "topology": "linear", "organism": "Escherichia coli K-12"}
-    stretch.features = [one for one in stretch.features if one.type in SHOWN]
+    stretch.features = [one for one in stretch.features if one.type in SHOWN_TYPES]
     for feature in stretch.features:
         feature.qualifiers = {name: feature.qualifiers[name] for name in KEPT if name in feature.qualifiers}
     return stretch

@@ -107,8 +107,8 @@ def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeyp
 def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
     folder, capsys, monkeypatch, words, networks
 ):
-    few = replace(settings_from_data._FEW, members=1)  # as with many examples
-    monkeypatch.setattr(settings_from_data, "_FEW", few)
+    few = replace(settings_from_data._SMALL_DATA, members=1)  # as with many examples
+    monkeypatch.setattr(settings_from_data, "_SMALL_DATA", few)
     asked = [word for word in command(budget="6steps", epochs=1) if word not in ("--members", "1")]
     asked.insert(asked.index("--threads") + 1, "1")
     assert main([*asked, *words]) == 0

@@ -22,8 +22,8 @@ from seqray.models.helices import (
     GROWTH,
     KERNEL,
     KT,
+    MIN_PAIR_DISTANCE,
     MISMATCH,
-    NEAREST,
     PLACES,
     HelixEmbedding,
     helix_profile,
@@ -75,7 +75,7 @@ def log_weights(rows: list[str]) -> np.ndarray:
         return (COVARIATION * (pairing(i, j) - expected(i, j)) - energy) / KT
 
     def possible(i: int, j: int) -> bool:
-        return i >= 0 and j < n and j - i >= NEAREST and pairing(i, j) >= 0.5
+        return i >= 0 and j < n and j - i >= MIN_PAIR_DISTANCE and pairing(i, j) >= 0.5
 
     weights = np.full((n, n), -np.inf)
     for i in range(n):
@@ -90,7 +90,7 @@ def log_weights(rows: list[str]) -> np.ndarray:
                 k = len(outside)
                 outside.append(outside[-1] + gain(i - k, j + k))
             runs = [a + b for a in inside for b in outside]
-            closing = CLOSING + GROWTH * math.log((j - i) / NEAREST)
+            closing = CLOSING + GROWTH * math.log((j - i) / MIN_PAIR_DISTANCE)
             weights[i, j] = np.logaddexp.reduce(runs) - closing
     return weights
 
@@ -137,7 +137,7 @@ def test_a_hairpin_by_hand():
     """GGG AAAA CCC: the outer pair is in runs of one, two and three pairs, each stack worth -3.26."""
     e = math.exp(3.26 / KT)
     runs = 1 + e + e * e
-    weight = runs * math.exp(-CLOSING - GROWTH * math.log(9 / NEAREST))
+    weight = runs * math.exp(-CLOSING - GROWTH * math.log(9 / MIN_PAIR_DISTANCE))
     assert math.exp(log_weights(["GGGAAAACCC"])[0, 9]) == pytest.approx(weight)
     paired = pair_probabilities(letters_of(["GGGAAAACCC"]))[0]
     assert int(paired[0].argmax()) == 9

@@ -214,7 +214,7 @@ def test_random_letters_have_no_weight_and_few_starts_no_measure():
     assert abs(quality.bits10) < 0.1
     assert quality.sharp < 1.5
     assert quality.weight == 0.0
-    assert start_quality.measure(start_windows(start_quality.FEWEST - 1)) is None
+    assert start_quality.measure(start_windows(start_quality.MIN_WINDOWS - 1)) is None
     assert start_quality.measure(["N" * 111, "ACGT"] * 100) is None
 
 

@@ -10,10 +10,10 @@ from seqray.annotation.genes import Annotation, Gene
 from seqray.core import DNA, Codes, InputError, Ints, reverse_complement_codes
 
 _ASSEMBLY = "give the annotation of this assembly, or genes='predict'"
-_SHOWN = 3
+_MAX_SHOWN_NAMES = 3
 _STARTS = ("ATG", "GTG", "TTG", "CTG", "ATT", "ATC", "ATA")  # of codon table 11
-_FEW_GENES = 20
-_LEAST_SHARE = 0.5
+_MIN_GENES = 20
+_MIN_START_SHARE = 0.5
 
 
 def check_genes(annotation: Annotation, contigs: Iterable[tuple[str, Codes]]) -> None:
@@ -118,7 +118,7 @@ def check_starts(with_start: int, looked_at: int, file: str) -> None:
 
     The counts are those of `count_starts`, summed over contigs.
     """
-    if looked_at >= _FEW_GENES and with_start < _LEAST_SHARE * looked_at:
+    if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
         raise InputError(
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
             "with a start codon",
@@ -133,5 +133,9 @@ def _versionless(name: str) -> str:
 
 
 def _some(names: Collection[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in list(names)[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown or "none"
+    shown = ", ".join(f"'{name}'" for name in list(names)[:_MAX_SHOWN_NAMES])
+    return (
+        f"{shown} and {len(names) - _MAX_SHOWN_NAMES} more"
+        if len(names) > _MAX_SHOWN_NAMES
+        else shown or "none"
+    )

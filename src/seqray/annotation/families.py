@@ -9,8 +9,8 @@ from seqray.io.tracks import AnnotatedFeature
 Family = list[AnnotatedFeature]
 """What is transcribed, then the features that describe it, up to the gene."""
 
-DEEPEST = 10
-"""Most features of a family: a file may name parents without end, or thousands of genes alike."""
+MAX_FAMILY_SIZE = 10
+"""A file may name parents without end, or thousands of genes alike."""
 _MESSENGERS = ("mRNA", "transcript", "primary_transcript")
 
 
@@ -39,7 +39,7 @@ def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
             if not is_locus(family[-1].kind):
                 key = next((key for key in _keys(feature) if key in loci), None)
                 if key is not None:
-                    family += loci[key][:DEEPEST]
+                    family += loci[key][:MAX_FAMILY_SIZE]
                     described.update(map(id, loci[key] if key not in met else ()))
                     met.add(key)
             described.update(map(id, family))
@@ -61,7 +61,7 @@ def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
 def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], AnnotatedFeature]) -> Family:
     """A feature, the parent of its contig that its file names, and so on; the first of several parents."""
     family = [feature]
-    while len(family) < DEEPEST:
+    while len(family) < MAX_FAMILY_SIZE:
         parent = parents.get((feature.contig, family[-1].attributes.get("Parent", "").split(",")[0]))
         if parent is None or any(parent is one for one in family):
             break

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     import pyrodigal
 
 # Prodigal's authors advise to train on 100 kb or more, and on drafts whose contigs have some 3 kb or more.
-MIN_TRAINING = 100_000
+MIN_TRAINING_LETTERS = 100_000
 MIN_N50 = 3_000
-MAX_TRAINING = 20_000_000
-MAX_CONTIG = 32_000_000
+MAX_TRAINING_LETTERS = 20_000_000
+MAX_CONTIG_LETTERS = 32_000_000
 """Prodigal's longest sequence; no bacterium has a longer chromosome."""
 
 STANDARD, MYCOPLASMA = 11, 4
-_SAMPLE = 300_000
+_MAX_SAMPLE_LETTERS = 300_000
 # Table 4 reads TGA as an amino acid, so table 11 cuts its genes to pieces. In 100,000 letters of M.
 # pneumoniae, genes of table 11 have 372 to 487 letters on average, and table 4 finds .08 to .17 more that is
 # coding. In 22 genomes of table 11 they have 529 or more, and table 4 finds less than .05 more. Measured by
 # benchmarks/codon_tables.py.
-_LONG = 600
-_GAIN, _LEAST = 0.05, 0.70
+_MIN_MEAN_GENE_LENGTH = 600
+_MIN_CODING_GAIN, _MIN_CODING_SHARE = 0.05, 0.70
 
 
 class GenePredictor:
@@ -63,38 +63,38 @@ class GenePredictor:
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
         """Learn from the contigs of one genome.
 
-        Nothing is learned from fewer than `MIN_TRAINING` letters, or where contigs below `MIN_N50` hold more
+        Nothing is learned from fewer than `MIN_TRAINING_LETTERS`, or where contigs below `MIN_N50` hold more
         than half of them: ready-made models of many species are used, those of the codon table if one is
-        given. Raises `InputError` for a contig of more than `MAX_CONTIG` letters.
+        given. Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
 
         Parameters
         ----------
         sequences
-            Letters of the contigs. They are read, and held in memory, up to `MAX_TRAINING` letters.
+            Letters of the contigs. They are read, and held in memory, up to `MAX_TRAINING_LETTERS`.
         table
             NCBI's number of the codon table, 11 or 4 for nearly all bacteria. None chooses between the two:
             table 4 if it raises the share of coding letters by more than .05, to more than .70, in the
             longest contigs. Tables are not compared where genes of table 11 have 600 letters on average.
         """
         _check_table(table)
-        contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING)
+        contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING_LETTERS)
         if not _can_train(contigs):
             return cls(_ready_made(table), table, trained=False)
         if table is not None:
             return cls(_trained(contigs, table), table, trained=True)
-        sample = _take(sorted(contigs, key=len, reverse=True), _SAMPLE)
+        sample = _take(sorted(contigs, key=len, reverse=True), _MAX_SAMPLE_LETTERS)
         standard = _trained(contigs, STANDARD)
         count, share = _coding(standard, sample)
-        if share * sum(map(len, sample)) < _LONG * count:
+        if share * sum(map(len, sample)) < _MIN_MEAN_GENE_LENGTH * count:
             other = _trained(contigs, MYCOPLASMA)
-            if _coding(other, sample)[1] > max(_LEAST, share + _GAIN):
+            if _coding(other, sample)[1] > max(_MIN_CODING_SHARE, share + _MIN_CODING_GAIN):
                 return cls(other, MYCOPLASMA, trained=True)
         return cls(standard, STANDARD, trained=True)
 
     def genes_of(self, sequence: str, *, circular: bool = False, name: str = "gene") -> tuple[Gene, ...]:
         """Genes of one contig; those that run beyond a linear contig are partial.
 
-        Raises `InputError` for a contig of more than `MAX_CONTIG` letters.
+        Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
 
         Parameters
         ----------
@@ -185,8 +185,8 @@ def can_predict_genes() -> bool:
 
 
 def check_predictable(sequence: str, where: str = "") -> str:
-    """Raise `InputError` for a contig of more than `MAX_CONTIG` letters; returns its letters."""
-    if len(sequence) > MAX_CONTIG:
+    """Raise `InputError` for a contig of more than `MAX_CONTIG_LETTERS`; returns its letters."""
+    if len(sequence) > MAX_CONTIG_LETTERS:
         raise InputError(
             f"genes can't be predicted in a contig of {len(sequence)} letters, too many for a bacterium",
             where=where,
@@ -209,7 +209,7 @@ def _take(sequences: Iterable[str], most: int) -> list[str]:
 def _can_train(contigs: Sequence[str]) -> bool:
     sizes = [len(contig) - contig.count("N") for contig in contigs]
     total = sum(sizes)
-    return total >= MIN_TRAINING and 2 * sum(size for size in sizes if size >= MIN_N50) >= total
+    return total >= MIN_TRAINING_LETTERS and 2 * sum(size for size in sizes if size >= MIN_N50) >= total
 
 
 def _trained(contigs: Sequence[str], table: Any) -> pyrodigal.GeneFinder:
@@ -228,7 +228,8 @@ def _ready_made(table: int | None) -> pyrodigal.GeneFinder:
         own = [one for one in bins if one.training_info.translation_table == table]
         if not own:
             raise InputError(
-                f"fewer than {MIN_TRAINING} letters are too few to learn genes of codon table {table}",
+                f"fewer than {MIN_TRAINING_LETTERS} letters are too few to learn genes of "
+                f"codon table {table}",
                 remedy=f"give more of the genome, or codon table {STANDARD} or {MYCOPLASMA}",
             )
         bins = pyrodigal.MetagenomicBins(own)

@@ -16,7 +16,7 @@ from seqray.core import Card, ConfigError, InputError, fits_label_sets, reading_
 RECALIBRATE = "calibrate on more labeled data (seqray calibrate)"
 RETRAIN = "train a model on more labeled data"  # of alignments, which calibrate does not take
 MAX_RANKS = 200
-_DENSE = 100  # the lowest ranks, which high coverage asks for, are kept one by one
+_DENSE_RANKS = 100  # the lowest ranks, which high coverage asks for, are kept one by one
 _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair below in binary
 
 
@@ -156,8 +156,8 @@ def label_sets(
 def _kept_ranks(n: int) -> np.ndarray:
     if n <= MAX_RANKS:
         return np.arange(1, n + 1)
-    sparse = np.geomspace(_DENSE, n, MAX_RANKS - _DENSE + 1)[1:]
-    return np.unique(np.concatenate((np.arange(1, _DENSE + 1), sparse.astype(np.int64))))
+    sparse = np.geomspace(_DENSE_RANKS, n, MAX_RANKS - _DENSE_RANKS + 1)[1:]
+    return np.unique(np.concatenate((np.arange(1, _DENSE_RANKS + 1), sparse.astype(np.int64))))
 
 
 def _round_down(values: np.ndarray) -> np.ndarray:

@@ -24,9 +24,9 @@ from seqray.core import (
     stack_codes,
 )
 
-_LONGEST_WORD = 8
+_MAX_KMER_LENGTH = 8
 _CHUNK = 8192  # sequences at once: their k-mer tables take a few MB
-_LEAST = 1e-30  # of a variance: a mean that is rounded may be 1, of sequences of one letter
+_MIN_VARIANCE = 1e-30  # a mean that is rounded may be 1, of sequences of one letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class KmerProfile:
         """Distance per sequence: (N, letters**k) counts -> (N,); infinite without a complete k-mer."""
         n = counts.sum(axis=1, keepdims=True)
         n_safe = np.maximum(n, 1)
-        variance = np.maximum(self.spread + self.mean * (1 - self.mean) / n_safe, _LEAST)
+        variance = np.maximum(self.spread + self.mean * (1 - self.mean) / n_safe, _MIN_VARIANCE)
         squared = ((counts / n_safe - self.mean) ** 2 / variance).mean(axis=1)
         return np.where(n[:, 0] > 0, squared, np.inf)
 
@@ -87,7 +87,7 @@ class KmerProfile:
         """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
         mean, spread = (np.asarray(mapping[name], float) for name in ("mean", "spread"))
         k, limit = int(mapping["k"]), float(mapping["limit"])
-        if not 1 <= k <= _LONGEST_WORD or not mean.shape == spread.shape == (letters**k,):
+        if not 1 <= k <= _MAX_KMER_LENGTH or not mean.shape == spread.shape == (letters**k,):
             raise ValueError("a word table of the wrong size")
         if not all((shares >= 0).all() and (shares <= 1).all() for shares in (mean, spread)):
             raise ValueError("shares of words that no sequences have")

@@ -13,8 +13,8 @@ from seqray.core import Card, InputError, log_probabilities, logistic, reading_c
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
-_LARGEST = 1e30  # log-odds and slope: other engines compute in float32
-_STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
+_MAX_MAGNITUDE = 1e30  # of log-odds and slopes: other engines compute in float32
+_MAX_LOG_ODDS = 36.0  # beyond, float64 has no number between the probability and 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class IsotonicMap:
         """Map a table (N, 2) of probabilities whose column ``positive`` is the positive class."""
         logs = log_probabilities(probabilities)
         mapped = self(logs[:, positive] - logs[:, 1 - positive])
-        mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
+        mapped = np.clip(mapped, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
         table = np.empty_like(logs)
         table[:, positive], table[:, 1 - positive] = logistic(mapped), logistic(-mapped)
         return table
@@ -117,11 +117,11 @@ class IsotonicMap:
         with reading_card("isotonic"):
             before, after = (np.asarray(mapping[name], dtype=np.float64) for name in ("before", "after"))
             fits = before.ndim == 1 and before.shape == after.shape and len(before) > 0
-            if not (fits and all((abs(v) < _LARGEST).all() for v in (before, after))):
+            if not (fits and all((abs(v) < _MAX_MAGNITUDE).all() for v in (before, after))):
                 raise ValueError("no lists of knots")
             if not all((np.diff(v) > 0).all() for v in (before, after)):
                 raise ValueError("knots that don't rise")
-            if not (np.diff(after) < _LARGEST * np.diff(before)).all():
+            if not (np.diff(after) < _MAX_MAGNITUDE * np.diff(before)).all():
                 raise ValueError("too steep")
         return cls(before, after)
 

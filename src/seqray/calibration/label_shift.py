@@ -20,10 +20,10 @@ import numpy as np
 from seqray.calibration.conformal import Conformal, missed_rank
 from seqray.core import Card, ConfigError, Floats, Ints
 
-FEWEST = 50  # records that a file needs to be judged
-ERRORS = 4.0  # standard errors beyond what is expected: 1 of 30,000 files by chance
-CHANCE = 1e-3  # that a mixture is refused by chance, at most (Dvoretzky, Kiefer and Wolfowitz)
-MISSED = 0.05  # chance that a range of shares of positives does not hold the true one, at most
+MIN_RECORDS = 50
+STANDARD_ERRORS = 4.0  # beyond what is expected: 1 of 30,000 files by chance
+MAX_FALSE_REFUSAL_RATE = 1e-3  # of mixtures, by chance (Dvoretzky, Kiefer and Wolfowitz)
+MAX_NONCOVERAGE = 0.05  # of the true share of positives by a range of shares
 TOLERANCE = 0.05  # a class whose scores move by this much loses this much coverage at most
 ODDS = 3.0  # between the shares of the classes; a probability of .50 is then .25 or .75
 COVERAGE = 0.9  # of the sets that are judged where none is asked for
@@ -112,7 +112,9 @@ class HeldOutScores:
             misses = zip(counts, self._ranks.counts, strict=True)
             mean, variance = np.sum([_misses(int(own), held, coverage) for own, held in misses], axis=0)
             numbers = [(float(mean), float(variance))]
-        if n < FEWEST or empty <= max(mean + ERRORS * math.sqrt(variance) for mean, variance in numbers):
+        if n < MIN_RECORDS or empty <= max(
+            mean + STANDARD_ERRORS * math.sqrt(variance) for mean, variance in numbers
+        ):
             return None
         return EmptySets(coverage, empty / n, max(mean for mean, _ in numbers) / n)
 
@@ -143,18 +145,20 @@ class HeldOutScores:
             (N, K) calibrated, before any re-weighting.
         """
         n = len(probabilities)
-        if n < FEWEST or not self._has_two:
+        if n < MIN_RECORDS or not self._has_two:
             return None
         mixtures, observed, left = self._distributions(probabilities)
         missing = np.where(left, mixtures - observed, observed - mixtures)
         excess = float(missing.max(axis=1).min())
-        return UnclearScores(excess) if excess > self._distance(n, CHANCE) + TOLERANCE else None
+        return (
+            UnclearScores(excess) if excess > self._distance(n, MAX_FALSE_REFUSAL_RATE) + TOLERANCE else None
+        )
 
     def _explaining_shares(self, probabilities: Floats) -> tuple[float, float] | None:
         """Lowest and highest share of positives whose mixture has the scores of a file of two classes."""
         mixtures, observed, _ = self._distributions(probabilities)
         distances = np.abs(mixtures - observed).max(axis=1)
-        shares = _SHARES[distances <= self._distance(len(probabilities), MISSED), 0]
+        shares = _SHARES[distances <= self._distance(len(probabilities), MAX_NONCOVERAGE), 0]
         return (float(shares[0]), float(shares[-1])) if len(shares) else None
 
     def _distributions(self, probabilities: Floats) -> tuple[Floats, Floats, np.ndarray]:
@@ -186,14 +190,16 @@ class HeldOutScores:
         """
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
-        if n < FEWEST or not self._has_two or not 0 < expected < 1:
+        if n < MIN_RECORDS or not self._has_two or not 0 < expected < 1:
             return None
         called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
         hit, false = self._call_rates()
         likely = (called - false) / max(hit - false, 1e-9)
         edge = _with_odds(expected, ODDS if called > expected * hit + (1 - expected) * false else 1 / ODDS)
         distance = called - (edge * hit + (1 - edge) * false)
-        if (likely > edge) != (edge > expected) or distance**2 <= ERRORS**2 * self._variance(edge, n):
+        if (likely > edge) != (edge > expected) or distance**2 <= STANDARD_ERRORS**2 * self._variance(
+            edge, n
+        ):
             return None
         return CalledShare(called, expected, self._explaining_shares(probabilities))
 
@@ -207,12 +213,12 @@ class HeldOutScores:
         """
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
-        if n < FEWEST or not self._has_two:
+        if n < MIN_RECORDS or not self._has_two:
             return False
         hit, false = self._call_rates()
         called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
         distance = expected * hit + (1 - expected) * false - called
-        return distance > ERRORS / 2 * math.sqrt(self._variance(expected, n))
+        return distance > STANDARD_ERRORS / 2 * math.sqrt(self._variance(expected, n))
 
     def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
         """Share of the sets that hold the true class, by class; empty where the promise may be kept.
@@ -232,7 +238,7 @@ class HeldOutScores:
         for k, name in enumerate(self._card.classes):
             own = inside[labels == k, k]
             mean, variance = _misses(len(own), self._ranks.counts[k], COVERAGE)
-            lost |= bool((~own).sum() > mean + ERRORS * math.sqrt(variance))
+            lost |= bool((~own).sum() > mean + STANDARD_ERRORS * math.sqrt(variance))
             if len(own):
                 held[name] = float(own.mean())
         return held if lost else {}

@@ -16,7 +16,7 @@ MIN_SEQUENCES = 50  # fewer say nothing about a tail
 MAX_LETTERS = 2_000_000  # of the sequences that the limit of the chain is measured on
 RELATED_WORD = 30  # sequences that share so many letters are relatives
 _NUMBERS = ("mean", "spread", "within", "limit")
-_LARGEST = 1e9  # far above any logarithm of a share; its square is still finite
+_MAX_MAGNITUDE = 1e9  # far above any logarithm of a share; its square is still finite
 _FOLDS = 5
 _SEED = 20_240_229
 
@@ -103,7 +103,7 @@ class MarkovProfile:
         if not 1 <= order <= MAX_ORDER or log_p.shape != (letters ** (order + 1),):
             raise ValueError("a chain of the wrong size")
         numbers = [float(mapping[name]) for name in _NUMBERS]
-        if not (np.abs([*log_p, *numbers]) < _LARGEST).all():
+        if not (np.abs([*log_p, *numbers]) < _MAX_MAGNITUDE).all():
             raise ValueError("a chain of impossible numbers")
         return cls(order, log_p, *numbers)
 

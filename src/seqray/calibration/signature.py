@@ -18,9 +18,9 @@ from seqray.core import Alphabet, CodeStack, SequenceRecord, kmer_indices, kmer_
 
 K, LETTERS = 4, 4
 MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, are too few
-CLOSE = 0.03  # below, it is the genome itself or one that is hard to distinguish from it
-LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
-LEAD = 0.001  # contexts that differ by less, such as strains, can not be distinguished
+MAX_GENOME_DISTANCE = 0.03  # below, it is the genome itself or one that is hard to distinguish from it
+MAX_SPECIES_DISTANCE = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
+MIN_LEAD = 0.001  # contexts that differ by less, such as strains, can not be distinguished
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
 
@@ -104,12 +104,12 @@ class ContextDistance:
     @property
     def is_foreign(self) -> bool:
         """Whether the file is farther away than another genome of the same species would be."""
-        return self.distance > LIMIT
+        return self.distance > MAX_SPECIES_DISTANCE
 
     @property
     def is_close(self) -> bool:
         """Whether the file is as near as pieces of the same genome are."""
-        return self.distance <= CLOSE
+        return self.distance <= MAX_GENOME_DISTANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,7 @@ class Signature:
         n, words = int(counts.sum()), np.array(self.words)
         together = words @ np.array([shares.mean(axis=0) for shares in self.shares]) / words.sum()
         distance = np.abs(counts / n - together).sum() / 2 - _sampling_distance(together, n, words.sum())
-        return bool(distance <= min(LIMIT, found[0].distance))
+        return bool(distance <= min(MAX_SPECIES_DISTANCE, found[0].distance))
 
     def nearest_context(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
         """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
@@ -191,11 +191,11 @@ class Signature:
         counts
             Of a file.
         clear
-            None, too, where the next context is not foreign and less than twice as far, or within `LEAD`.
+            None, too, where the next context is not foreign and less than twice as far, or within `MIN_LEAD`.
         """
         nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]
         near = [other for other in others if clear and not other.is_foreign]
-        tied = any(other.distance < 2 * nearest.distance + LEAD for other in near)
+        tied = any(other.distance < 2 * nearest.distance + MIN_LEAD for other in near)
         return nearest.context if nearest.is_close and not tied else None
 
     def is_foreign(self, counts: np.ndarray) -> bool:

@@ -103,8 +103,8 @@ from .numbers import (
     round_number as round_number,
 )
 from .peaks import (
-    CALL_DISTANCE as CALL_DISTANCE,
-    LOWEST_CALL as LOWEST_CALL,
+    MIN_CALL_DISTANCE as MIN_CALL_DISTANCE,
+    MIN_CALL_SCORE as MIN_CALL_SCORE,
     local_maxima as local_maxima,
     suppress_neighbors as suppress_neighbors,
 )

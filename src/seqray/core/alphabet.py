@@ -25,11 +25,11 @@ _COMPLEMENT_CODES = np.array([3, 2, 1, 0, 4], dtype=np.uint8)
 _PROTEIN_ONLY = b"EFILPQJOXZ*"
 # A few unknown letters in a nucleotide sequence are typing errors; in a protein at least a third of the
 # letters are no bases. Any limit in the wide gap between the two separates them.
-_SLIPS_LIMIT = 0.2
+_MAX_TYPO_SHARE = 0.2
 # A shorter peptide can't be distinguished from an oligonucleotide. From this length on, none is expected that
 # contains alanine, cysteine, glycine and threonine, and nothing else.
-_PEPTIDE_MIN_LENGTH = 20
-_AMBIGUITY_LIMIT = 0.4
+_MIN_PEPTIDE_LENGTH = 20
+_MAX_AMBIGUOUS_SHARE = 0.4
 
 _INVALID = 255
 
@@ -179,10 +179,10 @@ def _code_table(alphabet: Alphabet) -> bytes:
 def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: bytes, where: str) -> None:
     share = len(other) / length  # of letters that name no base
     if strange:
-        protein = not strange.translate(None, _PROTEIN_ONLY) and share > _SLIPS_LIMIT
+        protein = not strange.translate(None, _PROTEIN_ONLY) and share > _MAX_TYPO_SHARE
         why = f"the letters {' '.join(sorted(set(strange.decode())))} occur" if protein else ""
     else:
-        protein = length >= _PEPTIDE_MIN_LENGTH and share > _AMBIGUITY_LIMIT
+        protein = length >= _MIN_PEPTIDE_LENGTH and share > _MAX_AMBIGUOUS_SHARE
         why = f"{share:.0%} of the letters are no bases"
     if protein:
         raise OtherLettersError(
@@ -194,7 +194,7 @@ def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: byte
 
 
 def _refuse_nucleotides(folded: bytes, where: str) -> None:
-    if len(folded) < _PEPTIDE_MIN_LENGTH or folded.translate(None, b"ACGTUN"):
+    if len(folded) < _MIN_PEPTIDE_LENGTH or folded.translate(None, b"ACGTUN"):
         return
     if all(base in folded for base in (b"A", b"C", b"G")) and (b"T" in folded or b"U" in folded):
         raise OtherLettersError(
@@ -225,7 +225,7 @@ def infer_alphabet(sequences: Iterable[str]) -> Alphabet:
         uracil += sequence.count("U")
         thymine += sequence.count("T")
         bases += sum(map(sequence.count, "ACGN"))
-    if letters - bases - uracil - thymine > _AMBIGUITY_LIMIT * letters:
+    if letters - bases - uracil - thymine > _MAX_AMBIGUOUS_SHARE * letters:
         return PROTEIN
     return RNA if uracil > thymine else DNA
 

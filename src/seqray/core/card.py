@@ -21,7 +21,7 @@ from seqray.core.truncation import Truncation
 CARD_FORMAT = 4
 MAX_MEMBERS = 5
 _TEMPERATURES = (1e-6, 1e6)
-_FAR = 1_000_000  # letters: no site is marked so long
+_MAX_SITE_EXTENT = 1_000_000  # letters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,7 @@ def _check_locator(facts: Mapping[str, Any]) -> None:
     _require(
         isinstance(extent, list | tuple)
         and len(extent) == 2
-        and all(type(n) is int and 0 <= n < _FAR for n in extent),
+        and all(type(n) is int and 0 <= n < _MAX_SITE_EXTENT for n in extent),
         "locator.extent",
         "is no pair of numbers of letters",
     )
@@ -228,7 +228,7 @@ def _check_prefilter(facts: Mapping[str, Any], members: int) -> None:
     _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
 
 
-_HIGHEST = 500  # log-odds
+_MAX_CUTOFF = 500  # log-odds
 
 
 def _is_level(row: Any) -> bool:
@@ -256,7 +256,7 @@ def _is_row(row: Any, count: int) -> bool:
 
 def _is_below(cutoff: float, threshold: float) -> bool:
     """Whether log-odds stand for less than a probability."""
-    return -_HIGHEST <= cutoff <= _HIGHEST and 1 / (1 + math.exp(-cutoff)) < threshold
+    return -_MAX_CUTOFF <= cutoff <= _MAX_CUTOFF and 1 / (1 + math.exp(-cutoff)) < threshold
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -18,9 +18,9 @@ from seqray.core.arrays import Ints
 from seqray.core.errors import InputError
 
 _REGION = re.compile(r"(?P<contig>.+?):(?P<start>[\d,]+)(?:-(?P<end>[\d,]+))?")
-_MOST_DIGITS = 18
-# Names kept for the suggestion in an error: enough for every finished genome, bounded for a metagenome.
-_NAMES_KEPT = 10_000
+_MAX_DIGITS = 18
+# For the suggestion in an error: enough for every finished genome, bounded for a metagenome.
+_MAX_KEPT_NAMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def parse_region(text: str) -> Region:
 def _letter(text: str) -> int:
     """Number of a letter; 0, which is none, for a number beyond any sequence."""
     digits = text.replace(",", "").lstrip("0")
-    return int(digits) if 1 <= len(digits) <= _MOST_DIGITS else 0
+    return int(digits) if 1 <= len(digits) <= _MAX_DIGITS else 0
 
 
 class MissingContigs:
@@ -168,7 +168,7 @@ class MissingContigs:
 
     def see(self, name: str) -> None:
         """Note that a contig of this name was read."""
-        if self._missing and len(self._seen) < _NAMES_KEPT:
+        if self._missing and len(self._seen) < _MAX_KEPT_NAMES:
             self._seen.append(name)
         self.drop(name)
 

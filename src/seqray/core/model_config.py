@@ -16,11 +16,11 @@ LOCATOR_SETTINGS = (
     *("activation", "dropout", "positions", "max_length"),
 )
 # Far above any use: settings come from files of others, too, and must not decide how much memory is taken.
-_LARGEST = {
+_MAX_SIZES = {
     **dict.fromkeys(("classes", "d_model", "d_ff", "max_rows"), 1 << 16),
     **{"layers": 256, "matrix_rank": 1024, "max_length": 1 << 24},
 }
-LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 16384 rows then, or 8000
+MAX_KMER_LENGTH = {"dna": 7, "rna": 7, "protein": 3}  # tables of all k-mers have 16384 rows then, or 8000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class ModelConfig:
         return sum(self.subclasses) or self.classes
 
     def __post_init__(self) -> None:
-        for name, most in _LARGEST.items():
+        for name, most in _MAX_SIZES.items():
             require((getattr(self, name) or 0) <= most, f"model.{name}", f"must be at most {most}")
         self._check_kind()
         self._check_reading()
@@ -194,7 +194,7 @@ class ModelConfig:
             "model.pooling",
             "takes ends only with 'model.ends'",
         )
-        longest = LONGEST_WORDS[self.alphabet]
+        longest = MAX_KMER_LENGTH[self.alphabet]
         require(
             self.words == 0 or 2 <= self.words <= longest,
             "model.words",
@@ -213,7 +213,7 @@ class ModelConfig:
         require(
             all(count >= 1 for count in self.subclasses), "model.subclasses", "must be numbers of 1 and more"
         )
-        most = _LARGEST["classes"]
+        most = _MAX_SIZES["classes"]
         require(sum(self.subclasses) <= most, "model.subclasses", f"must be at most {most} together")
         for name in ("position_gain", "position_matrix"):
             require(

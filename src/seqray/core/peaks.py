@@ -10,10 +10,10 @@ import numpy as np
 
 from seqray.core.arrays import Bools, Floats, Ints
 
-CALL_DISTANCE = 50
-"""Smallest distance between two calls of a strand, in scans and where the precision to expect is measured."""
-LOWEST_CALL = 1e-3
-"""Score below which a peak is never a call: the best calls per kilobase are sought down to this."""
+MIN_CALL_DISTANCE = 50
+"""Between two calls of a strand, in scans and where the precision to expect is measured."""
+MIN_CALL_SCORE = 1e-3
+"""The best calls per kilobase are sought down to this."""
 
 
 def local_maxima(scores: Floats) -> Bools:

@@ -28,8 +28,8 @@ T = TypeVar("T")
 # Evaluated once for each class: a model file, whose card has many parts, is opened by each command.
 _type_hints = functools.cache(typing.get_type_hints)
 
-LARGEST = 2**63
-"""No whole number in settings or cards is larger: Python refuses to print those of thousands of digits."""
+MAX_INTEGER = 2**63
+"""Of settings and cards: Python refuses to print those of thousands of digits."""
 
 
 def _problem(what: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
@@ -51,7 +51,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_yaml_int(self, node: Any) -> int:
         value = super().construct_yaml_int(node)
-        if abs(value) >= LARGEST:
+        if abs(value) >= MAX_INTEGER:
             raise yaml.YAMLError("a whole number has more than 64 bits")
         return value
 
@@ -201,7 +201,7 @@ def _is_text(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, int):  # booleans, too
-        return abs(value) < LARGEST
+        return abs(value) < MAX_INTEGER
     return value is None or (isinstance(value, float) and math.isfinite(value))
 
 

@@ -12,13 +12,13 @@ from seqray.core import InputError, Ints, counted
 from seqray.core.results import Answers, Evaluation
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.measure import Records, measure, subset_of_answers
-from seqray.metrics import FEW_GROUPS, group_numbers, mcnemar
+from seqray.metrics import MIN_RELIABLE_GROUPS, group_numbers, mcnemar
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)
-LARGE_GROUP = 0.2  # share of the records
+MAX_GROUP_SHARE = 0.2  # of the records
 SUM_TOLERANCE = 1e-3  # tables carry a few digits
-SHOWN = 5  # probabilities of a record in an error
+MAX_SHOWN_PROBABILITIES = 5
 
 
 def evaluate_scores(
@@ -142,12 +142,14 @@ def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) 
     ]
     numbers = group_numbers(records.groups, len(records.labels))
     groups = len(np.unique(numbers))
-    if groups < FEW_GROUPS:
+    if groups < MIN_RELIABLE_GROUPS:
         return [*found, f"only {counted(groups, 'group')}: intervals are too narrow"]
     found += _large_group(records)
-    small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < FEW_GROUPS]
+    small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < MIN_RELIABLE_GROUPS]
     if small:
-        found.append(f"fewer than {FEW_GROUPS} groups in {', '.join(small)}: intervals there are too narrow")
+        found.append(
+            f"fewer than {MIN_RELIABLE_GROUPS} groups in {', '.join(small)}: intervals there are too narrow"
+        )
     return found
 
 
@@ -156,7 +158,7 @@ def _large_group(records: Records) -> Iterator[str]:
     if records.groups is None:
         return
     [(key, size)] = Counter(records.groups).most_common(1)
-    if size > LARGE_GROUP * len(records.labels):
+    if size > MAX_GROUP_SHARE * len(records.labels):
         name = f"the group '{key}'" if isinstance(key, str) else "one group"
         yield (
             f"{name} has {size} of {len(records.labels)} records, drawn as one: the intervals do not "
@@ -208,8 +210,8 @@ def check_probabilities(
     if len(wrong):
         i = int(wrong[0])
         name = f"'{ids[i]}'" if ids else f"{i + 1}"
-        shown = ", ".join(f"{value:g}" for value in scores[i, :SHOWN])
-        shown += ", ..." if classes > SHOWN else ""
+        shown = ", ".join(f"{value:g}" for value in scores[i, :MAX_SHOWN_PROBABILITIES])
+        shown += ", ..." if classes > MAX_SHOWN_PROBABILITIES else ""
         raise InputError(
             f"probabilities are outside 0 to 1 or don't sum to 1, first those of record {name}: {shown}"
         )

@@ -13,7 +13,7 @@ from seqray.homology import best_matches
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
 CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
-FEWEST = 10  # records of a subclass: a column of unique names has none
+MIN_SUBCLASS_RECORDS = 10  # a column of unique names has none
 
 
 def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
@@ -31,7 +31,7 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
 
     Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than
-    `FEWEST` records have no subset, nor has the only part of a class.
+    `MIN_SUBCLASS_RECORDS` have no subset, nor has the only part of a class.
     """
     labels = np.array([example.label for example in examples])
     names = np.array([example.subclass or "unnamed" for example in examples])
@@ -40,7 +40,7 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     return {
         f"{SUBCLASS}:{label}:{name}": np.flatnonzero((labels != label) | (names == name))
         for (label, name), count in sorted(counts.items())
-        if count >= FEWEST and parts[label] > 1
+        if count >= MIN_SUBCLASS_RECORDS and parts[label] > 1
     }
 
 

@@ -7,7 +7,7 @@ import math
 from seqray.core import align_columns, format_interval
 from seqray.core.results import Evaluation, Figure
 
-SHOWN = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
+SHOWN_METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
 DIFFERENCES = ("mcc", "auroc", "auprc")
 OF_PARTS = ("mcc", "auroc")  # with their intervals
 
@@ -17,7 +17,7 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
     judged = judged_label(evaluation)
     found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
     lines = [_head(evaluation, name)]
-    columns = [metric for metric in SHOWN if ("all", "model", metric) in found]
+    columns = [metric for metric in SHOWN_METRICS if ("all", "model", metric) in found]
     rows = [["" if judged == evaluation.positive else "mean of classes", *columns]]
     for answers in evaluation.answers:
         rows.append(

@@ -34,14 +34,14 @@ _PATTERNS = {
 _LIGHTEST = {4: 5, 20: 2}  # letters of the alphabet -> weight: below it, unrelated sequences share most seeds
 
 SENSITIVITY = 0.98  # share of pairs at the threshold that a plan has to find, if the budget allows
-SEED_PAIRS = 1e8
+MAX_SEED_PAIRS = 1e8
 MAX_OWNERS = 200  # sequences that a seed is looked up in; beyond, see `seqray.homology.candidates`
-_CHANCE_OWNERS = MAX_OWNERS / 8  # expected owners of a seed by chance alone
+_MAX_CHANCE_OWNERS = MAX_OWNERS / 8  # expected owners of a seed by chance alone
 _SHORT = {4: 6, 20: 3}  # letters of the alphabet -> letters of a short k-mer
 _MAX_SEEDS = 4**12  # different seeds of one pattern: columns of a matrix
-_FEWEST_SEEDS = 4**7
-_SPARSE = 64
-_SIMULATED = 2000
+_MIN_SEEDS = 4**7
+_MAX_SEEDS_PER_LETTER = 64
+_SIMULATED_PAIRS = 2000
 _SIMULATED_LETTERS = 300  # longer pairs share seeds even more surely
 
 
@@ -85,7 +85,7 @@ def make_plan(
     identity: float,
     alphabet: Alphabet,
     *,
-    budget: float = SEED_PAIRS,
+    budget: float = MAX_SEED_PAIRS,
 ) -> SeedPlan:
     """Choose the longest seeds that find related pairs, or the shortest that the budget allows.
 
@@ -115,8 +115,10 @@ def _fits(weight: int, lengths: np.ndarray, others: np.ndarray, letters: int, bu
     seeds = letters**weight
     owners = float(others.sum()) / seeds
     pairs = float(lengths.sum()) * owners
-    most = min(max(_SPARSE * float(others.sum()), _FEWEST_SEEDS), _MAX_SEEDS)  # a larger table gains nothing
-    return seeds <= most and owners <= _CHANCE_OWNERS and pairs <= budget
+    most = min(
+        max(_MAX_SEEDS_PER_LETTER * float(others.sum()), _MIN_SEEDS), _MAX_SEEDS
+    )  # a larger table gains nothing
+    return seeds <= most and owners <= _MAX_CHANCE_OWNERS and pairs <= budget
 
 
 def _plan(weight: int, length: int, identity: float, letters: int) -> SeedPlan:
@@ -150,11 +152,11 @@ def simulate(patterns: tuple[tuple[int, ...], ...], length: int, identity: float
     """
     rng = np.random.default_rng(0)
     kept = int(np.ceil(identity * length - 1e-9))
-    same = rng.permuted(np.tile(np.arange(length) < kept, (_SIMULATED, 1)), axis=1)
-    shared, seeds = np.zeros(_SIMULATED, dtype=np.int64), 0
+    same = rng.permuted(np.tile(np.arange(length) < kept, (_SIMULATED_PAIRS, 1)), axis=1)
+    shared, seeds = np.zeros(_SIMULATED_PAIRS, dtype=np.int64), 0
     for pattern in patterns:
         n = max(length - pattern[-1], 0)
-        hit = np.ones((_SIMULATED, n), dtype=bool)
+        hit = np.ones((_SIMULATED_PAIRS, n), dtype=bool)
         for offset in pattern:
             hit &= same[:, offset : offset + n]
         shared += hit.sum(axis=1)

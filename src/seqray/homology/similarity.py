@@ -29,12 +29,12 @@ from seqray.homology.alignment import identity_function, plain_letters
 from seqray.homology.candidates import KmerBits, SeedIndex
 from seqray.homology.seeds import SeedPlan, make_plan
 
-_EXHAUSTIVE_CELLS = 2e7  # of alignment: a fraction of a second; smaller tasks need no seeds
-_DISTANT = 0.6  # identity that the seeds of `best_matches` are chosen to find
-_SEED_PAIRS = 2e7  # that may be examined; see `seqray.homology.seeds.make_plan`
+_MAX_EXHAUSTIVE_CELLS = 2e7  # of alignment: a fraction of a second; smaller tasks need no seeds
+_SEED_IDENTITY = 0.6  # that the seeds of `best_matches` are chosen to find
+_MAX_SEED_PAIRS = 2e7  # that may be examined; see `seqray.homology.seeds.make_plan`
 _VALUE_BITS = 20
 _VALUE_STEPS = 2**_VALUE_BITS - 1
-_PARTNERS = 50  # pairs that are aligned for each sequence, those with most k-mers in common
+_MAX_PARTNERS = 50  # aligned with each sequence, those with most k-mers in common
 
 
 def best_matches(
@@ -119,7 +119,7 @@ class _Search:
 
     def _align(self, queries: list[str], candidates: int) -> Iterator[tuple[float, int]]:
         cells = float(sum(map(len, queries))) * sum(map(len, self._targets)) * len(self._strands)
-        if cells <= _EXHAUSTIVE_CELLS or len(self._targets) <= candidates:
+        if cells <= _MAX_EXHAUSTIVE_CELLS or len(self._targets) <= candidates:
             everything = list(product(range(len(self._targets)), self._strands))
             yield from (self._best_of(query, everything) for query in queries)
             return
@@ -138,7 +138,7 @@ class _Search:
     def _candidates(self, queries: list[str], count: int) -> list[list[tuple[int, bool]]]:
         """Targets that share most of their seeds with each query, with the strand, in order."""
         lengths = [np.array([len(s) for s in side], dtype=np.int64) for side in (queries, self._targets)]
-        plan = make_plan(lengths[0], lengths[1], _DISTANT, self._alphabet, budget=_SEED_PAIRS)
+        plan = make_plan(lengths[0], lengths[1], _SEED_IDENTITY, self._alphabet, budget=_MAX_SEED_PAIRS)
         index = SeedIndex(self._targets, plan.patterns, self._alphabet)
         proposed: list[list[tuple[float, int, bool]]] = [[] for _ in queries]
         for reverse in self._strands:
@@ -266,7 +266,7 @@ def _similar_candidates(
                 value = short.shared_fraction(target, query, reverse)
                 alike = value >= plan.short_share - 1e-9
                 query, target, value = query[alike], target[alike], value[alike]
-            one, two, value = _top_pairs(query, target, value, _PARTNERS)
+            one, two, value = _top_pairs(query, target, value, _MAX_PARTNERS)
             parts.append((np.minimum(one, two), np.maximum(one, two), np.full(len(one), reverse), value))
     one, two, strand, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((strand, two, one, -value))

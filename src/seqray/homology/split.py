@@ -14,8 +14,8 @@ from seqray.homology.options import PARTS, RelationOptions, SplitOptions
 from seqray.homology.proof import Boundary, Sides, leaking_pairs, measure_boundary, remeasure
 from seqray.homology.relatives import Related
 
-_ROUNDS = 5  # of repair; one is nearly always enough
-_LEAST_KEPT = 0.95  # share of a part below which it is better to deal anew
+_MAX_REPAIR_ROUNDS = 5  # one is nearly always enough
+_MIN_KEPT_SHARE = 0.95  # of a part: below, it is better to deal anew
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def split_data(
     boundaries = measure_boundaries(data, division, alphabet, options, relation, on_progress=on_progress)
     division = replace(division, boundaries=boundaries)
     kept = np.array([example.split in options.keep for example in data], dtype=bool)
-    for _ in range(_ROUNDS if relation.identity else 0):
+    for _ in range(_MAX_REPAIR_ROUNDS if relation.identity else 0):
         found = [leaking_pairs(boundary, relation.identity) for boundary in division.boundaries]
         one, two = np.concatenate([np.empty((2, 0), dtype=np.int64), *found], axis=1)
         movable = ~(kept[one] & kept[two])
@@ -104,7 +104,7 @@ def _has_shrunk(before: Division, after: Division, options: SplitOptions) -> boo
     """Whether moving made a part so small that dealing anew is better."""
     bins = 1 + max(len(PARTS), options.folds)
     sizes = [np.bincount(_bins(d, options) + 1, minlength=bins)[1:] for d in (before, after)]
-    return bool((sizes[1] < _LEAST_KEPT * sizes[0]).any())
+    return bool((sizes[1] < _MIN_KEPT_SHARE * sizes[0]).any())
 
 
 def _join_pairs(groups: Ints, one: Ints, two: Ints) -> Ints:

@@ -14,14 +14,14 @@ from seqray.core.msa import looks_unaligned
 from seqray.core.results import Prediction
 from seqray.inference.origin import CAUTION, Origin
 from seqray.inference.predictions import reweight
-from seqray.inference.record_lengths import ODD_SHARE, length_cautions, usual_share
+from seqray.inference.record_lengths import MIN_FLAGGED_SHARE, length_cautions, usual_share
 from seqray.inference.site_place import find_shifted_site
 from seqray.modelfile import TrainedModel
 
-MOST_CAUTIONS = 3
-FEWEST_ODD = 5  # out-of-domain records that a caution needs
+MAX_CAUTIONS = 3
+MIN_OUT_OF_DOMAIN = 5  # records that a caution needs
 _ODD = "out-of-domain"
-_SCORES, _WINDOWS = 10_000, 400  # records that are held to judge a file of any size
+_MAX_SCORES, _MAX_WINDOWS = 10_000, 400  # records that are held to judge a file of any size
 
 
 class FileCheck:
@@ -52,8 +52,8 @@ class FileCheck:
         self._labeled = labeled
         self._held_out = HeldOutScores(model.card) if model.card.conformal else None
         self._origin = Origin(model, recognized=recognized)
-        self._windows: Reservoir[str] = Reservoir(_WINDOWS)
-        self._scores: Reservoir[tuple[float, ...]] = Reservoir(_SCORES)
+        self._windows: Reservoir[str] = Reservoir(_MAX_WINDOWS)
+        self._scores: Reservoir[tuple[float, ...]] = Reservoir(_MAX_SCORES)
         self.flags: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
         self._unaligned: list[str] = []
@@ -84,7 +84,7 @@ class FileCheck:
 
     def cautions(self) -> list[str]:
         """Reasons why the results may not hold; the model may compute some windows for them."""
-        found = [*self._cautions()][:MOST_CAUTIONS]
+        found = [*self._cautions()][:MAX_CAUTIONS]
         if found and self._coverage is not None:
             found[0] += f"; coverage={self._coverage:g} can't be promised for this file"
         return found
@@ -119,8 +119,8 @@ class FileCheck:
 def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
     """Caution about a file of which many records are out-of-domain; a single window rarely shows it."""
     usual = usual_share(card, _ODD)
-    if odd >= FEWEST_ODD and odd > usual * count:
-        later = f", and {usual / 2:.0%} of the data of its calibration" if usual > ODD_SHARE else ""
+    if odd >= MIN_OUT_OF_DOMAIN and odd > usual * count:
+        later = f", and {usual / 2:.0%} of the data of its calibration" if usual > MIN_FLAGGED_SHARE else ""
         yield (
             f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
             f"of the model, of which about 1 % are{later}; its probabilities may not hold for this file"

@@ -10,7 +10,7 @@ from seqray.modelfile import TrainedModel
 
 CAUTION = "caution: "
 """Begins those findings that speak against the results."""
-NAMED = 4  # contexts that are named at most
+MAX_NAMED_CONTEXTS = 4
 
 
 def read_as(model: TrainedModel) -> str:
@@ -160,7 +160,7 @@ def _distances(found: list[ContextDistance]) -> str:
         f"{likeness.context} at a distance of {likeness.distance:.2f}"
         if likeness.context
         else f"a distance of {likeness.distance:.2f}"
-        for likeness in found[:NAMED]
+        for likeness in found[:MAX_NAMED_CONTEXTS]
     ]
     more = len(found) - len(named)
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")

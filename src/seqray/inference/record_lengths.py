@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from seqray.core import Card
 
-ODD_SHARE = 0.05  # of the records; fewer are left to their flags
+MIN_FLAGGED_SHARE = 0.05  # of the records; fewer are left to their flags
 
 
 def usual_share(card: Card, flag: str) -> float:
-    """Share of the records that may have a flag: twice that of a later calibration, or `ODD_SHARE`."""
+    """Share of records that may have a flag: twice that of a later calibration, or `MIN_FLAGGED_SHARE`."""
     flags = card.domain.get("calibration", {}).get("flags", {})
-    return max(ODD_SHARE, 2 * flags.get(flag, 0.0))
+    return max(MIN_FLAGGED_SHARE, 2 * flags.get(flag, 0.0))
 
 
 def _learned_lengths(card: Card) -> tuple[int, int]:

@@ -49,7 +49,7 @@ CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds 
 # apiece). A GPU has no such limit and is faster with large batches.
 ACTIVATION_BYTES = {"cpu": 6 << 20, "cuda": 512 << 20}
 # From this many sequences of one length on, a batch of their own is faster than one with padding.
-ENOUGH_OF_ONE_LENGTH = 16
+MIN_SAME_LENGTH_BATCH = 16
 
 
 def predict_records(
@@ -290,7 +290,7 @@ def score_ragged(model: TrainedModel, codes: Sequence[Codes], batch_size: BatchS
 def _one_length_or_rest(lengths: Ints) -> list[Ints]:
     """Indices of sequences that share a length with enough others, per length; then all the others."""
     values, group, counts = np.unique(lengths, return_inverse=True, return_counts=True)
-    common = counts >= ENOUGH_OF_ONE_LENGTH
+    common = counts >= MIN_SAME_LENGTH_BATCH
     groups = [np.flatnonzero(group == i) for i in range(len(values)) if common[i]]
     rest = np.flatnonzero(~common[group])
     return [*groups, rest] if len(rest) else groups

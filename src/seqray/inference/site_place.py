@@ -14,9 +14,9 @@ from seqray.modelfile import TrainedModel
 
 STEP = 5  # letters between the shifts that are tried first; models tolerate two
 SEARCHED, TESTED = 24, 128  # windows to find a shift with, and others to test it on
-FEWEST = 50  # windows that are needed
-CHANCE = 1e-4  # that a shift is reported by chance, at most
-GAIN = 0.05  # share of the windows that the shift must add to the calls
+MIN_WINDOWS = 50
+MAX_P_VALUE = 1e-4
+MIN_GAIN = 0.05  # share of the windows that the shift must add to the calls
 _SEED = 20_240_229
 
 
@@ -52,7 +52,7 @@ def find_shifted_site(model: TrainedModel, windows: Sequence[Codes]) -> ShiftedS
     """
     card = model.card
     whole = [codes for codes in windows if len(codes) == card.window]
-    if card.site is None or model.is_locator or len(whole) < FEWEST:
+    if card.site is None or model.is_locator or len(whole) < MIN_WINDOWS:
         return None
     rng = np.random.default_rng(_SEED)
     rows = np.stack([whole[i] for i in rng.permutation(len(whole))[: SEARCHED + TESTED]])
@@ -63,7 +63,7 @@ def find_shifted_site(model: TrainedModel, windows: Sequence[Codes]) -> ShiftedS
         return None
     before, after = (_called(model, _shifted(rows[tested], ends[tested], s)) for s in (0, shift))
     gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
-    if gained - lost < GAIN * len(before) or _sign_test(gained, lost) > CHANCE:
+    if gained - lost < MIN_GAIN * len(before) or _sign_test(gained, lost) > MAX_P_VALUE:
         return None
     return ShiftedSite(card.site + shift, len(before), int(before.sum()), int(after.sum()))
 

@@ -5,7 +5,7 @@ from .baselines import (
     held_out_probabilities as held_out_probabilities,
 )
 from .bootstrap import (
-    FEW_GROUPS as FEW_GROUPS,
+    MIN_RELIABLE_GROUPS as MIN_RELIABLE_GROUPS,
     bootstrap_samples as bootstrap_samples,
     difference_p_value as difference_p_value,
     group_numbers as group_numbers,

@@ -18,7 +18,7 @@ from seqray.metrics.classification import call_metrics, ranking_metrics
 
 CELLS = 1 << 21  # weights held at once: 16 MiB
 LEVEL = 0.95
-FEW_GROUPS = 20
+MIN_RELIABLE_GROUPS = 20
 
 Key = TypeVar("Key")
 

@@ -18,7 +18,7 @@ CALL_METRICS = ("mcc", "f1", "sensitivity", "specificity", "precision", "balance
 PROBABILITY_METRICS = ("brier", "ece", "log_loss")
 METRICS = ("mcc", "auroc", "auprc", *CALL_METRICS[1:], *PROBABILITY_METRICS)
 BINS = 15  # of the calibration error
-LOWEST = float(np.finfo(np.float64).eps)  # bounds the loss of a probability of 0
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # bounds the loss of a probability of 0
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -93,7 +93,7 @@ def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> 
     ``scores`` (N,) are probabilities of class 1; labels and weights are as in `ranking_metrics`.
     """
     y, total = labels.astype(np.float64), weights.sum(axis=1)
-    right = np.clip(np.where(labels == 1, scores, 1 - scores), LOWEST, 1)
+    right = np.clip(np.where(labels == 1, scores, 1 - scores), MIN_PROBABILITY, 1)
     return {
         "brier": ratio(weights @ (scores - y) ** 2, total),
         "ece": _calibration_error(scores, y, weights),
@@ -173,7 +173,7 @@ def multiclass_metrics(
         "accuracy": ratio(hits, total),
     }
     if probabilities:
-        own = np.clip(scores[np.arange(len(labels)), labels], LOWEST, 1)
+        own = np.clip(scores[np.arange(len(labels)), labels], MIN_PROBABILITY, 1)
         found["brier"] = ratio(weights @ np.sum((scores - true) ** 2, axis=1), total)
         found["ece"] = _calibration_error(scores.max(axis=1), scores.argmax(axis=1) == labels, weights)
         found["log_loss"] = ratio(weights @ -np.log(own), total)

@@ -34,7 +34,7 @@ from seqray.modelfile.size_limit import SizeLimit
 from seqray.modelfile.trained import TrainedModel
 from seqray.models import Prefilter
 
-_SPARE = 1_000_000  # values that networks make and don't keep
+_SPARE_VALUES = 1_000_000  # that networks make and don't keep
 
 
 def save_model(
@@ -176,7 +176,7 @@ def _limit(header: Header, values: int, where: str) -> AbstractContextManager[An
     if header.card.model.backbone is not None:  # whose weights lie elsewhere
         return nullcontext()
     error = ModelFileError(f"holds {values} weights, fewer than its card asks for", where=where)
-    return SizeLimit(2 * values + _SPARE, error)
+    return SizeLimit(2 * values + _SPARE_VALUES, error)
 
 
 def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:

@@ -19,7 +19,7 @@ from seqray.core import Card, ModelFileError, card_from_mapping
 
 CARD_KEY = "seqray_card"
 CHECKSUM_KEY = "checksum"
-MAX_HEADER = 100_000_000  # bytes; the limit of the format
+MAX_HEADER_BYTES = 100_000_000  # the limit of the format
 
 _REMEDY = "a seqray model is one .safetensors file, as 'seqray train' writes"
 _AGAIN = "copy or download it again"
@@ -88,7 +88,7 @@ def _header_length(first: bytes, where: str) -> int:
         raise ModelFileError("is empty, not a model file", where=where)
     if len(first) == 9 and first[8:] == b"{":
         [length] = struct.unpack("<Q", first[:8])
-        if 2 <= length <= MAX_HEADER:
+        if 2 <= length <= MAX_HEADER_BYTES:
             return length
     for magic, name in _FOREIGN:
         if first.startswith(magic):

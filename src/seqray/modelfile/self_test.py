@@ -25,7 +25,7 @@ from seqray.models.tokenizers import AlignmentTokenizer
 SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
 _SEED = 20_240_229
 _COUNT, _COLUMNS = 4, 60
-_LONGEST = 20_000  # letters of an input: a file must not decide how long its check takes
+_MAX_INPUT_LENGTH = 20_000  # letters: a file must not decide how long its check takes
 
 
 def make_self_test(model: TrainedModel) -> dict[str, list]:
@@ -95,7 +95,7 @@ def _locate(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
 def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
     """Full windows, the last one with an ambiguous letter, and first a half window."""
     alphabet = ALPHABETS[card.model.alphabet]
-    length = min(card.window, _LONGEST)
+    length = min(card.window, _MAX_INPUT_LENGTH)
     codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, length)).astype(np.uint8)
     codes[-1, length // 3] = alphabet.unknown
     sequences = [alphabet.decode(row) for row in codes]
@@ -163,7 +163,7 @@ def _fits(card: Card, text: str) -> bool:
     rows = text.split("\n")
     most = _COUNT if card.model.kind == "alignment" else 1
     least = 4 if card.model.kind == "locator" else 1
-    return len(rows) <= most and all(least <= len(row) <= min(card.window, _LONGEST) for row in rows)
+    return len(rows) <= most and all(least <= len(row) <= min(card.window, _MAX_INPUT_LENGTH) for row in rows)
 
 
 def check_self_test(model: TrainedModel, where: str = "") -> float:

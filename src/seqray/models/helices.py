@@ -54,9 +54,9 @@ MISMATCH, GAP = 1.2, 0.3  # what a row costs that can't pair here, and one that 
 KT = 0.6
 COVARIATION = 1.0  # kcal/mol for columns whose pairing is all due to their changing together
 CLOSING, GROWTH = 7.5, 1.2  # -log weight of a helix, and what more distant partners have more
-NEAREST = 4  # columns between partners: three letters at least lie in a hairpin
-HALF = 0.499  # share of rows, less rounding, with a letter in a column that counts, or a pair in two columns
-HIGHEST = 60.0  # log weight: keeps its exponential within float32
+MIN_PAIR_DISTANCE = 4  # columns between partners: three letters at least lie in a hairpin
+MIN_ROW_SHARE = 0.499  # half, less rounding: with a letter in a column that counts, or a pair in two columns
+MAX_LOG_WEIGHT = 60.0  # keeps its exponential within float32
 STEPS = 40  # of the fixed point
 ROWS_AT_ONCE, CELLS_AT_ONCE = 256, 1 << 21  # of the sums over rows; of the maps, C² for each alignment
 
@@ -126,17 +126,19 @@ def _pair_probabilities(letters: Tensor, row_mask: Tensor, column_mask: Tensor) 
     letters = letters.where((letters >= 0) & held, NONE)
     real = row_mask.float()
     rows = real.sum(dim=1)[:, None]  # (B, 1)
-    kept = column_mask & (torch.einsum("brc,br->bc", held.float(), real) >= HALF * rows)
+    kept = column_mask & (torch.einsum("brc,br->bc", held.float(), real) >= MIN_ROW_SHARE * rows)
     paired = real.new_zeros(B, C, C)
     count = int(kept.sum(dim=1).max())
-    if count <= NEAREST:
+    if count <= MIN_PAIR_DISTANCE:
         return paired
     order = kept.byte().argsort(dim=1, descending=True, stable=True)[:, :count]  # (B, N), kept ones first
     inside = kept.gather(1, order)
     letters = letters.gather(2, order[:, None].expand(B, R, count)).where(inside[:, None], NONE)
     weights = _log_weights(letters, real / rows)
     batch = torch.arange(B, device=letters.device)[:, None, None]
-    paired[batch, order[:, :, None], order[:, None]] = _solve_competition(weights.clamp(max=HIGHEST).exp())
+    paired[batch, order[:, :, None], order[:, None]] = _solve_competition(
+        weights.clamp(max=MAX_LOG_WEIGHT).exp()
+    )
     return paired
 
 
@@ -156,25 +158,25 @@ def _log_weights(letters: Tensor, shares: Tensor) -> Tensor:
     covariation = together - frequency @ pairs @ frequency.transpose(1, 2)
     # Of (i, j) on (i + 1, j - 1), at [i, j - 1].
     gain = (COVARIATION * covariation[:, :-1, 1:] - energy) / KT
-    never = together < HALF
+    never = together < MIN_ROW_SHARE
 
     def diagonal(x: Tensor, offset: int) -> Tensor:
         return x.diagonal(offset, 1, 2)
 
     inward: dict[int, Tensor] = {}  # by j - i: log weight of all runs from (i, j) inward, the pair itself 0
-    for apart in range(NEAREST, N):
+    for apart in range(MIN_PAIR_DISTANCE, N):
         run = gain.new_zeros(B, N - apart)
         if apart - 2 in inward:
             run = F.softplus(diagonal(gain, apart - 1) + inward[apart - 2][:, 1:-1])
         inward[apart] = run.masked_fill(diagonal(never, apart), -math.inf)
     weights = gain.new_full((B, N, N), -math.inf)
     outward: dict[int, Tensor] = {}
-    for apart in reversed(range(NEAREST, N)):
+    for apart in reversed(range(MIN_PAIR_DISTANCE, N)):
         run = gain.new_zeros(B, N - apart)
         if apart + 2 in outward:
             run[:, 1:-1] = F.softplus(diagonal(gain, apart + 1) + outward[apart + 2])
         outward[apart] = run.masked_fill(diagonal(never, apart), -math.inf)
-        closing = CLOSING + GROWTH * math.log(apart / NEAREST)
+        closing = CLOSING + GROWTH * math.log(apart / MIN_PAIR_DISTANCE)
         diagonal(weights, apart).copy_(inward[apart] + outward[apart] - closing)
     return weights
 

@@ -22,11 +22,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ROWS_FOR_CONVOLUTION = 512  # fewer rows are done sooner than a convolution is set up
-KEYS_FOR_FLOAT32 = 56  # from here on the fused kernel wins in float32
+MIN_CONVOLUTION_ROWS = 512  # fewer rows are done sooner than a convolution is set up
+MIN_FUSED_KEYS = 56  # from here on the fused kernel wins in float32
 SCORE_BYTES = 2 << 20  # of the scores held at a time: they stay in the cache
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-MOST_TRAINED_SCORES = 16 << 20  # 32 MB in bfloat16, a few times for each layer
+MAX_TRAINED_SCORES = 16 << 20  # 32 MB in bfloat16, a few times for each layer
 SAFE_SUMS = (1e-20, 1e30)  # far from underflow and overflow of float32 and bfloat16, e^±87
 
 
@@ -57,7 +57,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     if (
         x.ndim == 3
         and x.dtype == torch.float32
-        and x.shape[0] * x.shape[1] >= ROWS_FOR_CONVOLUTION
+        and x.shape[0] * x.shape[1] >= MIN_CONVOLUTION_ROWS
         and uses_cpu_shortcuts(x)
         and torch.backends.mkldnn.is_available()
         and not torch.is_autocast_enabled("cpu")
@@ -89,7 +89,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
     Tensor
         (B, H, Lq, F).
     """
-    narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < KEYS_FOR_FLOAT32)
+    narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < MIN_FUSED_KEYS)
     if narrow and uses_cpu_shortcuts(q):
         output = _unshifted_attention(q, k, v, mask)
         if output is not None:
@@ -107,7 +107,7 @@ def _trained_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> 
     Backwards, torch's kernel for the CPU is slower in bfloat16 than in float32, and the products are faster
     than both. They keep all scores, so long sequences are left to the kernel.
     """
-    if q.shape[:3].numel() * k.shape[2] > MOST_TRAINED_SCORES:
+    if q.shape[:3].numel() * k.shape[2] > MAX_TRAINED_SCORES:
         wide = (t.float() for t in (q, k, v))
         return F.scaled_dot_product_attention(*wide, attn_mask=mask).to(q.dtype)
     scores = (q * q.shape[3] ** -0.5) @ k.mT

@@ -18,8 +18,8 @@ from seqray.models.windowed_attention import WindowedAttention, for_each
 
 LETTERS = 4
 STRIDE = 4  # letters per token
-_WIDE, _MERGE = 11, 8  # widths of the two convolutions of the stem
-_REACH = _WIDE // 2 + (_MERGE - STRIDE) // 2  # letters that a token reads on either side of its own
+_DETECTOR_WIDTH, _MERGER_WIDTH = 11, 8  # of the two convolutions of the stem
+_REACH = _DETECTOR_WIDTH // 2 + (_MERGER_WIDTH - STRIDE) // 2  # letters that a token reads on either side
 _FULL = 255.0  # of a track, which comes as bytes
 
 
@@ -50,8 +50,8 @@ class LocatorStem(nn.Module):
 
     def __init__(self, channels: int, width: int, d_model: int, activation: str) -> None:
         super().__init__()
-        self.detect = ChannelsLastConvolution(channels, width, _WIDE)
-        self.merge = nn.Conv1d(width, d_model, _MERGE, STRIDE, padding=(_MERGE - STRIDE) // 2)
+        self.detect = ChannelsLastConvolution(channels, width, _DETECTOR_WIDTH)
+        self.merge = nn.Conv1d(width, d_model, _MERGER_WIDTH, STRIDE, padding=(_MERGER_WIDTH - STRIDE) // 2)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -65,10 +65,10 @@ class LocatorStem(nn.Module):
 
         The letters of a token are a row of a view whose rows overlap.
         """
-        edge = (_MERGE - STRIDE) // 2
+        edge = (_MERGER_WIDTH - STRIDE) // 2
         x = F.pad(x, (0, 0, edge, edge))
-        count, width = (len(x) - _MERGE) // STRIDE + 1, x.shape[1]
-        rows = x.as_strided((count, _MERGE * width), (STRIDE * width, 1))
+        count, width = (len(x) - _MERGER_WIDTH) // STRIDE + 1, x.shape[1]
+        rows = x.as_strided((count, _MERGER_WIDTH * width), (STRIDE * width, 1))
         return F.linear(rows, self.merge.weight.transpose(1, 2).flatten(1), self.merge.bias)
 
 

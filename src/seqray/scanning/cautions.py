@@ -11,14 +11,14 @@ from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import ScanResult
 
 # Of the windows of training sequences 0.5 % count as unlike them, by construction.
-UNLIKE_LIMIT = 0.1
-SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
-FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
-MANY_GENES = 1.6  # per kb: benchmarks/codon_tables.py finds 1.66 and more by a wrong codon table, else 1.46
-GENOME_LETTERS = 20_000  # in fewer, numbers of genes are left to chance, and so are those of few calls
-MANY_CALLS = 20
-PRECISION_OFF = 0.05  # a difference of precisions that is mentioned
-FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
+MAX_UNLIKE_SHARE = 0.1
+MIN_CONTIG_LETTERS = 2000  # a gene and what lies before it take about a thousand
+MIN_GENES_PER_KB = 0.4  # bacteria and their viruses have about one
+MAX_GENES_PER_KB = 1.6  # benchmarks/codon_tables.py finds 1.66 and more by a wrong codon table, else 1.46
+MIN_GENOME_LETTERS = 20_000  # in fewer, numbers of genes are left to chance, and so are those of few calls
+MIN_CALLS = 20
+MAX_PRECISION_DIFFERENCE = 0.05
+MAX_CALLS_FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
 
 
 def model_limits(card: Card, options: ScanOptions) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _call_cautions(result: ScanResult, options: ScanOptions, expected: ExpectedP
             f"shuffled sequence gives {mean} calls ({low} to {high}) where the input "
             f"has {len(result.calls)}: by their number, the calls can't be told from chance"
         )
-    if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
+    if result.unlike is not None and result.unlike > MAX_UNLIKE_SHARE:
         yield (
             f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "
             "data; its probabilities may mean little here"
@@ -91,7 +91,7 @@ def _other_precision(result: ScanResult, options: ScanOptions) -> Iterator[str]:
     if options.precision is None or options.species is not None or result.expectation is None:
         return
     own = result.expectation.of(result.species)
-    if own is not None and abs(own.precision - options.precision) > PRECISION_OFF:
+    if own is not None and abs(own.precision - options.precision) > MAX_PRECISION_DIFFERENCE:
         yield (
             f"a precision of {options.precision:g} is the median of other species; in {own.species}, which "
             f"the input is like, this threshold has {own.precision:.2f}: give species='{own.species}'"
@@ -101,12 +101,12 @@ def _other_precision(result: ScanResult, options: ScanOptions) -> Iterator[str]:
 def _locator_cautions(result: ScanResult) -> Iterator[str]:
     """Yield reasons to expect less, or something else, than the card of a locator says."""
     mean = result.mean_linear_length
-    if mean is not None and mean < SHORT_CONTIGS:
+    if mean is not None and mean < MIN_CONTIG_LETTERS:
         yield (
             f"the linear contigs have {mean:.0f} letters on average: genes are cut and sites at ends are "
             "missed, so expect less than in whole genomes"
         )
-    if result.genes and result.letters_without_genes >= SHORT_CONTIGS:
+    if result.genes and result.letters_without_genes >= MIN_CONTIG_LETTERS:
         yield (
             f"{result.contigs_without_genes} of {result.contigs} sequences are not named in "
             f"{result.genes.source}: there the model reads letters alone, calls have no genes, and their "
@@ -114,15 +114,15 @@ def _locator_cautions(result: ScanResult) -> Iterator[str]:
             "genes; scan these sequences by themselves with genes='predict' or genes=None"
         )
     if result.expectation is not None and (
-        result.positions >= GENOME_LETTERS or len(result.calls) >= MANY_CALLS
+        result.positions >= MIN_GENOME_LETTERS or len(result.calls) >= MIN_CALLS
     ):
         yield from _frequency_cautions(result, result.expectation)
-    if result.letters < GENOME_LETTERS:
+    if result.letters < MIN_GENOME_LETTERS:
         return
     genes = result.genes.count / result.letters * 1000 if result.genes else None
-    if genes is not None and genes < FEW_GENES:
+    if genes is not None and genes < MIN_GENES_PER_KB:
         yield f"{genes:.2g} genes per kb are known, and bacteria have about one: expect other figures here"
-    if genes is not None and genes > MANY_GENES:
+    if genes is not None and genes > MAX_GENES_PER_KB:
         yield (
             f"{genes:.2g} genes per kb are known, and bacteria have about one: a wrong codon table can cut "
             "genes to pieces; unless this is a virus, try genes='predict' with codon_table=4 or 11"
@@ -132,7 +132,7 @@ def _locator_cautions(result: ScanResult) -> Iterator[str]:
 def _frequency_cautions(result: ScanResult, expectation: Expectation) -> Iterator[str]:
     found = result.calls_per_mb / 1000
     known = [row.calls_per_kb for row in expectation.rows]
-    if not min(known) / FACTOR <= found <= max(known) * FACTOR:
+    if not min(known) / MAX_CALLS_FACTOR <= found <= max(known) * MAX_CALLS_FACTOR:
         have = f"genomes that were measured have {min(known):.2g} to {max(known):.2g}"
         if len(known) == 1:
             have = f"{expectation.rows[0].species} has {known[0]:.2g}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-MOST_PASSED = 0.1
-"""Share of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
+MAX_PASSED_SHARE = 0.1
+"""Of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
 
 
 @dataclass(frozen=True)
@@ -55,4 +55,4 @@ class Cutoffs:
     @property
     def is_selective(self) -> bool:
         """Whether few enough windows pass."""
-        return self.passed <= MOST_PASSED
+        return self.passed <= MAX_PASSED_SHARE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import CALL_DISTANCE, LOWEST_CALL, ConfigError, require, require_number
+from seqray.core import MIN_CALL_DISTANCE, MIN_CALL_SCORE, ConfigError, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
-LOWEST_SEARCHED = 0.5
+FDR_SEARCH_THRESHOLD = 0.5
 STRIDE = 10
 
 
@@ -84,7 +84,7 @@ class ScanOptions:
     per_kb: float | None = None
     precision: float | None = None
     species: str | None = None
-    min_distance: int = CALL_DISTANCE
+    min_distance: int = MIN_CALL_DISTANCE
     margin: float = 0.3
     circular: bool = False
     circular_ids: tuple[str, ...] = ()
@@ -145,9 +145,9 @@ class ScanOptions:
     def lowest_threshold(self, default: float) -> float:
         """Threshold down to which peaks are collected, given the model's own."""
         if self.fdr is not None:
-            return min(default, LOWEST_SEARCHED)
+            return min(default, FDR_SEARCH_THRESHOLD)
         if self.per_kb is not None:
-            return min(default, LOWEST_CALL)
+            return min(default, MIN_CALL_SCORE)
         return default if self.threshold is None else self.threshold
 
 

@@ -21,12 +21,12 @@ import numpy as np
 from seqray.core import Codes, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.scanning.windows import Grid, ScoredGrid
 
-_ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds
+_MIN_PROBABILITY = 1e-9  # a threshold of 1 has no log-odds
 
 
 def floor_below(threshold: float, margin: float) -> float:
     """Probability that lies ``margin`` log-odds units below a threshold."""
-    bounded = min(max(threshold, _ODDS_LIMIT), 1 - _ODDS_LIMIT)
+    bounded = min(max(threshold, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     odds = bounded / (1 - bounded) * np.exp(-margin)
     return float(odds / (1 + odds))
 

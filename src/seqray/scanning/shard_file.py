@@ -24,7 +24,7 @@ SHARD_SUFFIX = ".shard"
 SHARD_FORMAT = 5
 _KEY, _CHECKSUM = "seqray_shard", "checksum"
 _REMEDY = "give the files that 'seqray scan --shard' wrote"
-_MOST = 1 << 53
+_MAX_INTEGER = 1 << 53
 _AT_ONCE = 1 << 20  # entries of an array that are in memory while it is checked
 
 
@@ -34,7 +34,7 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number that arrays can count to."""
-    return type(value) is int and 0 <= value < _MOST
+    return type(value) is int and 0 <= value < _MAX_INTEGER
 
 
 def _is_list(of: Callable[[Any], bool], length: int | None = None) -> Callable[[Any], bool]:

@@ -24,7 +24,7 @@ Scorer = Callable[[Codes], npt.NDArray[np.floating]]
 StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
 """Codes (L,) to what the prefilter answers for each window (L - W + 1,), in log-odds."""
 
-_NEAR = 1024  # windows between two that are read as one strand: a strand costs about as many, however short
+_MAX_GAP = 1024  # windows between two of one strand: a strand costs about as many, however short
 # Letters gathered for one call of the scorer: 4 MB, so that codes and scores stay in the processor's cache.
 _BATCH_LETTERS = 1 << 22
 
@@ -201,7 +201,7 @@ class ContigWindows(ScoredGrid):
     def _answers(self, prefilter: StrandAnswers, starts: Ints, strand: str) -> Floats:
         """What the prefilter answers for windows; those that lie near each other are read as one strand."""
         steps = np.diff(starts, append=-1)
-        ends = np.flatnonzero((steps < 1) | (steps > _NEAR)) + 1
+        ends = np.flatnonzero((steps < 1) | (steps > _MAX_GAP)) + 1
         answers = []
         for run in np.split(starts, ends[:-1]):
             codes = self._unrolled[run[0] : run[-1] + self.rule.window]

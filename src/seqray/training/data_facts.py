@@ -14,7 +14,7 @@ from seqray.core import Alphabet, DataConfig, Example, LabeledSequence, counted
 from seqray.core.msa import letter_counts
 from seqray.training.subclasses import has_subclasses
 
-_FEW = 0.02  # share of sequences whose length may be a mistake
+_MAX_ODD_LENGTH_SHARE = 0.02  # of sequences: their length may be a mistake
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
     "negative",
@@ -162,7 +162,11 @@ def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
     """A few among windows of one length are a mistake more often than not."""
     lengths = Counter(len(one.sequence) for one in data)
     [(usual, count)] = lengths.most_common(1) or [(0, 0)]
-    if odd := [one for one in data if len(one.sequence) != usual and len(data) - count <= _FEW * len(data)]:
+    if odd := [
+        one
+        for one in data
+        if len(one.sequence) != usual and len(data) - count <= _MAX_ODD_LENGTH_SHARE * len(data)
+    ]:
         yield (
             f"{counted(len(odd), 'sequence')} of another length than the {usual} letters of all others, such "
             f"as '{odd[0].id}' ({len(odd[0].sequence)}): settings that follow from the data are those for "

@@ -18,12 +18,12 @@ _POOL = 12  # windows of which one is chosen
 _DOUBT = 1.0  # log-odds by which a guess may be too low
 # Chance of a window with a low guess, beside one with a high one. It is larger where the prefilter is
 # measured, for there no window may stand for many.
-_LEAST, _LEAST_HELD_OUT = 0.01, 0.1
+_MIN_CHANCE, _MIN_HELD_OUT_CHANCE = 0.01, 0.1
 _HELD_OUT = 0.2  # the last part of each sequence
-_FEWEST_LETTERS = 10_000
-_SHORTEST = 20  # windows, in letters
-_MOST_AMBIGUOUS = 0.1  # share of the letters of a window; a scan leaves those with more out, too
-_LIMIT = 13.8  # log-odds: those further from 0 teach no more
+_MIN_LETTERS = 10_000
+_MIN_LENGTH_IN_WINDOWS = 20
+_MAX_AMBIGUOUS_SHARE = 0.1  # of a window; a scan leaves those with more out, too
+_MAX_LOG_ODDS = 13.8  # those further from 0 teach no more
 _AT_ONCE = 1 << 14
 # Shares of windows read in their own context, in none, in any: where losses are measured, and to learn from.
 _READ_IN, _LEARNED_IN = (0.5, 0.5, 0.0), (0.4, 0.4, 0.2)
@@ -89,16 +89,16 @@ class WindowSource:
         self._model, self._rng, self._window = model, np.random.default_rng(seed), model.card.window
         self._batch_size: BatchSize = batch_size
         self._on_scored = on_scored
-        shortest = _SHORTEST * self._window
+        shortest = _MIN_LENGTH_IN_WINDOWS * self._window
         kept = [record for record in records if len(record) >= shortest]
         encoded = [model.alphabet.encode(record.sequence) for record in kept]
         codes = np.concatenate([np.empty(0, np.uint8), *encoded])
         ambiguous = codes == model.alphabet.unknown
         self.letters = len(codes) - int(ambiguous.sum())
-        if self.letters < _FEWEST_LETTERS:
+        if self.letters < _MIN_LETTERS:
             raise InputError(
                 f"{self.letters} unambiguous letters in sequences of {shortest} letters or more",
-                remedy=f"a prefilter learns from {_FEWEST_LETTERS} or more: give genomes",
+                remedy=f"a prefilter learns from {_MIN_LETTERS} or more: give genomes",
             )
         self._ambiguous_before = np.concatenate([[0], np.cumsum(ambiguous, dtype=np.int32)])
         self._lengths = np.array([len(record) for record in kept])
@@ -118,11 +118,13 @@ class WindowSource:
         importance_weight = np.ones(len(places))
         if guess is not None:
             guesses = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
-            least = _LEAST_HELD_OUT if held_out else _LEAST
+            least = _MIN_HELD_OUT_CHANCE if held_out else _MIN_CHANCE
             chances = _scaled(np.maximum(expit(guesses + _DOUBT), least), count)
             chosen = np.flatnonzero(self._rng.random(len(guesses)) < chances)
             places, importance_weight = places[chosen], 1 / chances[chosen]
-        by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
+        by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(
+            -_MAX_LOG_ODDS, _MAX_LOG_ODDS
+        )
         return DrawnWindows(self._letters_at(places), places.context, by_member, importance_weight)
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
@@ -138,7 +140,7 @@ class WindowSource:
         places = _Places(sequence, start, rng.random(count) < 0.5, context)
         first, before = self._offsets[sequence] + start, self._ambiguous_before
         ambiguous = before[first + self._window] - before[first]
-        read = ambiguous <= _MOST_AMBIGUOUS * self._window
+        read = ambiguous <= _MAX_AMBIGUOUS_SHARE * self._window
         if not read.any():
             part = "last fifths" if held_out else "first four fifths"
             raise InputError(

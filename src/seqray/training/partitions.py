@@ -41,7 +41,7 @@ from seqray.homology import (
 from seqray.io.tables import probability_column
 from seqray.modelfile import build_tokenizer
 
-SHOWN_LABELS = 5
+MAX_SHOWN_LABELS = 5
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
 
 
 def _rare_labels(rare: Sequence[str]) -> InputError:
-    shown = ", ".join(f"'{name}'" for name in rare[:SHOWN_LABELS])
-    shown += f" and {len(rare) - SHOWN_LABELS} more" if len(rare) > SHOWN_LABELS else ""
+    shown = ", ".join(f"'{name}'" for name in rare[:MAX_SHOWN_LABELS])
+    shown += f" and {len(rare) - MAX_SHOWN_LABELS} more" if len(rare) > MAX_SHOWN_LABELS else ""
     what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
     remedy = "give two or more of each label"
     if all(math.isfinite(parse_float(name)) for name in rare):

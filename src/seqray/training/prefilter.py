@@ -38,10 +38,10 @@ from seqray.training.drawn_windows import DrawnWindows, WindowSource
 
 PREFILTER_FORMAT = 4  # a seqray that reads older cards only would find unknown tensors
 _LEVELS = [round_number(x) for x in expit(np.arange(-3, 9, 0.5))]  # thresholds
-_WINDOWS = (2000, 10_000_000)
-_MOST_LOST = 0.1
+_MIN_WINDOWS, _MAX_WINDOWS = 2000, 10_000_000
+_MAX_LOST = 0.1
 _MARGIN = 0.01  # log-odds: what the prefilter skips stays below the threshold by its own answer, too
-_FEWEST_ABOVE = 300  # windows that show what a level needs
+_MIN_WINDOWS_ABOVE = 300  # that show what a level needs
 _EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
 # Share of what may be lost, for each member but the last; of the rest, the share for the first network.
 _LOST_BY_MEMBER, _LOST_BY_FIRST = 0.1, 0.3
@@ -179,11 +179,10 @@ def _with_facts(
 
 
 def _check(model: TrainedModel, windows: int, lost: float) -> None:
-    low, high = _WINDOWS
-    if not low <= windows <= high:
-        raise ConfigError(f"a prefilter learns from {low} to {high} windows, not {windows}")
-    if not 0 <= lost <= _MOST_LOST:
-        raise ConfigError(f"a prefilter loses at most {_MOST_LOST:g} of the windows, not {lost:g}")
+    if not _MIN_WINDOWS <= windows <= _MAX_WINDOWS:
+        raise ConfigError(f"a prefilter learns from {_MIN_WINDOWS} to {_MAX_WINDOWS} windows, not {windows}")
+    if not 0 <= lost <= _MAX_LOST:
+        raise ConfigError(f"a prefilter loses at most {_MAX_LOST:g} of the windows, not {lost:g}")
     model.check_reads_sequences()
     card = model.card
     if not model.alphabet.is_nucleotide:
@@ -295,7 +294,7 @@ def _measure(
     rows, others, above = [], [], np.arange(len(answers))
     for level in levels:
         above = above[held_out.log_odds[above] >= logit(level)]
-        if len(above) < _FEWEST_ABOVE:
+        if len(above) < _MIN_WINDOWS_ABOVE:
             break
         highest = float(logit(level)) - _MARGIN
         cutoffs = [

@@ -39,7 +39,7 @@ from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 HELD_OUT = 0.05
 MIN_EXAMPLES = 20  # windows or alignments
-SHORTEST = 0.25  # of a window: a shorter rest of a record is left out
+MIN_PIECE_SHARE = 0.25  # of a window: a shorter rest of a record is left out
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def split_windows(sequence: str, window: int) -> list[str]:
     ['ACGT', 'ACGT', 'AC']
     """
     pieces = [sequence[i : i + window] for i in range(0, len(sequence), window)]
-    return pieces[:1] + [piece for piece in pieces[1:] if len(piece) >= SHORTEST * window]
+    return pieces[:1] + [piece for piece in pieces[1:] if len(piece) >= MIN_PIECE_SHARE * window]
 
 
 def pretrain(

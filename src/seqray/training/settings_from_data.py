@@ -25,10 +25,10 @@ from seqray.training.data_facts import DataFacts, choose_positive, has_rare_clas
 
 MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both ends are read
 MAX_CONTEXTS = 256
-SITE_TOKENS, TOKENS = 64, 1024  # most tokens of windows of one length, and of longer sequences of any length
-PROTEIN_TOKENS = 256  # of longer proteins, of which the composition is read beside the tokens
-END_LETTERS = 512  # longest sequences of which no letters are merged, and only CLS is read
-LONG_EPOCHS = 14  # of longer ones, which are learned in fewer
+MAX_SITE_TOKENS, MAX_TOKENS = 64, 1024  # of windows of one length, and of longer sequences of any length
+MAX_PROTEIN_TOKENS = 256  # of longer proteins, of which the composition is read beside the tokens
+MAX_UNMERGED_LETTERS = 512  # in longer sequences letters are merged, and not only CLS is read
+MAX_LONG_EPOCHS = 14  # of longer ones, which are learned in fewer
 BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 
 
@@ -56,7 +56,7 @@ class Scale:
     members: int
 
 
-_FEW = Scale(
+_SMALL_DATA = Scale(
     below=2000,
     width=64,
     layers=2,
@@ -71,8 +71,8 @@ _FEW = Scale(
     average=0.99,
     members=3,
 )
-_SOME = replace(_FEW, below=30_000, epochs=30, epochs_around_site=16, validation=0.12, batch=64)
-_MANY = Scale(
+_MEDIUM_DATA = replace(_SMALL_DATA, below=30_000, epochs=30, epochs_around_site=16, validation=0.12, batch=64)
+_LARGE_DATA = Scale(
     below=np.inf,
     width=128,
     layers=3,
@@ -91,10 +91,10 @@ _MANY = Scale(
 
 def choose_settings(facts: DataFacts) -> RunConfig:
     """Choose all settings of a training by the rules."""
-    scale = next(scale for scale in (_FEW, _SOME, _MANY) if facts.total < scale.below)
+    scale = next(scale for scale in (_SMALL_DATA, _MEDIUM_DATA, _LARGE_DATA) if facts.total < scale.below)
     protein, rare = facts.alphabet.name == "protein", has_rare_class(facts.counts)
     epochs = scale.epochs_around_site if facts.site_or_not else scale.epochs
-    epochs = min(epochs, LONG_EPOCHS) if _is_long(facts) else epochs
+    epochs = min(epochs, MAX_LONG_EPOCHS) if _is_long(facts) else epochs
     model, window = _choose_model(facts, scale), _window(facts)
     return RunConfig(
         model=model,
@@ -138,7 +138,7 @@ def alternatives_of(
         Settings, as in ``section.key``, that are not changed.
     """
     setting = "model.position_matrix"
-    few_or_many = facts.total < _FEW.below or facts.total >= _SOME.below
+    few_or_many = facts.total < _SMALL_DATA.below or facts.total >= _MEDIUM_DATA.below
     if config.model.position_matrix != "shared" or few_or_many or setting in fixed:
         return []
     return [{setting: "shared"}, {setting: "none"}]
@@ -150,7 +150,7 @@ def _window(facts: DataFacts) -> int:
 
 
 def _is_long(facts: DataFacts) -> bool:
-    return not facts.one_length and facts.longest > END_LETTERS
+    return not facts.one_length and facts.longest > MAX_UNMERGED_LETTERS
 
 
 def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
@@ -163,9 +163,9 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         dropout, kernels, words = 0.4, (3, 7), 2
     else:
         dropout = 0.15 if facts.total >= 100_000 or not facts.one_length else 0.3
-        kernels, words = (7, 15) if facts.site and scale is not _MANY else (5, 9, 15, 21), 4
-    most = PROTEIN_TOKENS if composed else TOKENS if long else END_LETTERS
-    most = SITE_TOKENS if facts.one_length else most
+        kernels, words = (7, 15) if facts.site and scale is not _LARGE_DATA else (5, 9, 15, 21), 4
+    most = MAX_PROTEIN_TOKENS if composed else MAX_TOKENS if long else MAX_UNMERGED_LETTERS
+    most = MAX_SITE_TOKENS if facts.one_length else most
     return ModelConfig(
         alphabet=cast(Any, facts.alphabet.name),
         classes=max(len(facts.counts), 2),
@@ -178,7 +178,7 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         position_matrix="shared" if facts.site and not contexts else "none",
         max_length=window,
         ends=min(ends, window),
-        words=0 if facts.site_or_not or scale is _MANY or composed else words,
+        words=0 if facts.site_or_not or scale is _LARGE_DATA or composed else words,
         pooling=("mean", "max", "ends") if long and not composed else ("cls",),
         composition=("whole", "ends", "pairs") if composed else (),
         contexts=contexts,

@@ -26,7 +26,7 @@ from seqray.core import LocatorConfig, OnProgress, RunConfig, SeqrayError
 from seqray.models import LocatorStem, locator_radius
 from seqray.training.trainer import on_gpu, quiet
 
-WORTH_A_PROCESS = 3_000_000
+MIN_PROCESS_LETTERS = 3_000_000
 """Letters that a network must read, over all epochs: a process needs some ten seconds to begin."""
 PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
 REPORT_SECONDS = 0.3
@@ -52,7 +52,7 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
         config.model.kind == "backbone"
         or on_gpu(config)
         or config.trainer.get("devices", 1) != 1
-        or letters_read(config, letters) < WORTH_A_PROCESS
+        or letters_read(config, letters) < MIN_PROCESS_LETTERS
     )
     at_once = 1 if alone else max(1, min(networks, threads))
     fitting = min(at_once, free_memory() / network_bytes(config, letters))  # infinity where memory is unknown

@@ -15,7 +15,7 @@ import numpy as np
 
 from seqray.core import ConfigError, Example, RunConfig
 
-FEWEST = 10
+MIN_SUBCLASS_EXAMPLES = 10
 """Examples of a subclass for settings chosen from the data: a column of unique names is no subclass."""
 
 
@@ -47,11 +47,11 @@ def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndar
 
 
 def has_subclasses(data: Sequence[Example]) -> bool:
-    """Whether some classes have several subclasses, and each of these `FEWEST` examples or more."""
+    """Whether some classes have several subclasses, and each of these at least `MIN_SUBCLASS_EXAMPLES`."""
     counts = Counter((one.label, one.subclass or "") for one in data)
     subclasses = Counter(label for label, _ in counts)
     divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
-    return min(divided, default=0) >= FEWEST
+    return min(divided, default=0) >= MIN_SUBCLASS_EXAMPLES
 
 
 def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:

@@ -154,7 +154,7 @@ def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
 
 
 def test_contigs_too_long_for_a_bacterium(scan, genome, monkeypatch):
-    monkeypatch.setattr("seqray.annotation.predict.MAX_CONTIG", 2000)
+    monkeypatch.setattr("seqray.annotation.predict.MAX_CONTIG_LETTERS", 2000)
     out, err = scan(genome)
     assert facts(out)["genes"] == "not known"
     assert "genes can't be predicted in a contig of 3000 letters" in err

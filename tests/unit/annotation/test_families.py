@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation.families import DEEPEST, families_of
+from seqray.annotation.families import MAX_FAMILY_SIZE, families_of
 from seqray.io.tracks import AnnotatedFeature, Part
 
 
@@ -17,8 +17,8 @@ def test_a_chain_of_parents_is_followed_for_a_few_only(last):
     chain = [feature("ncRNA", ID=f"f{i}", Parent=f"f{i + 1}") for i in range(99)]
     families = list(families_of([*chain, feature("ncRNA", ID="f99", Parent=last)]))
     assert len(families) == 100
-    assert families[0] == chain[:DEEPEST]
-    assert max(map(len, families)) == DEEPEST
+    assert families[0] == chain[:MAX_FAMILY_SIZE]
+    assert max(map(len, families)) == MAX_FAMILY_SIZE
 
 
 def test_a_parent_of_itself_is_there_once():
@@ -30,4 +30,4 @@ def test_genes_alike_all_belong_to_their_product_and_a_few_describe_it():
     genes = [feature("gene", i, gene="abcD") for i in range(100)]
     product = feature("tRNA", 500, gene="abcD")
     families = list(families_of([*genes, product, product]))
-    assert families == [[product, *genes[:DEEPEST]]] * 2  # no gene is left to be one of its own
+    assert families == [[product, *genes[:MAX_FAMILY_SIZE]]] * 2  # no gene is left to be one of its own

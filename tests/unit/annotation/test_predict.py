@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seqray.annotation import GenePredictor, predict_all, predict_genes
-from seqray.annotation.predict import MAX_CONTIG, MIN_TRAINING
+from seqray.annotation.predict import MAX_CONTIG_LETTERS, MIN_TRAINING_LETTERS
 from seqray.core import DNA, ConfigError, InputError, SequenceRecord
 
 
@@ -31,7 +31,7 @@ def predictor(genome):
 
 
 def test_the_genes_of_a_genome_are_found(genome, predictor):
-    assert len(genome.sequence) > MIN_TRAINING
+    assert len(genome.sequence) > MIN_TRAINING_LETTERS
     genes = predictor.genes_of(genome.sequence, name="chr")
     assert share_found(genome, genes) > 0.95
     assert predictor.table == 11
@@ -157,7 +157,7 @@ def test_genes_do_not_run_through_a_gap(genome, predictor):
 
 
 def test_a_contig_too_long_for_a_bacterium_is_refused(predictor):
-    letters = "A" * (MAX_CONTIG + 1)
+    letters = "A" * (MAX_CONTIG_LETTERS + 1)
     with pytest.raises(InputError, match=r"record 'chr1': genes.* of 32000001 letters.*give genes in a file"):
         predictor.genes_of(letters, name="chr1")
     with pytest.raises(InputError, match=r"^genes can't be predicted in a contig of 32000001 letters"):

@@ -238,7 +238,7 @@ def test_without_settings_those_of_the_rules_are_taken():
 
 
 def test_what_the_data_decide_is_tried_as_by_the_command(monkeypatch):
-    monkeypatch.setattr(settings_from_data, "_FEW", replace(settings_from_data._FEW, below=50))
+    monkeypatch.setattr(settings_from_data, "_SMALL_DATA", replace(settings_from_data._SMALL_DATA, below=50))
     plain = ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(120)]
     y = ["site" if i % 2 else "other" for i in range(120)]
     planted = [x[:3] + "TATAAT" + x[9:] if label == "site" else x for x, label in zip(plain, y, strict=True)]

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import seqray
 from seqray.calibration import signature as module
 from seqray.calibration.domain import Domain
-from seqray.calibration.signature import LIMIT, MIN_WORDS, SIZE, KmerCounter, Signature
+from seqray.calibration.signature import MAX_SPECIES_DISTANCE, MIN_WORDS, SIZE, KmerCounter, Signature
 from seqray.cli.dispatch import main
 from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, RNA, reverse_complement
@@ -344,7 +344,7 @@ def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd)
 
 
 def test_a_neighbour_is_no_home(models, capfd, monkeypatch):
-    monkeypatch.setattr(module, "CLOSE", -1.0)
+    monkeypatch.setattr(module, "MAX_GENOME_DISTANCE", -1.0)
     command = ["-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
     assert main(["predict", str(written(models, "rich")), *command]) == 0
     assert "the nearest that the model was trained on is Rich in GC" in capfd.readouterr().err
@@ -362,7 +362,7 @@ def test_the_library_compares_too(models):
     found = seqray.origin(models / "two.safetensors", texts(drawn("poor", 300, seed=8)))
     assert found.context.tolist() == ["Poor in GC", "Rich in GC"]
     assert found.foreign.tolist() == [False, True]
-    assert found.distance[0] < LIMIT < found.distance[1]
+    assert found.distance[0] < MAX_SPECIES_DISTANCE < found.distance[1]
     nothing = seqray.origin(load_model_file(models / "two.safetensors"), ["ACGT" * 20])
     assert isinstance(nothing, pd.DataFrame)
     assert nothing.empty

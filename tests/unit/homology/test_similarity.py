@@ -53,7 +53,7 @@ def pairs(groups):
 @pytest.fixture
 def only_words(monkeypatch):
     """Let no task be small enough to align all pairs."""
-    monkeypatch.setattr(similarity, "_EXHAUSTIVE_CELLS", 0)
+    monkeypatch.setattr(similarity, "_MAX_EXHAUSTIVE_CELLS", 0)
 
 
 # ------------------------------------------------------------------------------------------------ groups

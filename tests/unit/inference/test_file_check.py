@@ -40,7 +40,7 @@ def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypat
     assert first.endswith("; coverage=0.9 can't be promised for this file")
     assert "longer" in second
     assert "out-of-domain" in third
-    monkeypatch.setattr(file_check, "MOST_CAUTIONS", 2)
+    monkeypatch.setattr(file_check, "MAX_CAUTIONS", 2)
     assert len(check.cautions()) == 2
 
 

@@ -87,7 +87,7 @@ def test_training_in_bfloat16_has_the_gradients_of_float32(masked, most, off, mo
 
     Products of matrices round the scores and the weights, too.
     """
-    monkeypatch.setattr(kernels, "MOST_TRAINED_SCORES", most)
+    monkeypatch.setattr(kernels, "MAX_TRAINED_SCORES", most)
     given = torch.randn(3, 2, 4, 9, 16).bfloat16()
     weights = torch.randn(2, 4, 9, 16).bfloat16()
     mask = torch.arange(9) < torch.tensor([[9], [5]]) if masked else None

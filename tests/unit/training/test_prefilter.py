@@ -152,7 +152,7 @@ def test_windows_of_ambiguous_letters_are_not_drawn(tiny_model):
 
 
 def test_few_windows_are_refused(tiny_model, monkeypatch):
-    monkeypatch.setattr(prefilter, "_FEWEST_ABOVE", 500)
+    monkeypatch.setattr(prefilter, "_MIN_WINDOWS_ABOVE", 500)
     with pytest.raises(InputError, match=r"of \d+ windows \d+ reach 0.0474259, too few .* or more windows"):
         teach_prefilter(tiny_model, [genome(12_000)], windows=2000)
 

@@ -53,7 +53,7 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
 ):
     config, data = make_config(members=2, trainer={"max_epochs": 1}), motif_task(60)
     one = fit.train(config, data, None, RunOptions(tmp_path / "a", threads=1))
-    monkeypatch.setattr(side_by_side, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(side_by_side, "MIN_PROCESS_LETTERS", 0)
     reports = []
     both = fit.train(
         config,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqray.kinds import LabeledFiles, ReadCallbacks
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
-SHOWN_LABELS = 8
+MAX_SHOWN_LABELS = 8
 ALPHABET_NAMES = ("dna", "rna", "protein")
 
 
@@ -209,7 +209,7 @@ def drop_unknown_labels(
     kept = [example for example in examples if example.label in classes]
     if examples and not kept:
         raise InputError(
-            f"no example has a label of the model, but {', '.join(sorted(dropped)[:SHOWN_LABELS])}",
+            f"no example has a label of the model, but {', '.join(sorted(dropped)[:MAX_SHOWN_LABELS])}",
             remedy=f"its classes are {', '.join(classes)}",
         )
     if not dropped:
@@ -219,8 +219,8 @@ def drop_unknown_labels(
 
 def describe_labels(counts: Counter[str]) -> str:
     """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
-    shown = ", ".join(f"{count} '{label}'" for label, count in counts.most_common(SHOWN_LABELS))
-    more = f" and {len(counts) - SHOWN_LABELS} more labels" if len(counts) > SHOWN_LABELS else ""
+    shown = ", ".join(f"{count} '{label}'" for label, count in counts.most_common(MAX_SHOWN_LABELS))
+    more = f" and {len(counts) - MAX_SHOWN_LABELS} more labels" if len(counts) > MAX_SHOWN_LABELS else ""
     return shown + more
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 MODEL_HELP = "a shipped model (see 'seqray models') or a model file"
-MOST_NAMED = 3  # models in an error
+MAX_NAMED_MODELS = 3
 
 AUTO, NO_CONTEXT = "auto", "none"
 CONTEXT = option(
@@ -192,7 +192,7 @@ def _shipped_for(letters: str) -> str:
         for name, model in cards
         if ALPHABETS[model.alphabet].is_nucleotide == (letters == "nucleotides")
     ]
-    if len(wanted) > MOST_NAMED:
+    if len(wanted) > MAX_NAMED_MODELS:
         return f"'seqray models' lists those for {letters}"
     return f"shipped for {letters}: {', '.join(wanted) or 'none'}"
 

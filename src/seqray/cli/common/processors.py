@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seqray.core import ConfigError, InputError
 
-LEAST_ADDRESS_SPACE = 600_000_000  # bytes; PyTorch for CPUs is loaded from 560 MB on
+MIN_ADDRESS_SPACE = 600_000_000  # bytes; PyTorch for CPUs is loaded from 560 MB on
 SLEEP = {
     "OMP_WAIT_POLICY": "passive",  # GNU's OpenMP, of torch's wheels for Linux, reads it
     "KMP_BLOCKTIME": "0",  # LLVM's and Intel's, of torch for macOS and of conda
@@ -44,10 +44,10 @@ def check_address_space() -> None:
     Raises `InputError`; the limit of the system is asked, nothing is tried.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= limit < LEAST_ADDRESS_SPACE:
+    if 0 <= limit < MIN_ADDRESS_SPACE:
         raise InputError(
             f"the address space is limited to {limit // 1_000_000} MB (ulimit -v)",
-            remedy=f"allow {LEAST_ADDRESS_SPACE // 1_000_000} MB or more",
+            remedy=f"allow {MIN_ADDRESS_SPACE // 1_000_000} MB or more",
         )
 
 

@@ -14,7 +14,7 @@ from seqray.core import InputError, NoRecordsError
 if TYPE_CHECKING:
     from seqray.core.results import SkippedRecord
 
-SHOWN_SKIPS = 3  # named on standard error; the rest are counted, and all of them are in --skipped
+MAX_SHOWN_SKIPS = 3  # the rest are counted, and all of them are in --skipped
 
 
 class SkipLog:
@@ -46,7 +46,7 @@ class SkipLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        hidden = self.count - SHOWN_SKIPS
+        hidden = self.count - MAX_SHOWN_SKIPS
         if error is None and hidden > 0 and not self._quiet:
             print(f"seqray: skipped {hidden} more", file=sys.stderr)
         return self._stack.__exit__(kind, error, trace)
@@ -56,7 +56,7 @@ class SkipLog:
         self._first = self._first or f"'{record.id}': {record.reason}"
         if self._write:
             self._write(record)
-        if self.count <= SHOWN_SKIPS and not self._quiet:
+        if self.count <= MAX_SHOWN_SKIPS and not self._quiet:
             print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
 
     def check_some_left(self, used: int, source: str) -> None:

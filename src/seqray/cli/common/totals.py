@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-MOST_BYTES = 1 << 30  # of a file whose records are counted: about a second
+MAX_COUNTED_BYTES = 1 << 30  # about a second of counting
 
 
 def letters_in(path: str) -> int | None:
@@ -26,7 +26,7 @@ def _records_of(path: str) -> int | None:
     indexed = _index(path)
     if indexed is not None:
         return len(indexed)
-    if not _is_plain_fasta(path) or os.path.getsize(path) > MOST_BYTES:
+    if not _is_plain_fasta(path) or os.path.getsize(path) > MAX_COUNTED_BYTES:
         return None
     with open(path, "rb") as handle:
         return sum(line.startswith(b">") for line in handle)

@@ -42,8 +42,8 @@ TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
 OF_ANY_MODEL = ("--context", "--truncate", "--dtype")
 """Options that say how records are scored; a model named by ``--against`` uses them, too."""
-FEW = 0.1
-"""Share of records of the training data up to which figures are nearly those of new records."""
+MAX_KNOWN_SHARE = 0.1
+"""Of records of the training data: up to it, figures are nearly those of new records."""
 
 
 def gather(request: EvaluateRequest) -> EvaluationInput:
@@ -163,7 +163,7 @@ def _seen_in_training(
         which = "these data"
     elif count and count.known:
         which = describe_learned(count.known, count.checked, len(examples))
-        if count.known <= FEW * count.checked:
+        if count.known <= MAX_KNOWN_SHARE * count.checked:
             yield f"the model was trained on {which}: the figures may be slightly too good; {remedy}"
             return
     else:

@@ -20,8 +20,8 @@ from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.io.tracks import EXPECTED, ScoreTrack, read_gff3_calls, read_scan_statement
 from seqray.modelfile import TrainedModel
 
-MOTIF_RECORDS = 5000  # explained records that motifs are searched in
-SAME = 0.02  # largest difference of two scores of one call: those of --dtype bf16 are not exact
+MAX_MOTIF_RECORDS = 5000
+SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
 
 
 class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
@@ -98,7 +98,7 @@ class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
         if e.method == self.options.methods[0] and e.member == "mean":
             self._offer(self._record_of(e), called=e.label == e.target, truncated=e.is_of_part)
             self._compare(e)
-            if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MOTIF_RECORDS:
+            if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MAX_MOTIF_RECORDS:
                 self._for_motifs.append(replace(self._shown_part(e), attention=None, effects=None))
         if self.count <= self.request.shown:
             self.shown.append(self._shown_part(e))
@@ -108,7 +108,7 @@ class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
     def _compare(self, explanation: Explanation) -> None:
         """Note a call whose score is not that of its file."""
         call, here = self._listed.get(explanation.id), explanation.probability
-        if call and call.label == explanation.target and not abs(here - call.score) <= SAME:
+        if call and call.label == explanation.target and not abs(here - call.score) <= SCORE_TOLERANCE:
             self._other_scores.append(f"{explanation.id} ({here:.3g}, in the file {call.score:.3g})")
 
     @abstractmethod

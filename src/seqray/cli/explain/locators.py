@@ -22,7 +22,7 @@ from seqray.io.tables import write_shares
 from seqray.kinds import tracks_reader
 from seqray.modelfile import TrainedModel
 
-SHOWN = 100  # letters on either side of the site in the page and the plot, and in which motifs are searched
+MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
 
 
 class LocatorExplainer(LetterExplainer[Stretch]):
@@ -77,7 +77,7 @@ class LocatorExplainer(LetterExplainer[Stretch]):
 
     @property
     def _site(self) -> int:
-        return min(SHOWN, self._radius)
+        return min(MAX_SHOWN_RADIUS, self._radius)
 
     def _check(self, records: Iterable[Stretch]) -> Faithfulness:
         return check_calls(self.model, records, self.options)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from seqray.core import Region
     from seqray.scanning import Detector, ScanOptions, ScanResult
 
-_MOST_PARTS = 5  # that a header names
-_IN_MB = 10_000  # from which letters are stated in Mb
+_MAX_NAMED_PARTS = 5
+_MIN_LETTERS_IN_MB = 10_000
 
 
 def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
@@ -34,8 +34,8 @@ def _named_part(region: Region) -> str:
 
 
 def _named_parts(parts: Sequence[str]) -> str:
-    more = len(parts) - _MOST_PARTS
-    named = ", ".join(parts[:_MOST_PARTS]) or "none"
+    more = len(parts) - _MAX_NAMED_PARTS
+    named = ", ".join(parts[:_MAX_NAMED_PARTS]) or "none"
     return f"sites within {named}{f' and {more} more' if more > 0 else ''} only"
 
 
@@ -89,7 +89,7 @@ def _searched(result: ScanResult) -> str:
 
 
 def _size(letters: int) -> str:
-    return f"{letters / 1e6:.4g} Mb" if letters >= _IN_MB else f"{letters} letters"
+    return f"{letters / 1e6:.4g} Mb" if letters >= _MIN_LETTERS_IN_MB else f"{letters} letters"
 
 
 def _within_parts(result: ScanResult) -> str:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from seqray.core.results import Call
     from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
-_MOST_LETTERS = 50_000_000  # of the input; above, scores are not kept, which would take 4 bytes a letter
-_PART = 0.9  # of the input, below which the page says how much of it was searched
-_NO_PROFILES = f"curves of scores are left out for inputs above {_MOST_LETTERS // 10**6} Mb"
+_MAX_PROFILE_LETTERS = 50_000_000  # above, scores are not kept, which would take 4 bytes a letter
+_MIN_SEARCHED_SHARE = 0.9  # below, the page says how much of the input was searched
+_NO_PROFILES = f"curves of scores are left out for inputs above {_MAX_PROFILE_LETTERS // 10**6} Mb"
 
 
 class ScanPage:
@@ -49,12 +49,12 @@ class ScanPage:
     def _begin(self, contig: str, length: int) -> None:
         self._lengths[contig] = length
         self._letters += length
-        if self._letters > _MOST_LETTERS:
+        if self._letters > _MAX_PROFILE_LETTERS:
             self._scores.clear()
 
     def _keep(self, profile: ScoreProfile) -> None:
         """Keep a piece of a profile; each value holds up to the next site."""
-        if self._letters > _MOST_LETTERS:
+        if self._letters > _MAX_PROFILE_LETTERS:
             return
         key = (profile.contig, profile.strand)
         if key not in self._scores:
@@ -78,7 +78,7 @@ class ScanPage:
         """
         calls = result.calls
         shown = [i for group in shown_calls(calls.scores) for i in group]
-        kept = self._letters <= _MOST_LETTERS
+        kept = self._letters <= _MAX_PROFILE_LETTERS
         around = {i: self._around(calls[i], calls.circular) for i in shown} if kept else {}
         parts = {name: found.pairs() for name, found in (result.parts or {}).items()}
         contigs = [
@@ -90,7 +90,9 @@ class ScanPage:
             title=f"Scan for {self._label} in {'parts of ' if parts else ''}{_named(contigs)}",
             calls=calls,
             contigs=contigs,
-            searched=result.positions if parts or result.positions < _PART * result.letters else None,
+            searched=result.positions
+            if parts or result.positions < _MIN_SEARCHED_SHARE * result.letters
+            else None,
             strand=result.strand,
             genes={} if result.genes is None else dict(result.genes.genes),
             gene_source="" if result.genes is None else _without_folders(result.genes.source),

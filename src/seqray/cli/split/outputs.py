@@ -30,7 +30,7 @@ from seqray.io.tables import (
 )
 
 REPORTED = 0.8  # threshold of the proof if no identity is requested
-GIANT = 0.2  # a group with at least this share of the examples is reported
+MIN_GIANT_SHARE = 0.2  # of the examples: such a group is reported
 COLUMNS = ("boundary", "against", "class", "sequences", "shared_word", "above")
 LAST_COLUMNS = ("max", "id", "nearest_id")
 
@@ -201,7 +201,7 @@ def _largest_group_caution(result: SplitResult) -> list[str]:
     sizes = Counter(result.division.groups.tolist())
     largest = max(sizes.values(), default=0)
     share = largest / max(len(result.data), 1)
-    if share < GIANT or largest < 2 or len(sizes) < 2:
+    if share < MIN_GIANT_SHARE or largest < 2 or len(sizes) < 2:
         return []
     held = f"holds {share:.0%} of the examples"
     rows = [i for i, group in enumerate(result.division.groups.tolist()) if sizes[group] == largest]

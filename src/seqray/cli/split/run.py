@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SplitRequest", "run"]
 
-LOWEST = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
+MIN_IDENTITY = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
 OWN_COLUMNS = ("id", "label", "group", "split", "context", "subclass")
 
 
@@ -83,7 +83,7 @@ def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
     """What counts as related; raises ConfigError for an identity that is reached by chance."""
     from seqray.homology import RelationOptions, kmer_length
 
-    identity, lowest = request.relation.identity, LOWEST[alphabet]
+    identity, lowest = request.relation.identity, MIN_IDENTITY[alphabet]
     if 0 < identity < lowest:
         raise ConfigError(
             f"--identity is {identity:g}, which unrelated {alphabet} sequences may reach by chance",

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
 
 SECTION = "baselines"
-MOST_CLASSES = 50  # with more of them a fit takes too long
+MAX_CLASSES = 50  # with more of them a fit takes too long
 KMER, WEIGHTS = "kmer_logistic", "position_weights"
 
 
 def baselines_for(data: AuditSet) -> dict[str, ClassifierMixin]:
     """Baselines that can be fitted: k-mers and positions; for two classes of one length also the matrix.
 
-    Empty for more than `MOST_CLASSES` classes.
+    Empty for more than `MAX_CLASSES`.
     """
-    if len(data.classes) > MOST_CLASSES:
+    if len(data.classes) > MAX_CLASSES:
         return {}
     from seqray.metrics import PositionWeightMatrix, default_baseline  # here, for they load scikit-learn
 

@@ -11,7 +11,7 @@ from seqray.core import Alphabet, InputError, Ints, LabeledSequence, files_of
 
 WHOLE = "all"  # the split of data without splits
 EVERY_CLASS = "*"  # the label of figures over all classes
-LARGEST = 20  # classes that have rules and histograms of their own
+MAX_DESCRIBED_CLASSES = 20  # that have rules and histograms of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class AuditSet:
     def largest_classes(self) -> list[tuple[int, str]]:
         """Index and name of the largest classes, in the order of their names."""
         sizes = np.bincount(self.labels, minlength=len(self.classes))
-        chosen = sorted(np.argsort(-sizes, kind="stable")[:LARGEST].tolist())
+        chosen = sorted(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED_CLASSES].tolist())
         return [(label, self.classes[label]) for label in chosen]
 
     def take(self, rows: Ints) -> list[str]:

@@ -15,16 +15,16 @@ from seqray.datasets.audit.validation import Validation
 from seqray.homology import KmerTable, best_matches, homology_groups, merge_groups, named_groups
 
 SECTION = "relatives"
-LONGEST_NUCLEOTIDE_WORD = 40
-LONGEST_PROTEIN_WORD = 10
-CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others by chance, at most
+MAX_NUCLEOTIDE_KMER = 40
+MAX_PROTEIN_KMER = 10
+MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others
 IDENTITY = 0.8
-MOST_LETTERS = 4_000_000  # aligned with each other in about a minute; the time grows with the square
+MAX_ALIGNED_LETTERS = 4_000_000  # in about a minute; the time grows with the square
 LEVELS = (0.8, 0.9, 0.99)
 QUANTILES = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
-MOST_ALIGNED = 2000  # test sequences that are aligned with training
-MOST_CELLS = 1e8  # of one alignment with each; of longer sequences fewer are sampled
-FEWEST_ALIGNED = 50
+MAX_ALIGNED_SEQUENCES = 2000  # of the test part, with training
+MAX_ALIGNMENT_CELLS = 1e8  # for all of them; of longer sequences fewer are sampled
+MIN_ALIGNED_SEQUENCES = 50
 
 
 # ------------------------------------------------------------------------------------- length of k-mers
@@ -39,12 +39,12 @@ def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
     """
     lengths = np.array([len(sequence) for sequence in sequences])
     half = int(np.quantile(lengths, 0.25, method="lower")) // 2
-    longest = LONGEST_NUCLEOTIDE_WORD if alphabet.is_nucleotide else LONGEST_PROTEIN_WORD
+    longest = MAX_NUCLEOTIDE_KMER if alphabet.is_nucleotide else MAX_PROTEIN_KMER
     return max(min(half, longest), chance_length(sequences, alphabet), 1)
 
 
 def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
-    """Shortest k-mer of which a sequence shares fewer than `CHANCE` with all the others by chance."""
+    """Shortest k-mer of which a sequence shares at most `MAX_SHARED_BY_CHANCE` with all the others."""
     counts = letter_counts(sequences, alphabet).sum(axis=0).astype(np.float64)
     total = counts.sum()
     match = float(((counts / total) ** 2).sum()) if total else 1.0
@@ -52,7 +52,7 @@ def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
         return 1
     strands = 2 if alphabet.is_nucleotide else 1
     pairs = strands * total * total / len(sequences)  # k-mers of one sequence times k-mers of all
-    return max(1, math.ceil(math.log(max(pairs, 1.0) / CHANCE) / -math.log(match)))
+    return max(1, math.ceil(math.log(max(pairs, 1.0) / MAX_SHARED_BY_CHANCE) / -math.log(match)))
 
 
 # ----------------------------------------------------------------------------------------------- groups
@@ -62,7 +62,7 @@ def relative_groups(data: AuditSet, table: KmerTable) -> Ints:
     """Group relatives, directly or through others: int64 (N,).
 
     Relatives share a k-mer of the table, are at least `IDENTITY` identical by alignment, or belong to one
-    named group. Above `MOST_LETTERS` letters nothing is aligned.
+    named group. Above `MAX_ALIGNED_LETTERS` nothing is aligned.
     """
     groupings = [table.groups(), named_groups(data.groups)]
     if _is_aligned(data):
@@ -78,7 +78,7 @@ def describe_relatives(data: AuditSet, k: int) -> str:
 
 
 def _is_aligned(data: AuditSet) -> bool:
-    return sum(map(len, data.sequences)) <= MOST_LETTERS
+    return sum(map(len, data.sequences)) <= MAX_ALIGNED_LETTERS
 
 
 # ---------------------------------------------------------------------------------------------- figures
@@ -150,7 +150,7 @@ def identity_figures(
 def _sampled_rows(data: AuditSet, rows: Ints, seed: int) -> Ints:
     """At most as many rows as can be aligned in reasonable time."""
     longest = max(len(data.sequences[row]) for row in rows.tolist())
-    most = min(MOST_ALIGNED, max(FEWEST_ALIGNED, int(MOST_CELLS / longest**2)))
+    most = min(MAX_ALIGNED_SEQUENCES, max(MIN_ALIGNED_SEQUENCES, int(MAX_ALIGNMENT_CELLS / longest**2)))
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))

@@ -27,7 +27,7 @@ from seqray.datasets.audit.rules import rule_figures
 from seqray.datasets.audit.validation import Bootstrap, cross_validation, given_validation
 from seqray.homology import KmerTable, kmer_table
 
-MOST_KMERS = 1 << 25  # of more letters an even sample of their k-mers is compared: bounds memory
+MAX_KMERS = 1 << 25  # of more letters an even sample of their k-mers is compared: bounds memory
 SAMPLE = 16_000  # rows of each split that the baselines use
 RESAMPLES = 300
 
@@ -84,7 +84,7 @@ def audit(
     """
     data = make_set(examples, alphabet, letters, in_file_order)
     k = word_length(data.sequences, alphabet)
-    table = kmer_table(data.sequences, k, alphabet, most=MOST_KMERS)
+    table = kmer_table(data.sequences, k, alphabet, most=MAX_KMERS)
     given, groups = given_validation(data, seed), relative_groups(data, table)
     bootstrap = Bootstrap(groups, resamples, seed)
     features = SequenceFeatures(data)

@@ -14,7 +14,7 @@ from seqray.datasets.negatives.sampling import OccupiedIntervals
 from seqray.datasets.negatives.transformations import shuffle_letters, substitute_segments
 from seqray.datasets.negatives.windows import Negative
 
-TRIES = 20  # shuffles of one positive before it is skipped: a run of one letter has no other order
+MAX_SHUFFLES = 20  # of one positive before it is skipped: a run of one letter has no other order
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class SequenceDeriver:
         number: Counter[int] = Counter()
         for row in rows:
             codes = every.encode(self.positives[row].sequence)
-            fresh = (every.decode(change(codes)) for _ in range(TRIES))
+            fresh = (every.decode(change(codes)) for _ in range(MAX_SHUFFLES))
             letters = next(filter(self._is_new, fresh), None)
             if letters is not None:
                 self.occupied.sequences.add(letters)

@@ -19,7 +19,7 @@ from seqray.datasets.negatives.regions import GenomeContext
 from seqray.datasets.negatives.sampling import OccupiedIntervals
 from seqray.datasets.negatives.windows import Negative, WindowSampler
 
-MOST = 1000  # negatives of one positive; more would only repeat themselves
+MAX_RATIO = 1000  # negatives of one positive; more would only repeat themselves
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext 
             raise ConfigError(f"recipe '{name}' requires the genes", remedy="give --annotation FILE")
     if options.ratio <= 0:
         raise ConfigError(f"{options.ratio} negatives per positive", remedy="give a ratio above 0")
-    if options.ratio > MOST:
-        raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give at most {MOST}")
+    if options.ratio > MAX_RATIO:
+        raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give at most {MAX_RATIO}")
 
 
 def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:

@@ -18,7 +18,7 @@ from seqray.datasets.negatives.genome import STRANDS, Genome, window_starts
 from seqray.datasets.negatives.regions import AllowedRegions
 
 CHUNK = 1 << 13
-MOST_CANDIDATES = 1 << 24  # examined for the windows of one length; all of them if there are no more
+MAX_CANDIDATES = 1 << 24  # examined for the windows of one length; all of them if there are no more
 _ANY = -1
 
 
@@ -149,7 +149,7 @@ def candidates(
     """Yield starts and strands (True for minus) of windows in chunks, uniformly at random.
 
     First some are drawn with replacement, which is cheap and nearly always enough. Then all follow in random
-    order, or, if there are more than `MOST_CANDIDATES`, so many are drawn.
+    order, or, if there are more than `MAX_CANDIDATES`, so many are drawn.
 
     ``room`` is where windows may begin, by strand.
     """
@@ -168,10 +168,10 @@ def _ranks(total: int, wanted: int, rng: np.random.Generator) -> Iterator[Ints]:
     quick = min(64 * wanted, total)
     for begin in range(0, quick, CHUNK):
         yield rng.integers(0, total, min(CHUNK, quick - begin))
-    if total <= MOST_CANDIDATES:
+    if total <= MAX_CANDIDATES:
         order = rng.permutation(total)
         for begin in range(0, total, CHUNK):
             yield order[begin : begin + CHUNK]
         return
-    for begin in range(0, MOST_CANDIDATES, CHUNK):
-        yield rng.integers(0, total, min(CHUNK, MOST_CANDIDATES - begin))
+    for begin in range(0, MAX_CANDIDATES, CHUNK):
+        yield rng.integers(0, total, min(CHUNK, MAX_CANDIDATES - begin))

@@ -13,13 +13,13 @@ from seqray.metrics import bootstrap_samples, percentile_interval, ratio
 
 _SHARE = "share_of_reference"
 RESAMPLES = 1000
-FEW_RECORDS = 20
-FEWEST_RECORDS = 6
-"""Below this no verdict and no interval: with all records on one side a sign test would still say chance."""
-LEAST_AGREEMENT = 0.3
-"""Rank correlation below which members are said to disagree."""
-KEPT_LIMIT = 0.5
-"""A ranking with at least this rank correlation with random weights reflects the architecture."""
+MIN_RELIABLE_RECORDS = 20
+MIN_RECORDS = 6
+"""Fewer have no verdict and no interval: with all records on one side a sign test would still say chance."""
+MIN_AGREEMENT = 0.3
+"""Rank correlation of members: below, they disagree."""
+MAX_RANDOM_CORRELATION = 0.5
+"""Rank correlation with random weights: from it on, a ranking reflects the architecture."""
 
 
 def conclude(
@@ -108,7 +108,7 @@ def _bootstrap(
     )
     estimates = {}
     for key, (value, draws) in samples.items():
-        low, high = percentile_interval(draws) if count >= FEWEST_RECORDS else (np.nan, np.nan)
+        low, high = percentile_interval(draws) if count >= MIN_RECORDS else (np.nan, np.nan)
         undefined = key[1] == _SHARE and np.isnan(draws).any()
         estimates[key] = (np.nan,) * 3 if undefined else (value, low, high)
     return estimates
@@ -118,7 +118,7 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
     figures = {(c.measure, c.against): c for c in checks if c.method == method}
     deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
     wins = [check.low > 0 for check in (deletion, insertion)]
-    few = count < FEWEST_RECORDS
+    few = count < MIN_RECORDS
     if few:
         judgment = "is not judged"
     elif all(wins):
@@ -147,15 +147,15 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
         if name == _SHARE and np.isfinite(check.value):
             remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
         if name == "stability" and np.isfinite(check.value):
-            how = "agree" if check.value >= LEAST_AGREEMENT else "disagree"
+            how = "agree" if check.value >= MIN_AGREEMENT else "disagree"
             remarks.append(f"Members {how}: their rankings have a correlation of {check.value:.2f}.")
-        if name == "randomised_weights" and check.value >= KEPT_LIMIT:
+        if name == "randomised_weights" and check.value >= MAX_RANDOM_CORRELATION:
             remarks.append(
                 "Caution: with random weights the ranking stays much the same (rank correlation "
                 f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
             )
-    if count < FEWEST_RECORDS:
-        remarks.append(f"At least {FEWEST_RECORDS} records are needed to tell this from chance.")
-    elif count < FEW_RECORDS:
+    if count < MIN_RECORDS:
+        remarks.append(f"At least {MIN_RECORDS} records are needed to tell this from chance.")
+    elif count < MIN_RELIABLE_RECORDS:
         remarks.append(f"Caution: {count} records are few for a verdict.")
     return remarks

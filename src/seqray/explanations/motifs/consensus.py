@@ -22,9 +22,9 @@ _IUPAC = {
     **{"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"},
 }
 _PAIR_SHARE = 0.75  # two letters in three quarters of the sites: D. R. Cavener (1987), NAR 15:1353-1361
-_LEAST_OVERLAP = 5
+_MIN_OVERLAP = 5
 _TRIM_SHARE = 0.1  # of the bits of a place where every site has the same letter, all letters being alike
-_FEWEST_PLACES = 3
+_MIN_WIDTH = 3
 
 
 def information(counts: npt.ArrayLike, background: npt.ArrayLike) -> Floats:
@@ -112,10 +112,10 @@ def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabe
     agreement = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)) @ allowed.T
     chance = background @ allowed.T
     width, length = agreement.shape
-    if min(width, length) < _LEAST_OVERLAP:
+    if min(width, length) < _MIN_OVERLAP:
         return float("nan")
     best = 0.0
-    for shift in range(_LEAST_OVERLAP - length, width - _LEAST_OVERLAP + 1):
+    for shift in range(_MIN_OVERLAP - length, width - _MIN_OVERLAP + 1):
         places = np.arange(length)
         inside = (places + shift >= 0) & (places + shift < width)
         values = np.where(inside, agreement[np.clip(places + shift, 0, width - 1), places], chance)
@@ -156,7 +156,7 @@ def motif_of_sites(
         Without a name. One of nucleotides is compared with the `PROMOTER_ELEMENTS`.
     """
     kept = informative_places(counts, background)
-    if kept.stop - kept.start < _FEWEST_PLACES:
+    if kept.stop - kept.start < _MIN_WIDTH:
         return None
     cut = counts[kept]
     name, value = _most_similar(cut, background, alphabet)

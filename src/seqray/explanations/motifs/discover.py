@@ -15,16 +15,16 @@ from seqray.explanations.motifs.mixture import Mixture, are_alike
 from seqray.explanations.motifs.seqlets import Seqlets, extract_seqlets
 from seqray.explanations.motifs.support import scores_prefer
 
-FEWEST_RECORDS = 10
+MIN_RECORDS = 10
 WIDTH = 10  # letters of the window that is scored, and of a motif before its uninformative ends are cut off
-_MOST = 5
-_FEWEST_SITES = 5
-_FEWEST_SHARE = 0.02  # of the records
+_MAX_MOTIFS = 5
+_MIN_SITES = 5
+_MIN_SITE_SHARE = 0.02  # of the records
 _SHUFFLES = 12
 # The gain of the best of many k-mers has a long tail, and few shuffles estimate mean and deviation coarsely.
 _DEVIATIONS = 5.0
 _SPARE = 3  # matrices for frequent k-mers that the scores do not prefer
-_MEMBER = 0.5
+_MIN_MEMBERSHIP = 0.5
 
 
 def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tuple[Motif, ...]:
@@ -65,13 +65,13 @@ def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tupl
     """
     if len({(e.method, e.member) for e in explanations}) > 1:
         raise ValueError("motifs are found in the explanations of one method and member")
-    if len(explanations) < FEWEST_RECORDS:
+    if len(explanations) < MIN_RECORDS:
         return ()
     # Sorted, because the shuffles and the rounding of sums depend on the order.
     ordered = sorted(explanations, key=lambda e: (e.sequence, e.scores.tobytes()))
     background = background_of(ordered, alphabet)
     seqlets = extract_seqlets(ordered, alphabet, WIDTH)
-    fewest = max(_FEWEST_SITES, int(np.ceil(_FEWEST_SHARE * len(ordered))))
+    fewest = max(_MIN_SITES, int(np.ceil(_MIN_SITE_SHARE * len(ordered))))
     if len(seqlets) < fewest:
         return ()
     reference = alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in ordered))
@@ -81,7 +81,7 @@ def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tupl
     ]
     large = [motif for motif in candidates if motif is not None and motif.sites >= fewest]
     found = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
-    return number_motifs(found)[:_MOST]
+    return number_motifs(found)[:_MAX_MOTIFS]
 
 
 def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Floats:
@@ -105,7 +105,7 @@ def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list
     limit = float(np.mean(chance) + _DEVIATIONS * np.std(chance, ddof=1))
     mixture = Mixture(seqlets.codes, letters, WIDTH, reference)
     fit = None
-    for _ in range(_MOST + _SPARE):
+    for _ in range(_MAX_MOTIFS + _SPARE):
         more = mixture.fit(fit.kmers if fit else ())
         # A further matrix can also share the sites of one that is there.
         if more.gain - (fit.gain if fit else 0.0) <= limit or are_alike(more.matrices):
@@ -116,7 +116,7 @@ def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list
 
 def _sites(seqlets: Seqlets, chances: Floats, background: Floats, alphabet: Alphabet) -> tuple[Floats, Ints]:
     """Counts (w, A) and positions (sites,) of the likely sites."""
-    member = chances.sum(axis=1) >= _MEMBER
+    member = chances.sum(axis=1) >= _MIN_MEMBERSHIP
     members, shifts = seqlets.select(member), chances[member].argmax(axis=1)
     sites = members.codes[np.arange(len(members))[:, None], shifts[:, None] + np.arange(WIDTH)]
     positions: Ints = members.starts + shifts

@@ -14,14 +14,14 @@ import numpy as np
 from seqray.core import Codes, Floats
 from seqray.explanations.motifs.kmers import Kmer, enriched_kmers, kmer_probabilities, lacks_kmer
 
-_KMERS_LIMIT = 10_000  # 4096 k-mers of six bases, 8000 of three amino acids
+_MAX_KMERS = 10_000  # 4096 k-mers of six bases, 8000 of three amino acids
 _STARTS = 6
-_SHORT_RUN = 3
-_LONG_RUN = 40
+_MAX_START_STEPS = 3
+_MAX_STEPS = 40
 _TOLERANCE = 1e-4  # of the log-likelihood, relative
 _START_SHARE = 0.3  # of seqlets with a site of any motif, before the first step
 _START_WEIGHT = 0.6  # of the k-mer's letter, before the first step; the rest is background
-_ALIKE = 0.6  # correlation of matrices
+_MAX_CORRELATION = 0.6  # of matrices
 _PSEUDOCOUNT = 1.0
 
 
@@ -74,16 +74,16 @@ class Mixture:
         # The composition of the seqlets, not of the records: letters that are merely rich in A and T
         # where scores are high make no motif.
         self._composition = self._counts / self._counts.sum()
-        self._kmer_length = min(width, int(np.log(_KMERS_LIMIT) / np.log(letters)))
+        self._kmer_length = min(width, int(np.log(_MAX_KMERS) / np.log(letters)))
         self._kmer_probabilities = kmer_probabilities(self._composition, self._kmer_length, reference)
 
     def fit(self, kmers: tuple[Kmer, ...] = ()) -> Fit:
         """Fit one motif for each of ``kmers`` and one more, started from the best of several new k-mers."""
         fits = [self._start((*kmers, kmer)) for kmer in self._new_kmers(kmers)]
-        best = self._run(max(fits, key=lambda fit: fit.gain), _LONG_RUN)
+        best = self._run(max(fits, key=lambda fit: fit.gain), _MAX_STEPS)
         # A k-mer that is a part of a motif can put the motif at an edge of the matrix.
         moved = np.stack([_center(matrix, best.background) for matrix in best.matrices])
-        centered = self._run(replace(best, matrices=moved, gain=-np.inf), _LONG_RUN)
+        centered = self._run(replace(best, matrices=moved, gain=-np.inf), _MAX_STEPS)
         return max(best, centered, key=lambda fit: fit.gain)
 
     def sites(self, fit: Fit) -> Floats:
@@ -103,7 +103,7 @@ class Mixture:
             matrix[first : first + len(kmer)] *= 1 - _START_WEIGHT
             matrix[np.arange(first, first + len(kmer)), list(kmer)] += _START_WEIGHT
         shares = np.full(len(kmers), _START_SHARE / len(kmers))
-        return self._run(Fit(kmers, matrices, shares, self._composition), _SHORT_RUN)
+        return self._run(Fit(kmers, matrices, shares, self._composition), _MAX_START_STEPS)
 
     def _run(self, fit: Fit, steps: int) -> Fit:
         for _ in range(steps):
@@ -146,7 +146,7 @@ def are_alike(matrices: Floats) -> bool:
             for shift in range(-(width // 3), width // 3 + 1):
                 one = matrices[first, max(0, shift) : width + min(0, shift)]
                 other = matrices[second, max(0, -shift) : width - max(0, shift)]
-                if np.corrcoef(one.ravel(), other.ravel())[0, 1] > _ALIKE:
+                if np.corrcoef(one.ravel(), other.ravel())[0, 1] > _MAX_CORRELATION:
                     return True
     return False
 

@@ -12,7 +12,7 @@ from seqray.core import Alphabet, Codes, Floats, Ints
 from seqray.core.results import Explanation
 
 # A promoter has about three elements that a classifier can lean on; one more leaves room for chance.
-_PER_RECORD = 4
+_MAX_SEQLETS_PER_RECORD = 4
 # This only selects windows; whether their letters have something in common is tested later, against shuffled
 # letters. A sixth of normally distributed windows lie one standard deviation above the mean.
 _DEVIATIONS = 1.0
@@ -67,7 +67,7 @@ def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
         return []
     limit = sums.mean() + _DEVIATIONS * sums.std()
     found: list[int] = []
-    while len(found) < _PER_RECORD and sums.max() > limit:
+    while len(found) < _MAX_SEQLETS_PER_RECORD and sums.max() > limit:
         best = int(sums.argmax())
         found.append(best)
         sums[max(0, best - apart + 1) : best + apart] = -np.inf

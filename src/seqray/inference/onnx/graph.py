@@ -24,8 +24,8 @@ from seqray.modelfile import TrainedModel
 OPSET, IR_VERSION = 17, 8  # read by ONNX Runtime from 1.12 on
 _CLS_ONLY = ("cls",)
 _MASKED = -1e9  # added to the score of a padded key: its weight is exactly 0
-_MOST_POSITIONS = 1 << 26  # values of their table: a file must not decide how much memory a graph takes
-_STEEPEST = 36.0  # log-odds beyond which a probability is 1 in float64, see seqray.calibration.isotonic
+_MAX_POSITION_VALUES = 1 << 26  # a file must not decide how much memory a graph takes
+_MAX_LOG_ODDS = 36.0  # beyond, a probability is 1 in float64, see seqray.calibration.isotonic
 
 
 def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
@@ -55,7 +55,7 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     members = []
     for arrays in model.arrays():
         net = Member(model.card.model, arrays)
-        if net.longest * model.card.model.d_model > _MOST_POSITIONS:
+        if net.longest * model.card.model.d_model > _MAX_POSITION_VALUES:
             raise ConfigError(
                 f"model '{model.card.name}' reads inputs too long for a graph", remedy="use the engine torch"
             )
@@ -200,5 +200,5 @@ def _probabilities(g: Builder, logits: str, model: TrainedModel) -> str:
         above = g.op("Relu", g.op("Sub", x, g.constant(before[None, :-1])))
         covered = g.op("Min", above, g.constant(widths))
         y = g.op("Add", y, g.op("MatMul", covered, g.constant((np.diff(after) / widths)[:, None])))
-    y = g.op("Clip", y, g.constant(-_STEEPEST), g.constant(_STEEPEST))
+    y = g.op("Clip", y, g.constant(-_MAX_LOG_ODDS), g.constant(_MAX_LOG_ODDS))
     return g.op("Sigmoid", g.op("Mul", y, g.constant(sign.T)))  # (B, 2)

@@ -7,7 +7,7 @@ from onnx import TensorProto
 from seqray.inference.onnx.builder import Builder
 from seqray.inference.onnx.member import Member
 
-_LOWEST = -1e30  # below any state
+_MASKED_STATE = -1e30  # below any state
 
 
 def pool(g: Builder, net: Member, states: str, mask: str | None) -> str:
@@ -25,7 +25,7 @@ def pool(g: Builder, net: Member, states: str, mask: str | None) -> str:
         elif part == "mean":
             found.append(_mean(g, letters, real))
         elif part == "max":
-            shown = g.op("Where", g.unsqueeze(real, 2), letters, g.constant(_LOWEST))
+            shown = g.op("Where", g.unsqueeze(real, 2), letters, g.constant(_MASKED_STATE))
             found.append(g.op("ReduceMax", shown, axes=[1], keepdims=0))
         else:
             found += [_mean(g, letters, near) for near in _ends(g, real, net.reach)]

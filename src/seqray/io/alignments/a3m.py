@@ -18,7 +18,7 @@ from seqray.io.alignments.aligned_text import AlignedText, decode, numbered_line
 Insertions = Literal["remove", "keep"]
 
 _INSERTED = bytes(range(ord("a"), ord("z") + 1)) + b"."
-_MOST_LETTERS = 1 << 32  # of an alignment with columns for insertions, which grow with rows times columns
+_MAX_LETTERS = 1 << 32  # of an alignment with columns for insertions, which grow with rows times columns
 _WHITE_SPACE = b" \t\v\f"
 # Rows that HH-suite writes above the sequences: predicted and observed structure, not letters of a sequence.
 _NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp", "aa_dssp", "aa_pred"}
@@ -87,7 +87,7 @@ def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> 
         np.maximum(room, counts, out=room)
     starts = np.concatenate([[0], np.cumsum(room + 1)[:-1]])  # where the insertions of each slot begin
     width = int(room.sum()) + columns
-    if width * len(rows) > _MOST_LETTERS:
+    if width * len(rows) > _MAX_LETTERS:
         raise InputError(
             f"{len(rows)} rows with columns for all insertions would have {width} columns each",
             where=place,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from seqray.core import GAPS, MISSING, Alignment, Alphabet, InputError, encode_columns
 from seqray.io.sequences import BYTE_ORDER_MARK, describe_record
 
-_SHOWN = 60
+_MAX_SHOWN_LENGTH = 60
 _NO_LETTERS = GAPS + MISSING
 
 
@@ -85,7 +85,7 @@ def _check_widths(text: AlignedText, place: str) -> None:
     width = len(text.rows[0])
     for name, row in zip(text.names, text.rows, strict=True):
         if len(row) != width:
-            shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "..."
+            shown = name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "..."
             raise InputError(
                 f"row {shown!r} has {len(row)} columns, the first row has {width}",
                 where=place,

@@ -11,12 +11,12 @@ from seqray.core import InputError, SequenceRecord
 
 Duplicates = Literal["error", "rename", "keep"]
 
-_SHOWN = 60
+_MAX_SHOWN_LENGTH = 60
 
 
 def describe_record(where: str, identifier: str) -> str:
     """``where`` of an error: the file, if known, and the record, an overlong id cut."""
-    shown = identifier if len(identifier) <= _SHOWN else identifier[:_SHOWN] + "..."
+    shown = identifier if len(identifier) <= _MAX_SHOWN_LENGTH else identifier[:_MAX_SHOWN_LENGTH] + "..."
     return f"{where}: record {shown!r}" if where else f"record {shown!r}"
 
 
@@ -24,16 +24,16 @@ class _HashTable:
     """A set of 64-bit hashes with open addressing: a tenth of the memory of a set of strings.
 
     The leading bits of a hash give its home slot. In a table at most three quarters full, as this one is,
-    runs of slots are some tens long; hashes that find none within `_LONGEST`, as in files made for that, go
+    runs of slots are some tens long; hashes that find none within `_MAX_RUN`, as in files made for that, go
     to a set.
     """
 
-    _LONGEST = 1 << 10
+    _MAX_RUN = 1 << 10
 
     def __init__(self) -> None:
         self._bits = 8
         self._count = 0
-        self._slots = np.zeros((1 << self._bits) + self._LONGEST, dtype=np.uint64).data
+        self._slots = np.zeros((1 << self._bits) + self._MAX_RUN, dtype=np.uint64).data
         self._far: set[int] = set()
 
     def add(self, value: int) -> bool:
@@ -41,7 +41,7 @@ class _HashTable:
         if value in self._far:
             return False
         slots, home = self._slots, value >> (64 - self._bits)
-        for place in range(home, home + self._LONGEST):
+        for place in range(home, home + self._MAX_RUN):
             if slots[place] == value:
                 return False
             if not slots[place]:
@@ -63,8 +63,8 @@ class _HashTable:
         home = (values >> np.uint64(64 - self._bits)).astype(np.int64)
         rank = np.arange(len(values))
         place = np.maximum.accumulate(home - rank) + rank
-        slots = np.zeros((1 << self._bits) + self._LONGEST, dtype=np.uint64)
-        if np.all(place - home < self._LONGEST):
+        slots = np.zeros((1 << self._bits) + self._MAX_RUN, dtype=np.uint64)
+        if np.all(place - home < self._MAX_RUN):
             slots[place] = values
         else:
             self._far = set(values.tolist())

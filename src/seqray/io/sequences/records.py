@@ -15,7 +15,7 @@ from seqray.core.results import SkippedRecord
 from seqray.io.files import BLOCK
 from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_record
 
-FEWEST_UNREAD = 10  # records without letters that make a file an error, if they are more than half
+MIN_UNREAD = 10  # records without letters that make a file an error, if they are more than half
 # The last word of a header that is no word of a description: bases, or residues in capitals.
 _LETTERS_ON_HEADER = re.compile(r"(?<!\S)(?:[ACGTUNacgtun]{20,}|[ACDEFGHIKLMNPQRSTVWXY]{20,})\s*$")
 
@@ -68,7 +68,7 @@ def validate_records(
     """Validate the records of one file.
 
     Raises `InputError` for a record whose letters are on its header line; and at the end, if more than half
-    of the records, and `FEWEST_UNREAD` or more, have no letters: the file is read wrongly.
+    of the records, and `MIN_UNREAD` or more, have no letters: the file is read wrongly.
 
     The other parameters are as in `ReadOptions`.
     """
@@ -96,7 +96,7 @@ def validate_records(
         del validated  # else it is in memory while the next one is read
     if count == 0:
         raise NoRecordsError("contains no records", where=where)
-    if unread.total() >= FEWEST_UNREAD and 2 * unread.total() > count:
+    if unread.total() >= MIN_UNREAD and 2 * unread.total() > count:
         [(reason, _)] = unread.most_common(1)
         raise InputError(
             f"{unread.total()} of {count} records can't be used ({reason})",

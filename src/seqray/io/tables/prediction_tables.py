@@ -19,8 +19,8 @@ from seqray.io.tables.delimited import check_delimiter, data_lines, delimiter_of
 from seqray.io.tables.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
 
 TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
-_SHOWN = 3
-_MOST_ROWS = 100_000_000
+_MAX_SHOWN_IDENTIFIERS = 3
+_MAX_ROWS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ def _read_parquet(path: str | Path) -> Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         parts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        if sum(parts) != file.metadata.num_rows or sum(parts) > _MOST_ROWS:  # memory is taken for so many
+        if sum(parts) != file.metadata.num_rows or sum(parts) > _MAX_ROWS:  # memory is taken for so many
             raise ValueError("an impossible number of rows")
         table = file.read()
         columns = {
@@ -193,8 +193,12 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
     place = {identifier: i for i, identifier in enumerate(table.columns[id_column])}
     missing = [identifier for identifier in ids if identifier not in place]
     if missing:
-        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_MAX_SHOWN_IDENTIFIERS])
+        more = (
+            f" and {len(missing) - _MAX_SHOWN_IDENTIFIERS} more"
+            if len(missing) > _MAX_SHOWN_IDENTIFIERS
+            else ""
+        )
         raise InputError(
             f"has no prediction for {shown}{more}",
             where=table.where,

@@ -20,7 +20,7 @@ from seqray.io.tracks.lines import Feature, data_lines, is_pseudo, parse_positio
 
 SITE_COLUMNS = ("site", "position")
 _POSITION_REMEDY = "name the columns contig, site[, strand]"
-_SHOWN = 6
+_MAX_SHOWN_KINDS = 6
 HEAD = 1 << 20  # bytes that decide on the format
 
 
@@ -127,7 +127,7 @@ def select_features(features: Iterable[Feature], kinds: Sequence[str], where: st
     features = list(features)
     kept = [feature for feature in features if not feature.kind or feature.kind in kinds]
     if not kept:
-        counts = Counter(feature.kind for feature in features).most_common(_SHOWN)
+        counts = Counter(feature.kind for feature in features).most_common(_MAX_SHOWN_KINDS)
         there = ", ".join(f"{kind} ({count})" for kind, count in counts) or "no feature"
         raise InputError(
             f"contains no feature of type {', '.join(kinds)}", where=str(where), remedy=f"it has {there}"

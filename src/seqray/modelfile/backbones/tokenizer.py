@@ -21,7 +21,7 @@ from seqray.modelfile.backbones.packages import transformers_offline
 from seqray.models.tokenizers import PAD, Tokenizer
 
 _PROBE = 12  # letters: two words of six
-_ENDLESS = 1 << 20  # transformers writes 1e30 for no limit
+_MAX_LENGTH = 1 << 20  # transformers writes 1e30 for no limit
 # Kinds whose positions are counted from behind the padding token's id.
 _COUNT_FROM_PADDING = frozenset({"camembert", "esm", "longformer", "mpnet", "roberta", "xlm-roberta"})
 _SWAP = {"T": "U", "U": "T"}
@@ -189,7 +189,7 @@ def _load(path: Path, alphabet: str, checksums: tuple[tuple[str, str], ...]) -> 
 
 def token_limit(settings: Any, tokenizer: Any) -> int | None:
     """Maximum number of tokens of a backbone, by the settings of transformers; None without a limit."""
-    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _ENDLESS else []
+    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _MAX_LENGTH else []
     positions = getattr(settings, "max_position_embeddings", None)
     if positions:
         padding = getattr(settings, "pad_token_id", None) or tokenizer.pad_token_id or 0

@@ -31,14 +31,14 @@ from seqray.report.svg import (
     tick_label,
 )
 
-MOST_ROWS = 30
-LONGEST_LINE, SHORTEST_LINE = 80, 40  # columns
+MAX_ROWS = 30
+MAX_LINE_COLUMNS, MIN_LINE_COLUMNS = 80, 40
 _STEPS = 7  # of relevance
-_PALEST, _STRONGEST = 0.10, 0.72
+_MIN_TINT, _MAX_TINT = 0.10, 0.72
 _ROW = 15  # px, as all below
 _AXIS, _STRUCTURE, _SPACE = 22, 18, 6
 _ROW_BARS, _BETWEEN = 78, 14  # width of the bars of rows, and the space between those of two methods
-_LONGEST_NAME = 21
+_MAX_NAME_LENGTH = 21
 
 
 def cell_relevance(explanation: AlignmentExplanation) -> Floats:
@@ -77,7 +77,7 @@ class _Drawing:
 
     @classmethod
     def of(cls, e: AlignmentExplanation, width: int) -> _Drawing:
-        rows = min(MOST_ROWS, len(e.rows))
+        rows = min(MAX_ROWS, len(e.rows))
         codes = e.alignment.codes[np.ix_(e.rows[:rows], e.columns)]
         positions = e.alignment.query_positions()[e.columns]
         return cls(e, width, rows, codes, cell_relevance(e)[:rows], positions, _titles(e, positions))
@@ -137,7 +137,7 @@ class _Drawing:
         names = ""
         for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
             name = " ".join(self.explanation.alignment.names[row].split())
-            short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+            short = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
             title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
             names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
         return names
@@ -187,7 +187,7 @@ def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[n
     """Number of each cell's color, and the colors: white, missing, then tints of each kind of letter."""
     kinds = [*(letter_color(letter, alphabet) for letter in alphabet.letters), Color.EDGE]  # last: ambiguous
     distinct = list(dict.fromkeys(kinds))
-    shares = [_PALEST + (_STRONGEST - _PALEST) * step / _STEPS for step in range(_STEPS + 1)]
+    shares = [_MIN_TINT + (_MAX_TINT - _MIN_TINT) * step / _STEPS for step in range(_STEPS + 1)]
     colors = [Color.PAPER, Color.FAINT, *(tint(kind, share) for kind in distinct for share in shares)]
     first = np.array([2 + distinct.index(kind) * len(shares) for kind in kinds])
     steps = scaled(relevance, _STEPS, 1.0)
@@ -201,7 +201,7 @@ def color_key(alphabet: Alphabet) -> Markup:
     """A table of the colors of the letters."""
     groups: dict[str, str] = {}
     for letter in alphabet.letters:
-        color = tint(letter_color(letter, alphabet), _STRONGEST)
+        color = tint(letter_color(letter, alphabet), _MAX_TINT)
         groups[color] = groups.get(color, "") + letter
     cells = "".join(
         "<td><svg width=15 height=15 aria-hidden=true>"

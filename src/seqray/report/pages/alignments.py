@@ -13,9 +13,9 @@ from seqray.core.results import AlignmentExplanation, AlignmentScores
 from seqray.explanations.attribution import PairTable
 from seqray.report.html import document, name, number, table, templates
 from seqray.report.pages.alignment_grid import (
-    LONGEST_LINE,
-    MOST_ROWS,
-    SHORTEST_LINE,
+    MAX_LINE_COLUMNS,
+    MAX_ROWS,
+    MIN_LINE_COLUMNS,
     alignment_panel,
     color_key,
 )
@@ -31,7 +31,7 @@ from seqray.report.pages.explained import (
 from seqray.report.pages.pair_map import NO_POSITION, pair_map, pair_ranks
 from seqray.report.svg import BAR_DEFINITIONS, line_width
 
-_MOST_CLASSES = 8
+_MAX_CLASSES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -46,7 +46,7 @@ def render_alignments(report: AlignmentReport) -> str:
     explanations = [e for e, _ in report.shown]
     methods = list(dict.fromkeys(found.method for e in explanations for found in e.scores))
     longest = max((len(e.columns) for e in explanations), default=1)
-    width = line_width(longest, SHORTEST_LINE, LONGEST_LINE)
+    width = line_width(longest, MIN_LINE_COLUMNS, MAX_LINE_COLUMNS)
     reading = ""
     if explanations:
         key = color_key(explanations[0].alignment.alphabet)
@@ -79,16 +79,16 @@ def _classes(e: AlignmentExplanation, card: Card) -> Markup:
     """Probability of each class, the highest first, and the sum of those that are not shown."""
     share = templates("explained.html").share
     order = np.argsort(-np.array(e.probabilities), kind="stable").tolist()
-    rows = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MOST_CLASSES]]
-    rest = sum(e.probabilities[i] for i in order[_MOST_CLASSES:])
-    rows += [["all others", share(rest)]] if len(order) > _MOST_CLASSES else []
+    rows = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MAX_CLASSES]]
+    rest = sum(e.probabilities[i] for i in order[_MAX_CLASSES:])
+    rows += [["all others", share(rest)]] if len(order) > _MAX_CLASSES else []
     return table(["class", "probability"], rows, caption="classes")
 
 
 def _omitted(e: AlignmentExplanation) -> Iterator[str]:
     """What the grid leaves out."""
-    if len(e.rows) > MOST_ROWS:
-        yield f"{counted(len(e.rows) - MOST_ROWS, 'more row')} that the model read"
+    if len(e.rows) > MAX_ROWS:
+        yield f"{counted(len(e.rows) - MAX_ROWS, 'more row')} that the model read"
     for read, all_, one in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
         if len(read) < all_:
             yield f"{counted(all_ - len(read), one)} of the file that the model did not read"

@@ -12,7 +12,7 @@ from seqray.core.results import ALARMING, SEVERITIES, Audit, AuditFigure
 from seqray.report.html import MISSING, document, fixed, interval, name, number, templates, wide_table
 from seqray.report.svg import class_histograms
 
-_MOST_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
+_MAX_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
 _AXES = {"identity": "identity to training", "length": "letters", "gc": "GC share"}
 _ALL = "*"  # the label of figures of all classes
 _COUNTED = ("copies", "relatives", "groups")  # sections
@@ -145,5 +145,5 @@ def _plots(audit: Audit, quantity: str) -> Markup:
     drawn = [h for h in audit.histograms if h.quantity == quantity and sum(h.counts)]
     if not drawn:
         return Markup()
-    plots = class_histograms(drawn[:_MOST_PLOTS], _AXES[quantity])
-    return templates("audit.html").plots(quantity, plots, len(drawn) - _MOST_PLOTS)
+    plots = class_histograms(drawn[:_MAX_PLOTS], _AXES[quantity])
+    return templates("audit.html").plots(quantity, plots, len(drawn) - _MAX_PLOTS)

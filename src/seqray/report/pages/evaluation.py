@@ -31,7 +31,7 @@ from seqray.report.svg import (
 )
 
 _SHADES = {"model": "k0", "against": "k1", "floor": "k4", "gc": "k5", "length": "k5", "majority": "kr"}
-_MOST_CLASSES = 6  # that have a line of their own
+_MAX_CLASSES = 6  # that have a line of their own
 _BINS = 20
 
 
@@ -92,7 +92,7 @@ def _figures(evaluation: Evaluation) -> Markup:
         labels = {evaluation.positive: f"Class {name(evaluation.positive)}"}
     else:
         labels = {"all": "All classes at once", "macro": "Mean over the classes, each against the rest"}
-        labels |= {c: f"Class {name(c)} against the rest" for c in evaluation.classes[: 2 * _MOST_CLASSES]}
+        labels |= {c: f"Class {name(c)} against the rest" for c in evaluation.classes[: 2 * _MAX_CLASSES]}
     tables = {Markup(heading): figures_table(evaluation, label) for label, heading in labels.items()}
     words = templates("evaluation.html")
     return words.tables(evaluation.answers, tables, differences_table(evaluation), evaluation.mcnemar)
@@ -116,7 +116,7 @@ def _curves(evaluation: Evaluation) -> Markup:
     else:  # a line for each class, by the model
         rankings = [
             Ranking(c, f"k{i}", _truth(evaluation, i), model.scores[:, i])
-            for i, c in enumerate(evaluation.classes[:_MOST_CLASSES])
+            for i, c in enumerate(evaluation.classes[:_MAX_CLASSES])
         ]
     prevalence = None if k is None else float(rankings[0].labels.mean())
     return templates("evaluation.html").curves(

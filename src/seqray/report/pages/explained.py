@@ -14,7 +14,7 @@ from seqray.core.results import Check, Faithfulness
 from seqray.report.html import MISSING, decimals_for, fixed, templates, wide_table
 from seqray.report.svg import LINES, curve_plot, legend
 
-TOP = 12  # rows of a table of ranks
+MAX_RANKED = 12
 _MEASURES = {
     "share_of_reference": "share of the reference's gain",
     "randomised_weights": "similarity after the weights were randomized",
@@ -132,5 +132,5 @@ def card_section(model: ModelText) -> tuple[str, Markup]:
 
 
 def ranking(scores: Floats) -> list[int]:
-    """Indices of the `TOP` highest scores, the highest first, ties by position; nan last."""
-    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[:TOP].tolist()
+    """Indices of the `MAX_RANKED` highest scores, the highest first, ties by position; nan last."""
+    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[:MAX_RANKED].tolist()

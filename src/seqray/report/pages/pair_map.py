@@ -10,12 +10,12 @@ from markupsafe import Markup
 from seqray.core.results import AlignmentExplanation, ColumnPair
 from seqray.explanations.attribution import PairTable
 from seqray.report.html import compact, escape, number, table, templates
-from seqray.report.pages.explained import TOP
+from seqray.report.pages.explained import MAX_RANKED
 from seqray.report.svg import heat_map, shade_steps, tick_label, tick_step
 
 _SIZE = 420  # px
 _LEFT, _TOP_SPACE, _RIGHT, _BOTTOM = 40, 24, 8, 8
-_MOST_TICKS = 8
+_MAX_TICKS = 8
 NO_POSITION = "gap"  # where the query has no letter
 
 
@@ -33,19 +33,19 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> Markup:
     frame = f'<path class=axis d="M0 0h{_SIZE}v{_SIZE}h-{_SIZE}z"/>'
     middles = {column: (i + 0.5) * slot for i, column in enumerate(e.columns.tolist())}
     body = f"{image}{frame}{_ticks(e, middles)}{_structure(middles, found, slot)}"
-    body += _best(e, middles, found.best[:TOP], slot)
+    body += _best(e, middles, found.best[:MAX_RANKED], slot)
     wide = _LEFT + _SIZE + _RIGHT
     drawing = (
         f'<svg class=plot viewBox="{-_LEFT} {-_TOP_SPACE} {wide} {_TOP_SPACE + _SIZE + _BOTTOM}" '
         f'width={wide} role=img aria-label="Scores of the pairs of columns">{body}</svg>'
     )
-    return templates("alignments.html").pairs(found, min(TOP, len(found.best)), Markup(drawing))
+    return templates("alignments.html").pairs(found, min(MAX_RANKED, len(found.best)), Markup(drawing))
 
 
 def _ticks(e: AlignmentExplanation, middles: Mapping[int, float]) -> str:
     """Positions of the query along both sides."""
     positions = e.alignment.query_positions()[e.columns].tolist()
-    step = tick_step(max(1, max(positions) + 1), _MOST_TICKS)
+    step = tick_step(max(1, max(positions) + 1), _MAX_TICKS)
     numbered = zip(middles.values(), (p + 1 for p in positions), strict=True)
     spots = [(at, p) for at, p in numbered if p > 0 and p % step == 0]
     return "".join(
@@ -107,6 +107,6 @@ def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> Markup:
             *([number(pair.helix)] if pair.helix is not None else []),
             *([paired[pair.paired]] if found.structure is not None else []),
         ]
-        for rank, pair in enumerate(found.best[:TOP], start=1)
+        for rank, pair in enumerate(found.best[:MAX_RANKED], start=1)
     ]
     return table(head, rows, caption="best pairs of columns")

@@ -13,7 +13,7 @@ from seqray.core.results import Explanation
 from seqray.report.html import decimals_for, fixed, number, offset, table, templates
 from seqray.report.pages.explained import ranking
 from seqray.report.svg import (
-    HALF,
+    MAX_LETTER_HEIGHT,
     SLOT,
     Line,
     attention_map,
@@ -133,7 +133,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
 def _extent(scores: Floats, largest: float) -> int:
     """Height that the letters of a record need above the line, px."""
     top = float(scores[np.isfinite(scores)].max(initial=0.0))
-    return max(12, round(top / largest * HALF)) if largest > 0 else 12
+    return max(12, round(top / largest * MAX_LETTER_HEIGHT)) if largest > 0 else 12
 
 
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:

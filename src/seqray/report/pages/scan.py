@@ -19,12 +19,12 @@ from seqray.report.pages.explained import ModelText, card_section
 from seqray.report.pages.short_names import rename_genes, rename_in_call, short_names
 from seqray.report.svg import DrawnContig, DrawnGene, density, genome_lines
 
-SHOWN = 24  # calls with a map of their own: so many of the best, and so many of the doubtful
-_MOST_ROWS = 20_000  # of the table of all calls
-_MOST_LETTERS = 200_000_000  # that the strip shows
-_MOST_CONTIGS = 500
-_MOST_PARTS = 3  # named among the figures
-_MANY = 200  # calls above which their density is drawn
+MAX_CALL_MAPS = 24  # of the best calls, and as many of the doubtful
+_MAX_TABLE_ROWS = 20_000
+_MAX_STRIP_LETTERS = 200_000_000
+_MAX_STRIP_CONTIGS = 500
+_MAX_NAMED_PARTS = 3
+_MAX_CALLS_WITHOUT_DENSITY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
     Returns
     -------
     tuple of list of int
-        Indices of the `SHOWN` best calls, the best first, and of as many doubtful ones, those nearest to the
-        threshold first. No call is in both; ties go by position.
+        Indices of the `MAX_CALL_MAPS` best calls, the best first, and of as many doubtful ones, those nearest
+        to the threshold first. No call is in both; ties go by position.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
-    return ranked[:SHOWN], ranked[SHOWN:][::-1][:SHOWN]
+    return ranked[:MAX_CALL_MAPS], ranked[MAX_CALL_MAPS:][::-1][:MAX_CALL_MAPS]
 
 
 def render_scan(report: ScanReport) -> str:
@@ -229,8 +229,8 @@ def _parts(report: ScanReport) -> list[str]:
 def _named_parts(parts: Sequence[str]) -> str:
     if not parts:
         return ""
-    more = len(parts) - _MOST_PARTS
-    return "; searched: " + ", ".join(parts[:_MOST_PARTS]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(parts) - _MAX_NAMED_PARTS
+    return "; searched: " + ", ".join(parts[:_MAX_NAMED_PARTS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _genes_within(report: ScanReport) -> int:
@@ -280,7 +280,7 @@ def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
         if call.contig in there:
             there[call.contig].append((i, call))
     drawn = [_drawn(report, contig, there[contig.name], linked) for contig in shown]
-    overview = density(drawn) if len(report.calls) > _MANY else ""
+    overview = density(drawn) if len(report.calls) > _MAX_CALLS_WITHOUT_DENSITY else ""
     parts, named = len(_parts(report)), bool(report.genes)
     return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, named, parts)
 
@@ -289,9 +289,9 @@ def _longest(contigs: Sequence[ScannedContig]) -> tuple[list[ScannedContig], int
     """Contigs to draw, in the order of the input, and the number of those left out."""
     ranked = sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))
     kept, letters = set[int](), 0
-    for i in ranked[:_MOST_CONTIGS]:
+    for i in ranked[:_MAX_STRIP_CONTIGS]:
         letters += contigs[i].length
-        if letters <= _MOST_LETTERS or not kept:
+        if letters <= _MAX_STRIP_LETTERS or not kept:
             kept.add(i)
     return [contigs[i] for i in sorted(kept)], len(contigs) - len(kept)
 
@@ -345,7 +345,7 @@ def _all_calls(report: ScanReport, named: bool) -> Markup:
 
 def _table_rows(report: ScanReport) -> list[int]:
     """Calls of the table, in the order of the input: all, or the best."""
-    if len(report.calls) <= _MOST_ROWS:
+    if len(report.calls) <= _MAX_TABLE_ROWS:
         return list(range(len(report.calls)))
     ranked = np.argsort([-call.score for call in report.calls], kind="stable")
-    return sorted(ranked[:_MOST_ROWS].tolist())
+    return sorted(ranked[:_MAX_TABLE_ROWS].tolist())

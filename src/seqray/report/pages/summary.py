@@ -10,7 +10,7 @@ from markupsafe import Markup
 from seqray.core import __version__
 from seqray.report.html import compact, document, name, number, table, templates
 
-_WIDE, _HIGH, _EDGE = 190, 18, 6
+_WIDTH, _HEIGHT, _EDGE = 190, 18, 6
 
 
 def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
@@ -71,10 +71,10 @@ def _figures(rows: Sequence[Mapping[str, str]], calls: bool) -> list[Markup]:
     drawn = [[_value(row, column) for column in columns] for row in rows]
     known = [value for values in drawn for value in values if math.isfinite(value)]
     low, high = min([0.0, *known]), max([0.0 if calls else 1.0, *known])
-    scale = (_WIDE - 2 * _EDGE) / (high - low or 1.0)
+    scale = (_WIDTH - 2 * _EDGE) / (high - low or 1.0)
 
     def x(value: float) -> str:
         return compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
 
     figure = templates("parts.html").summary_figure
-    return [figure(_WIDE, _HIGH, _EDGE, *map(x, values)) for values in drawn]
+    return [figure(_WIDTH, _HEIGHT, _EDGE, *map(x, values)) for values in drawn]

@@ -16,7 +16,7 @@ from seqray.report.palette import Color
 from seqray.report.plots.figure import (
     GAP_INCHES,
     HEAD_INCHES,
-    MOST_RECORDS,
+    MAX_RECORDS,
     Panel,
     draw_track,
     name_row,
@@ -39,7 +39,7 @@ def plot_alignments(path: str | Path, shown: Sequence[tuple[AlignmentExplanation
     shown
         Explanations with their pairs. At most 20 are drawn, and the figure says how many are left out.
     """
-    drawn = shown[:MOST_RECORDS]
+    drawn = shown[:MAX_RECORDS]
     panels = [panel for one in drawn for panel in _alignment_panels(*one)]
     longest = max((one.alignment.columns for one, _ in drawn), default=20)
     omitted = omitted_text(len(shown) - len(drawn), "alignment")

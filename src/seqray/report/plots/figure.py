@@ -18,10 +18,10 @@ from seqray.io import write_file
 from seqray.report.palette import OPPOSE, SUPPORT, Color
 
 ENDINGS = ("png", "svg", "pdf")
-MOST_RECORDS = 20
+MAX_RECORDS = 20
 HEAD_INCHES, GAP_INCHES = 0.5, 0.08  # above a record, above a further track
 _LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
-_LEAST_INCHES, _MOST_INCHES = 6.0, 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
+_MIN_WIDTH_INCHES, _MAX_WIDTH_INCHES = 6.0, 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
 _DOTS_PER_INCH = 150
 
 
@@ -49,7 +49,7 @@ def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitt
     none.
     """
     kind = check_figure_path(path)
-    width = min(_MOST_INCHES, max(_LEAST_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
+    width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
     figure = _stack(panels, width)
     if omitted:
         figure.text(0.99, 0.002, omitted, ha="right", va="bottom", fontsize=8)

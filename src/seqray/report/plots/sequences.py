@@ -15,7 +15,7 @@ from seqray.report.palette import Color
 from seqray.report.plots.figure import (
     GAP_INCHES,
     HEAD_INCHES,
-    MOST_RECORDS,
+    MAX_RECORDS,
     Panel,
     draw_track,
     draw_zero,
@@ -51,7 +51,7 @@ def plot_explanations(
     records: dict[int, list[Explanation]] = {}
     for explanation in explanations:
         records.setdefault(explanation.record, []).append(explanation)
-    shown = list(records.values())[:MOST_RECORDS]
+    shown = list(records.values())[:MAX_RECORDS]
     panels = [panel for group in shown for panel in _record_panels(group, alphabet, -(site or 0))]
     longest = max((len(group[0].sequence) for group in shown), default=20)
     omitted = omitted_text(len(records) - len(shown), "record")

@@ -28,7 +28,7 @@ from .genome import (
 )
 from .levels import reach as reach, scaled as scaled, write_levels as write_levels
 from .logo import (
-    HALF as HALF,
+    MAX_LETTER_HEIGHT as MAX_LETTER_HEIGHT,
     effect_letters as effect_letters,
     glyph_definitions as glyph_definitions,
     letter_effects as letter_effects,

@@ -19,14 +19,14 @@ from seqray.report.svg.rows import tick_label
 CALL_REACH = 400  # letters on either side of a call
 STRIP_START, STRIP_END = -46, 6  # letters drawn, relative to the site, the end excluded
 
-_LEFT, _WIDE, _MARGIN = 28, 400, 18
-_TOTAL = _LEFT + _WIDE + _MARGIN
-_TALL = 46  # height of a score of 1
+_LEFT, _WIDTH, _MARGIN = 28, 400, 18
+_TOTAL = _LEFT + _WIDTH + _MARGIN
+_SCORE_HEIGHT = 46  # of a score of 1
 _UP = 62  # line from which the scores of the strand of the call rise
 _LANE = 16
 _DOWN = _UP + 2 * _LANE + 12  # line from which those of the other strand hang
-_BOTTOM = _DOWN + _TALL
-_HIGH = _BOTTOM + 20
+_BOTTOM = _DOWN + _SCORE_HEIGHT
+_TOTAL_HEIGHT = _BOTTOM + 20
 _SLOT = _TOTAL / (STRIP_END - STRIP_START)
 _TICKS = (0.1, 0.5, 1.0)
 
@@ -81,18 +81,19 @@ def draw_surroundings(
     body += _strand_lines() + "".join(map(_gene, genes))
     body += "".join(_mark(box) for box in boxes) + _call(profiles) + _axis()
     return Markup(
-        f'<svg class=callmap viewBox="0 0 {_TOTAL} {_HIGH}" role=img aria-label="{escape(name)}">{body}</svg>'
+        f'<svg class=callmap viewBox="0 0 {_TOTAL} {_TOTAL_HEIGHT}" role=img '
+        f'aria-label="{escape(name)}">{body}</svg>'
     )
 
 
 def _x(place: float) -> float:
     """Place of an edge between letters, relative to the left edge of the site, px."""
-    return _LEFT + (place + CALL_REACH) / (2 * CALL_REACH + 1) * _WIDE
+    return _LEFT + (place + CALL_REACH) / (2 * CALL_REACH + 1) * _WIDTH
 
 
 def _height(score: float) -> float:
     """Weak peaks would be invisible beside a score of 1, so heights are square roots."""
-    return _TALL * min(1.0, max(0.0, score)) ** 0.5
+    return _SCORE_HEIGHT * min(1.0, max(0.0, score)) ** 0.5
 
 
 def _scale(threshold: float | None) -> str:
@@ -101,18 +102,18 @@ def _scale(threshold: float | None) -> str:
         up, down = _UP - _height(score), _DOWN + _height(score)
         texts += tick_label(_LEFT - 5, compact(up + 4), f"{score:g}", "end")
         texts += tick_label(_LEFT - 5, compact(down + 4), f"{score:g}", "end")
-        rules += f"M{_LEFT} {compact(up)}h{_WIDE}M{_LEFT} {compact(down)}h{_WIDE}"
+        rules += f"M{_LEFT} {compact(up)}h{_WIDTH}M{_LEFT} {compact(down)}h{_WIDTH}"
     drawn = f'<path class=rule d="{rules}"/>{texts}'
     if threshold is None:
         return drawn
     up, down = compact(_UP - _height(threshold)), compact(_DOWN + _height(threshold))
-    return f'{drawn}<path class=limit d="M{_LEFT} {up}h{_WIDE}M{_LEFT} {down}h{_WIDE}"/>'
+    return f'{drawn}<path class=limit d="M{_LEFT} {up}h{_WIDTH}M{_LEFT} {down}h{_WIDTH}"/>'
 
 
 def _scores(profiles: tuple[Floats, Floats]) -> str:
     paths = ""
     for values, base, up in ((profiles[0], _UP, True), (profiles[1], _DOWN, False)):
-        columns = strongest(values, _WIDE).tolist()
+        columns = strongest(values, _WIDTH).tolist()
         heights = [None if np.isnan(value) else round(2 * _height(value)) for value in columns]
         kind = "own" if up else "other"
         paths += f'<path class={kind} d="{outline(heights, _LEFT, base, up=up)}"/>'
@@ -122,7 +123,7 @@ def _scores(profiles: tuple[Floats, Floats]) -> str:
 def _strand_lines() -> str:
     """The strands as lines under their genes."""
     same, other = _UP + 4 + _LANE // 2, _UP + 8 + _LANE + _LANE // 2
-    return f'<path class=strand d="M{_LEFT} {same}h{_WIDE}M{_LEFT} {other}h{_WIDE}"/>'
+    return f'<path class=strand d="M{_LEFT} {same}h{_WIDTH}M{_LEFT} {other}h{_WIDTH}"/>'
 
 
 def _gene(gene: NearbyGene) -> str:
@@ -153,7 +154,7 @@ def _kind(box: MarkedBox) -> str:
 def _call(profiles: tuple[Floats, Floats] | None) -> str:
     """The bent arrow of a start; it begins above the peak."""
     peak = float(np.nan_to_num(profiles[0][CALL_REACH])) if profiles else 0.0
-    x, top, foot = _x(0.5), _UP - _TALL - 8, _UP - _height(peak) - 2
+    x, top, foot = _x(0.5), _UP - _SCORE_HEIGHT - 8, _UP - _height(peak) - 2
     tip = f'<path class=tip d="M{compact(x + 29)} {top}l-9-4.5v9z"/>'
     return f'<path class=start d="M{compact(x)} {compact(foot)}V{top}h22"/>{tip}'
 
@@ -164,7 +165,7 @@ def _axis() -> str:
     texts = "".join(
         tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place)) for place in places[::2]
     )
-    return f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDE}{marks}"/>{texts}'
+    return f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDTH}{marks}"/>{texts}'
 
 
 def letter_strip(letters: str, boxes: Sequence[MarkedBox], shares: Floats | None, name: str) -> Markup:

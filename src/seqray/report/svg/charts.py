@@ -13,7 +13,7 @@ from seqray.core.results import Curve, Histogram
 from seqray.report.html import compact, name, offset
 from seqray.report.svg.frame import Frame, number_ticks, round_ticks
 
-_MOST_BINS = 60
+_MAX_BINS = 60
 _BIN_WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -81,8 +81,8 @@ def position_histogram(positions: Ints, site: int | None, longest: int, name: st
 
 
 def _edges(low: int, high: int) -> Ints:
-    width = next((w for w in _BIN_WIDTHS if (high - low) / w <= _MOST_BINS), 0)
-    width = width or -(-(high - low) // _MOST_BINS)
+    width = next((w for w in _BIN_WIDTHS if (high - low) / w <= _MAX_BINS), 0)
+    width = width or -(-(high - low) // _MAX_BINS)
     start = math.floor(low / width) * width
     return np.arange(start, start + width * max(2, math.ceil((high - start) / width) + 1), width)
 

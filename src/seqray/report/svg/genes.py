@@ -11,7 +11,7 @@ from seqray.core import Floats
 from seqray.report.html import compact, escape
 
 _LETTER = 6.3  # mean width of a letter of a gene's name, px
-_HEAD = 6.0  # largest length of an arrow's head, px
+_MAX_HEAD_LENGTH = 6.0  # px
 
 
 def arrow_path(left: float, right: float, top: float, height: float, heads: str) -> str:
@@ -19,7 +19,7 @@ def arrow_path(left: float, right: float, top: float, height: float, heads: str)
 
     ``heads`` is ``>`` or ``<`` for the end that has a head; empty for none.
     """
-    head = min(_HEAD, right - left) if heads else 0.0
+    head = min(_MAX_HEAD_LENGTH, right - left) if heads else 0.0
     a, b, c = compact(left), compact(right), compact(height)
     half, tip = compact(height / 2), compact(head)
     y = compact(top)

@@ -15,18 +15,18 @@ from seqray.report.svg.frame import round_ticks
 from seqray.report.svg.genes import arrow_path, fitting_name, named_arrow, outline
 from seqray.report.svg.rows import tick_label
 
-_LEFT, _WIDE, _MARGIN = 74, 1080, 8
-_TOTAL = _LEFT + _WIDE + _MARGIN
+_LEFT, _WIDTH, _MARGIN = 74, 1080, 8
+_TOTAL = _LEFT + _WIDTH + _MARGIN
 _LABEL, _TICK, _LANE = 14, 22, 12  # heights of names of contigs, of a call of score 1, of a gene
 _PLUS = _LABEL + _TICK + 4  # top of the genes of the plus strand
 _MINUS = _PLUS + _LANE + 2
 _BASE = _MINUS + _LANE + 4  # from which calls of the minus strand hang
-_HIGH = _BASE + _TICK + 4
+_TOTAL_HEIGHT = _BASE + _TICK + 4
 _LINES = 10  # of a long genome
 _BINS = 216  # parts of the input in which calls are counted
-_SHORT = 12_500  # letters of a line of a short one, so that names of genes fit
-_COARSE = 40  # letters per pixel above which genes are no longer separate drawings
-_SPARSE = 25  # letters per pixel up to which calls are bent arrows
+_MAX_LINE_LETTERS = 12_500  # of a short genome, so that names of genes fit
+_MAX_GENE_SCALE = 40  # letters per pixel above which genes are no longer separate drawings
+_MAX_ARROW_SCALE = 25  # letters per pixel up to which calls are bent arrows
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class _Stretch:
 
 def line_letters(total: int) -> int:
     """Letters of a line, so that a short genome shows names and a long one fits on the screen."""
-    if total <= _LINES * _SHORT:
-        return min(_SHORT, max(500, total))
+    if total <= _LINES * _MAX_LINE_LETTERS:
+        return min(_MAX_LINE_LETTERS, max(500, total))
     power = 10 ** math.floor(math.log10(total / _LINES))
     return next(s * power for s in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if s * power * _LINES >= total) // 1
 
@@ -91,7 +91,7 @@ def genome_lines(contigs: Sequence[DrawnContig]) -> Iterator[Markup]:
 
 
 def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stretch]]:
-    scale = per_line / _WIDE
+    scale = per_line / _WIDTH
     line: list[_Stretch] = []
     used = 0
     for contig in contigs:
@@ -116,7 +116,7 @@ def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
     )
     if alone:
         body += tick_label(_LEFT - 10, _MINUS + 3, _kilobases(first.start, first.contig.length), "end")
-    size = f'viewBox="0 0 {_TOTAL} {_HIGH}"'
+    size = f'viewBox="0 0 {_TOTAL} {_TOTAL_HEIGHT}"'
     return Markup(f'<svg class=genome {size} role=group aria-label="{escape(name)}">{body}</svg>')
 
 
@@ -130,7 +130,7 @@ def _name(stretch: _Stretch, first: bool, alone: bool) -> str:
     if stretch.start > 0 and alone:
         return ""
     name, place = stretch.contig.name, _kilobases(stretch.start, stretch.contig.length)
-    edge = "" if first else f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_HIGH}"/>'
+    edge = "" if first else f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_TOTAL_HEIGHT}"/>'
     shown = fitting_name(f"{place} of {name}" if stretch.start else name, stretch.right - stretch.left)
     at = compact(stretch.left + (0 if first else 4))
     return f"{edge}<text class=contig x={at} y={_LABEL - 3}>{escape(shown)}</text>"
@@ -139,7 +139,7 @@ def _name(stretch: _Stretch, first: bool, alone: bool) -> str:
 def _parts(stretch: _Stretch) -> str:
     """Shade what was searched."""
     near = [p for p in stretch.contig.parts or () if p[0] < stretch.end and p[1] > stretch.start]
-    return _shade([(stretch.x(start), stretch.x(end)) for start, end in near], _LABEL, _HIGH)
+    return _shade([(stretch.x(start), stretch.x(end)) for start, end in near], _LABEL, _TOTAL_HEIGHT)
 
 
 def _shade(spans: Iterable[tuple[float, float]], top: float, bottom: float) -> str:
@@ -162,7 +162,7 @@ def _ruler(stretch: _Stretch) -> str:
 
 def _genes(stretch: _Stretch) -> str:
     near = [g for g in stretch.contig.genes if g.start < stretch.end and g.end > stretch.start]
-    if stretch.scale > _COARSE:
+    if stretch.scale > _MAX_GENE_SCALE:
         return "".join(_merged([g for g in near if g.strand == s], stretch, s) for s in "+-")
     return "".join(_arrow(gene, stretch) for gene in near)
 
@@ -190,7 +190,7 @@ def _arrow(gene: DrawnGene, stretch: _Stretch) -> str:
 def _calls(stretch: _Stretch) -> str:
     contig = stretch.contig
     within = np.flatnonzero((contig.sites >= stretch.start) & (contig.sites < stretch.end)).tolist()
-    if stretch.scale > _SPARSE:
+    if stretch.scale > _MAX_ARROW_SCALE:
         path = "".join(_needle(stretch, i) for i in within)
         return f'<path class=needles d="{path}"/>' if path else ""
     return "".join(_call_arrow(stretch, i) for i in within)
@@ -231,7 +231,7 @@ def density(contigs: Sequence[DrawnContig]) -> Markup:
     plus = np.concatenate([c.plus for c in contigs]).astype(bool)
     counts = [np.bincount(sites[mask] * _BINS // total, minlength=_BINS) for mask in (plus, ~plus)]
     top = max(1, *(int(c.max()) for c in counts))
-    step, half = _WIDE // _BINS, 34
+    step, half = _WIDTH // _BINS, 34
     body = _searched_columns(contigs, firsts.tolist(), step * _BINS / total)
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):
         heights = np.repeat(np.rint(2 * half * values / top).astype(int), step).tolist()

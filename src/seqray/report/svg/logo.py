@@ -21,10 +21,10 @@ from seqray.report.svg.rows import SLOT, definitions
 
 _WIDTH = 11  # of a letter in a logo, px
 _BOX = "M0 0H100V100H0ZM14 14V86H86V14Z"  # for a letter without an outline
-HALF = 50  # largest height of a letter of an effect logo, px: what is below 1 % of it is left out
+MAX_LETTER_HEIGHT = 50  # of an effect logo, px: what is below 1 % of it is left out
 
-_FLAT = 3  # a letter of this height cannot be read: it becomes a bar of its color, which takes fewer bytes
-_COLUMN, _TALL = 24, 96  # width of a column and height of a motif logo, px
+_MAX_BAR_HEIGHT = 3  # such a letter cannot be read: it becomes a bar of its color, which takes fewer bytes
+_COLUMN, _LOGO_HEIGHT = 24, 96  # width of a column and height of a motif logo, px
 
 
 def glyph_definitions(alphabet: Alphabet) -> Markup:
@@ -42,7 +42,9 @@ def glyph_definitions(alphabet: Alphabet) -> Markup:
 
 def logo_style(alphabet: Alphabet) -> str:
     """CSS rules: class ``h7`` stretches a letter to a height of 7, ``fA`` is a bar in the color of A."""
-    heights = "".join(f".h{height}{{transform:scale(1,{height})}}" for height in range(1, HALF + 1))
+    heights = "".join(
+        f".h{height}{{transform:scale(1,{height})}}" for height in range(1, MAX_LETTER_HEIGHT + 1)
+    )
     bars = "".join(f".f{letter}{{stroke:{letter_color(letter, alphabet)}}}" for letter in alphabet.letters)
     return f"{heights}{bars}[class^=f]{{fill:none;stroke-width:{_WIDTH}}}"
 
@@ -66,13 +68,13 @@ def effect_letters(sequence: str, scores: Floats, largest: float) -> str:
     sequence, scores
         Letters of the line, and their (n,) scores; letters with nan or next to nothing are left out.
     largest
-        Score that is drawn `HALF` high.
+        Score that is drawn `MAX_LETTER_HEIGHT` high.
     """
     glyphs: list[str] = []
     bars: dict[str, list[str]] = {}
-    heights = scaled(scores, HALF, largest).tolist()
+    heights = scaled(scores, MAX_LETTER_HEIGHT, largest).tolist()
     for place, (letter, height) in enumerate(zip(sequence, heights, strict=True)):
-        if abs(height) > _FLAT:
+        if abs(height) > _MAX_BAR_HEIGHT:
             glyph = letter.upper() if height > 0 else letter.lower()
             glyphs.append(f"<use href=#g{glyph} x={place * SLOT} class=h{abs(height)} />")
         elif height:
@@ -85,7 +87,7 @@ def motif_logo(motif: Motif) -> Markup:
     """Draw a motif: the height of a column is its information in bits, shared by letters as they occur."""
     places = len(motif.bits)
     most = float(np.log2(max(2, len(motif.letters))))
-    frame = Frame.of_size(_COLUMN * places, _TALL, (0.0, float(places)), (0.0, most))
+    frame = Frame.of_size(_COLUMN * places, _LOGO_HEIGHT, (0.0, float(places)), (0.0, most))
     body = frame.ticks_y({tick: number(tick, 2) for tick in (0.0, most / 2, most)})
     body += "".join(_column(frame, motif, place) for place in range(places))
     body += frame.ticks_x({place + 0.5: str(place + 1) for place in range(places)})
@@ -100,7 +102,7 @@ def _column(frame: Frame, motif: Motif, place: int) -> str:
     for column in np.argsort(motif.counts[place], kind="stable").tolist():
         share = max(0.0, bits) * float(motif.counts[place][column]) / total
         height = frame.y(base) - frame.y(base + share)
-        if height >= 0.01 * _TALL:
+        if height >= 0.01 * _LOGO_HEIGHT:
             move = f"translate({compact(frame.x(place) + 1)},{compact(frame.y(base))})"
             stretch = f"scale({(_COLUMN - 2) / _WIDTH:.3g},{compact(height)})"
             glyphs += f'<use href=#g{motif.letters[column]} transform="{move}{stretch}"/>'

@@ -20,7 +20,7 @@ from seqray.report.svg.levels import draw_levels, scaled
 SLOT = 12
 GUTTER = 156
 MARGIN = 8
-_MOST_TICKS = 12  # of a map of attention
+_MAX_TICKS = 12  # of a map of attention
 _SHARE_HEIGHT, _SIGNED_HEIGHT = 26, 18  # of bars, px; signed ones on each side of zero
 
 
@@ -188,7 +188,7 @@ def _line_axis(line: Line) -> str:
 
 def _map_axis(letters: int, width: int, site: int | None) -> str:
     slot = width * SLOT / max(1, letters)
-    spots = _ticks(0, letters, tick_step(letters, _MOST_TICKS), site)
+    spots = _ticks(0, letters, tick_step(letters, _MAX_TICKS), site)
     return "".join(tick_label(round((i + 0.5) * slot), -6, position(i, site)) for i in spots)
 
 

@@ -25,7 +25,7 @@ DRAWS, _SEED = 1000, 20_240_229
 DEPTH, PER_SITE = 4.0, 3
 """Most calls per kb that are looked at, or for each mapped site, whichever are more."""
 _ROWS = 40  # of a table of expected precision
-_FEWEST = 20  # calls of its first row: of fewer the share that is right says little
+_MIN_CALLS = 20  # calls of its first row: of fewer the share that is right says little
 _KNOTS = 60  # of the map from scores to probabilities
 PER_KB = (0.5, 1.0, 2.0)
 REGION, SPECIES = "region", "species"
@@ -215,7 +215,7 @@ def expected_row(one: Measured) -> dict[str, Any]:
 def _table_counts(one: Measured) -> Ints:
     """Numbers of calls of the rows, denser where there are few calls."""
     most = len(one.score)
-    return np.unique(np.geomspace(min(_FEWEST, most), most, _ROWS).round().astype(np.int64))
+    return np.unique(np.geomspace(min(_MIN_CALLS, most), most, _ROWS).round().astype(np.int64))
 
 
 def _falling(rows: list[list[float]]) -> list[list[float]]:

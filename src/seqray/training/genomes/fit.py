@@ -42,7 +42,7 @@ from seqray.training.genomes.genome import data_sha256, read_genomes
 from seqray.training.genomes.module import LocatorModule
 from seqray.training.genomes.prepare import Prepared, prepare
 from seqray.training.genomes.sheet import GenomeRow
-from seqray.training.genomes.sources import SHORT
+from seqray.training.genomes.sources import SHORT_CONTIG_DIVISOR
 from seqray.training.member import TrainResult, fit_member
 from seqray.training.members import train_members
 from seqray.training.run_options import RunOptions
@@ -123,7 +123,7 @@ def train_locator(
         classes,
         rename=config.genomes.rename,
         site_class=data.site_class,
-        whole=-(-config.genomes.chunk // SHORT),
+        whole=-(-config.genomes.chunk // SHORT_CONTIG_DIVISOR),
         threads=threads,
     )
     prepared = prepare(genomes, classes, data.hold_out, config)

@@ -8,7 +8,7 @@ from seqray.annotation import REACH, TRACKS, Tracks
 from seqray.core import Bools, mark_intervals
 from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, Sites
 
-NEAR_GENE = 300
+MAX_GENE_DISTANCE = 300
 """Letters before the start of a gene in which a site may be missing."""
 _BEFORE, _AFTER = 150, 300  # of a known site: there the site of the gene is known
 
@@ -26,7 +26,7 @@ def levels(tracks: Tracks | None, length: int, sites: Sites, masked: Bools) -> n
     if tracks is not None:
         coding = tracks[_CODING].any(axis=0)
         result[coding] = INSIDE
-        near_gene = tracks[_AHEAD] > 255 * (1 - NEAR_GENE / REACH)
+        near_gene = tracks[_AHEAD] > 255 * (1 - MAX_GENE_DISTANCE / REACH)
         result[~coding & near_gene & ~_explained(sites, length)] = GAP
     result[masked] = MASKED
     return result

@@ -19,12 +19,12 @@ from seqray.training.genomes.strands import MASKED, LabeledStrand, Sites
 SHARED_KMER = 40
 """Letters of a k-mer that makes two loci one."""
 _MARGIN = 40  # letters around a shared k-mer that are the same locus
-SHORT = 4
+SHORT_CONTIG_DIVISOR = 4
 """Contigs of less than a chunk divided by this are joined."""
 BEFORE, AFTER = 45, 30
 """Letters around a site that a joined contig keeps."""
-_TRIM = 70  # most letters that are cut off one of its ends
-_MOSTLY = 0.9  # masked: such a chunk is not drawn
+_MAX_TRIM = 70  # cut off one of its ends
+_MAX_MASKED_SHARE = 0.9  # of a chunk that is drawn
 
 
 class Chunk(NamedTuple):
@@ -82,7 +82,7 @@ def _tiles(strand: LabeledStrand, chunk: int, rng: np.random.Generator) -> Itera
     ends = np.minimum(starts + chunk, len(strand))
     masked = np.concatenate(([0], np.cumsum(strand.level == MASKED)))
     share = (masked[ends] - masked[starts]) / (ends - starts)
-    kept = starts[share < (_MOSTLY if (share < _MOSTLY).any() else 1)]
+    kept = starts[share < (_MAX_MASKED_SHARE if (share < _MAX_MASKED_SHARE).any() else 1)]
     return (Chunk(strand, int(start)) for start in kept)
 
 
@@ -92,7 +92,7 @@ def _trim(strand: LabeledStrand, rng: np.random.Generator) -> LabeledStrand:
     if len(strand.sites):
         room = [int(strand.sites.position[0]) - BEFORE, len(strand) - 1 - AFTER]
         room[1] -= int(strand.sites.position[-1])
-    low, cut = (int(rng.integers(0, min(max(most, 0), _TRIM) + 1)) for most in room)
+    low, cut = (int(rng.integers(0, min(max(most, 0), _MAX_TRIM) + 1)) for most in room)
     high = len(strand) - cut
     sites = replace(strand.sites, position=strand.sites.position - low)
     genes = None if strand.genes is None else cut_genes(strand.genes, low, high)
@@ -159,7 +159,7 @@ def training_source(genome: LabeledGenome, held_out: KmerSet, chunk: int) -> lis
 
 def is_short(contig: LabeledContig, chunk: int) -> bool:
     """Whether a contig is joined with others."""
-    return SHORT * len(contig.codes) < chunk
+    return SHORT_CONTIG_DIVISOR * len(contig.codes) < chunk
 
 
 def _widen(marks: Bools) -> Bools:

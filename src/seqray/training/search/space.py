@@ -11,11 +11,11 @@ import numpy as np
 from seqray.core import ConfigError, RunConfig, change_settings, to_mapping
 from seqray.training.data_facts import DataFacts, has_rare_class
 
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """Of a sequence, unless the search begins with more: the time of attention grows with their square."""
 TWO_CHANGES = 0.5
 """Probability that a configuration after the first round differs in two rows of the table."""
-_ATTEMPTS = 40  # draws for each configuration that is wanted
+_MAX_ATTEMPTS = 40  # draws for each configuration that is wanted
 
 Changes = Mapping[str, Any]
 """Settings by ``section.key``, as in ``--set``."""
@@ -149,7 +149,7 @@ def draw_configurations(
     drawn: list[tuple[Changes, RunConfig]] = []
     seen = list(tried)
     order: list[Row] = []
-    for _ in range(count * _ATTEMPTS if rows else 0):
+    for _ in range(count * _MAX_ATTEMPTS if rows else 0):
         if len(drawn) == count:
             break
         order = order or [rows[i] for i in rng.permutation(len(rows))]
@@ -175,7 +175,7 @@ def _changed(begin: RunConfig, changes: Changes) -> RunConfig | None:
     stem = config.model.stem
     tokens = -(-config.data.window // (stem.stride if stem else 1))
     before = -(-begin.data.window // (begin.model.stem.stride if begin.model.stem else 1))
-    return config if tokens <= max(MOST_TOKENS, before) else None
+    return config if tokens <= max(MAX_TOKENS, before) else None
 
 
 def _effective(begin: RunConfig, changes: Changes) -> Changes:

@@ -42,12 +42,12 @@ from seqray.training.side_by_side import WorkerPool
 from seqray.training.trainer import quiet
 from seqray.training.workdir import WorkDir
 
-KEPT = 3
+REDUCTION_FACTOR = 3
 """A third of the configurations goes on, with three times the epochs."""
-LARGEST, SMALLEST = 9, 3  # configurations of a round
-SHORTEST = 0.1  # seconds of a training, which are rounded
-STALE = 3
-"""The search ends after this many rounds without a better configuration."""
+MAX_CONFIGURATIONS, MIN_CONFIGURATIONS = 9, 3  # of a round
+MIN_SECONDS = 0.1  # of a training, whose seconds are rounded
+MAX_STALE_ROUNDS = 3
+"""Rounds in a row without a better configuration: the search ends."""
 
 Drawn = tuple[Changes, RunConfig]
 
@@ -130,7 +130,7 @@ def search_settings(
     run = prepare_trainings(config, out, run)
     parts = partition(data, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
-    processes, threads = run.plan(config, LARGEST, count_letters(data, parts.train))
+    processes, threads = run.plan(config, MAX_CONFIGURATIONS, count_letters(data, parts.train))
     with (
         quiet(),
         WorkerPool(
@@ -200,7 +200,7 @@ class _Search:
         try:
             self._try_first()
             stale = 0
-            while stale < STALE and self._left() > 0:
+            while stale < MAX_STALE_ROUNDS and self._left() > 0:
                 before = self.best
                 if not self._try_round(rows):
                     break
@@ -226,12 +226,12 @@ class _Search:
 
     def _rung(self, times: int) -> int:
         """Epochs of a rung: all, a third, a ninth."""
-        return max(1, -(-self._epochs // KEPT**times))
+        return max(1, -(-self._epochs // REDUCTION_FACTOR**times))
 
     def _try_round(self, rows: Sequence[Any]) -> bool:
         """Draw configurations, halve them until one is left; False where time or space is used up."""
         count = self._affordable_count()
-        if count < SMALLEST:
+        if count < MIN_CONFIGURATIONS:
             return False
         self._round += 1
         drawn = draw_configurations(
@@ -245,7 +245,7 @@ class _Search:
         )
         self._known += [config for _, config in drawn]
         found = bool(drawn)
-        for times, kept in ((2, max(1, len(drawn) // KEPT)), (1, 1), (0, 1)):
+        for times, kept in ((2, max(1, len(drawn) // REDUCTION_FACTOR)), (1, 1), (0, 1)):
             tried = self._train(drawn, self._rung(times))
             ranked = sorted((one for one in tried if not one.cut), key=lambda one: -one.score)
             drawn = [(one.changes, one.config) for one in ranked[:kept] if self._fits(one, times)]
@@ -313,7 +313,7 @@ class _Search:
     def _cost(self, trial: Trial) -> float:
         """Of an epoch, in the unit of the budget."""
         known = self.trials[0] if trial.cut else trial  # of what was cut no time is known
-        taken = known.steps if self._budget.unit == "steps" else max(known.seconds, SHORTEST)
+        taken = known.steps if self._budget.unit == "steps" else max(known.seconds, MIN_SECONDS)
         return taken / known.epochs
 
     def _members_cost(self, members: int) -> float:
@@ -325,8 +325,10 @@ class _Search:
         """Configurations that a round can begin with."""
         cost = self._cost(self.best)
         at_once = 1 if self._budget.unit == "steps" else self._workers.processes
-        for count in range(LARGEST, SMALLEST - 1, -1):
-            epochs = -(-count // at_once) * self._rung(2) + -(-(count // KEPT) // at_once) * self._rung(1)
+        for count in range(MAX_CONFIGURATIONS, MIN_CONFIGURATIONS - 1, -1):
+            epochs = -(-count // at_once) * self._rung(2) + -(
+                -(count // REDUCTION_FACTOR) // at_once
+            ) * self._rung(1)
             if (epochs + self._rung(0)) * cost <= self._left():
                 return count
         return 0

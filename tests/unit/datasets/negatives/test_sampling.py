@@ -99,7 +99,7 @@ def test_rare_gc_is_found_by_looking_everywhere(monkeypatch):
     genome = genome_of(text[:30_000] + "A" * 10 + "G" * 40 + "A" * 10 + text[30_000:])
     [window] = draw_from(genome, ["C" * 40])
     assert 30_008 <= window.start <= 30_012  # 38 of 40 letters are in the last bin of 20
-    monkeypatch.setattr(sampling, "MOST_CANDIDATES", 1000)  # of 100,000 places ten will do
+    monkeypatch.setattr(sampling, "MAX_CANDIDATES", 1000)  # of 100,000 places ten will do
     assert draw_from(genome, ["C" * 40]) == [None]
 
 

@@ -39,7 +39,7 @@ def test_the_table_of_ids_takes_at_most_twenty_two_bytes_for_each():
     known = _HashSet()
     for i in range(100_000):
         known.add(str(i))
-    taken = sum(len(table._slots) - table._LONGEST for table in known._tables) * 8
+    taken = sum(len(table._slots) - table._MAX_RUN for table in known._tables) * 8
     assert 8 / 0.75 * 100_000 <= taken <= 2.1 * 8 / 0.75 * 100_000
 
 

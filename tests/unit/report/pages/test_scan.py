@@ -209,7 +209,7 @@ def test_names_that_would_be_equal_stay_long():
 
 @pytest.mark.parametrize(("shown", "best", "doubtful"), [(2, [1, 3], [2, 4]), (4, [1, 3, 5, 0], [2, 4])])
 def test_best_and_doubtful_calls_are_those_at_either_end(monkeypatch, shown, best, doubtful):
-    monkeypatch.setattr("seqray.report.pages.scan.SHOWN", shown)
+    monkeypatch.setattr("seqray.report.pages.scan.MAX_CALL_MAPS", shown)
     assert shown_calls(np.array([0.5, 0.9, 0.2, 0.9, 0.3, 0.7])) == (best, doubtful)
     assert shown_calls(np.empty(0)) == ([], [])
 

@@ -85,7 +85,7 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
 ):
     config, data = make_config(members=2, trainer={"max_epochs": 1}), rows(motif_files)
     one = train_locator(config, data, None, RunOptions(tmp_path / "a", threads=1))
-    monkeypatch.setattr(side_by_side, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(side_by_side, "MIN_PROCESS_LETTERS", 0)
     reports = []
     options = RunOptions(
         tmp_path / "b", threads=2, side_by_side=True, progress=lambda *report: reports.append(report)
