@@ -178,7 +178,10 @@ def shards(genome, tiny_model_file, tmp_path_factory):
         (["1.shard", "3.shard"], ["missing of 3 shards: 2/3"]),
         (["1.shard", "2.shard", "2.shard", "3.shard"], ["2.shard: is given twice"]),
         (["1.shard", "2.shard", "copy.shard", "3.shard"], ["is shard 1/3, and so is"]),
-        (["1.shard", "2.shard", "other.shard"], ["other.shard", "another scan", "the same command"]),
+        (
+            ["1.shard", "2.shard", "other.shard"],
+            ["other.shard", "another scan", "0.6 in place of 0.5", "the same command"],
+        ),
         (["1.shard", "none.shard"], ["none.shard: no such file"]),
         (["cut.shard"], ["cut.shard", "is no shard of a scan, or is cut short"]),
         (["words.shard"], ["words.shard", "is no shard of a scan"]),

@@ -323,7 +323,7 @@ def test_shares():
         (["--shares", "0.5,0.2,0.2"], "sums to 0.9"),
         (["--shares", "0.5,0.5", "--folds", "3"], "--folds and --shares are given; choose one"),
         (["--folds", "1"], "--folds is 1; give 2 or more"),
-        (["--folds", "99"], "24 groups don't fill 99 parts; ask for fewer parts, or for smaller groups"),
+        (["--folds", "99"], "24 groups can't fill 99 parts; ask for fewer parts, or for smaller groups"),
         (
             ["--identity", "0.5"],
             "--identity is 0.5, which unrelated dna sequences may reach by chance; give 0.65",
@@ -331,9 +331,15 @@ def test_shares():
         (["--identity", "2"], "'2' is not a number between 0 and 1"),
         (["--keep", "test"], "no example has the split 'test' that is to be kept"),
         (["--group-by", "gene"], "data.tsv: line 1: needs one column 'gene', found sequence, label, id"),
-        (["--positions", "id"], "id '0.0': is not a position such as chr1:1234:+; name the columns instead"),
+        (
+            ["--positions", "id"],
+            "record '0.0': the id is not a position such as chr1:1234:+; name",
+        ),
         (["--positions", "contig"], "--positions is 'contig'; write id, or two columns CONTIG,POSITION"),
-        (["--positions", "label,id"], "example 1: '0.0' in column 'id' is not a position"),
+        (
+            ["--positions", "label,id"],
+            "record '0.0': '0.0' in column 'id' is not a position; give",
+        ),
         (["--alphabet", "protein"], "looks like nucleotides, but protein is expected"),
         (["--proof", "out.tsv"], "out.tsv: is named twice as an output"),
         (["--out", "data.tsv"], "data.tsv: is an input and would be overwritten"),
@@ -404,7 +410,7 @@ def test_a_group_that_most_rows_name_is_called_by_its_name(tmp_path, capsys):
     rows = [f"{s}\t{label}\tNA" for s, label, _ in families()]
     table.write_text("\n".join(["sequence\tlabel\tgroup", *rows]) + "\n")
     assert main(["split", str(table), "--out", str(out)]) == 2
-    error = f"{table}: 1 groups don't fill 3 parts; {advice.replace('60', '72')}"
+    error = f"{table}: 1 group can't fill 3 parts; {advice.replace('60', '72')}"
     assert error in capsys.readouterr().err
 
 

@@ -189,7 +189,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         InputError, ConfigError
             For data or settings that can't be trained on.
         ValueError
-            For labels that are no classes, and lengths that differ.
+            For labels that are no classes or missing, and lengths that differ.
 
         Warns
         -----
@@ -200,6 +200,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         things = _one_dimensional(X)
+        _refuse_missing(y)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(things, labels, groups)
         check_classification_targets(labels)
@@ -328,6 +329,13 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _refuse_missing(labels: Any) -> None:
+    """Refuse missing labels, which numpy makes a class ``nan`` of."""
+    missing = np.flatnonzero(pd.isna(np.asarray(labels, dtype=object)))
+    if len(missing):
+        raise ValueError(f"label {missing[0]} is a missing value; drop missing values first")
 
 
 def _one_dimensional(X: Any) -> Any:

@@ -22,6 +22,7 @@ from .arrays import (
     number_by_appearance as number_by_appearance,
     pick_evenly as pick_evenly,
 )
+from .call_rules import MIN_CALL_DISTANCE as MIN_CALL_DISTANCE, MIN_CALL_SCORE as MIN_CALL_SCORE
 from .card import (
     Card as Card,
     card_from_mapping as card_from_mapping,
@@ -102,12 +103,7 @@ from .numbers import (
     parse_float as parse_float,
     round_number as round_number,
 )
-from .peaks import (
-    MIN_CALL_DISTANCE as MIN_CALL_DISTANCE,
-    MIN_CALL_SCORE as MIN_CALL_SCORE,
-    local_maxima as local_maxima,
-    suppress_neighbors as suppress_neighbors,
-)
+from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors
 from .progress import OnProgress as OnProgress, track as track
 from .records import (
     MISSING_TEXTS as MISSING_TEXTS,

@@ -10,11 +10,6 @@ import numpy as np
 
 from seqray.core.arrays import Bools, Floats, Ints
 
-MIN_CALL_DISTANCE = 50
-"""Between two calls of a strand, in scans and where the precision to expect is measured."""
-MIN_CALL_SCORE = 1e-3
-"""The best calls per kilobase are sought down to this."""
-
 
 def local_maxima(scores: Floats) -> Bools:
     """Mark the points that neither neighbor exceeds.

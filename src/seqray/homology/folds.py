@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.core import InputError, Ints, number_by_appearance
+from seqray.core import InputError, Ints, counted, number_by_appearance
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -115,7 +115,7 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     parts, groups_there = np.flatnonzero(wanted > 0), int(g.max(initial=-1)) + 1
     if 0 < groups_there < len(parts):
         raise InputError(
-            f"{groups_there} groups don't fill {len(parts)} parts",
+            f"{counted(groups_there, 'group')} can't fill {len(parts)} parts",
             remedy="ask for fewer parts, or for smaller groups",
         )
     return _fill_empty(part, g, parts) if len(y) else part

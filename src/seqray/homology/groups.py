@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from seqray.core import InputError, Ints, number_by_appearance
+from seqray.core import InputError, Ints, LabeledSequence, number_by_appearance
 
 _POSITION_ID = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+-]\)?)?(?::.*)?")
 
@@ -82,30 +82,31 @@ def named_groups(names: Sequence[str | None]) -> Ints:
     return groups
 
 
-def positions_from_ids(ids: Sequence[str]) -> tuple[list[str], Ints]:
+def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], Ints]:
     """Read contig and position from ids such as ``chr1:1234``, ``chr1:1234:+`` or ``chr1:1234-1315(-)``.
 
     Raises an InputError for an id of another form.
     """
     found = []
-    for identifier in ids:
-        match = _POSITION_ID.fullmatch(identifier)
+    for example in examples:
+        match = _POSITION_ID.fullmatch(example.id)
         if match is None:
             raise InputError(
-                "is not a position such as chr1:1234:+",
-                where=f"id '{identifier}'",
+                "the id is not a position such as chr1:1234:+",
+                where=example.where,
                 remedy="name the columns instead: --positions contig,position",
             )
         found.append(match)
     return [match["contig"] for match in found], np.array([int(m["position"]) for m in found], dtype=np.int64)
 
 
-def positions_from_column(texts: Sequence[str], column: str) -> Ints:
-    """Read whole numbers: int64 (N,).
+def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[str], column: str) -> Ints:
+    """Read whole numbers: int64 (N,); ``texts`` are the cells of the examples.
 
     Raises an InputError for a cell that is not a whole number.
     """
-    for row, text in enumerate(texts, start=1):
+    for example, text in zip(examples, texts, strict=True):
         if not (text.isascii() and text.isdigit()):
-            raise InputError(f"'{text}' in column '{column}' is not a position", where=f"example {row}")
+            what = f"'{text}' in column '{column}' is not a position"
+            raise InputError(what, where=example.where, remedy="give a whole number")
     return np.array([int(text) for text in texts], dtype=np.int64)

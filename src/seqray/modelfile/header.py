@@ -18,6 +18,7 @@ from typing import Any
 from seqray.core import Card, ModelFileError, card_from_mapping
 
 CARD_KEY = "seqray_card"
+PRETRAINED_KEY = "seqray_pretrained"  # of files of initial weights
 CHECKSUM_KEY = "checksum"
 MAX_HEADER_BYTES = 100_000_000  # the limit of the format
 
@@ -104,6 +105,9 @@ def _parse(text: bytes, length: int, where: str) -> Header:
         metadata = tensors.pop("__metadata__", {})
     except (ValueError, AttributeError, RecursionError):
         raise ModelFileError("has a damaged header", where=where, remedy=_AGAIN) from None
+    if isinstance(metadata, dict) and PRETRAINED_KEY in metadata:
+        what = "holds weights of 'seqray pretrain', not a model"
+        raise ModelFileError(what, where=where, remedy="train one that begins with them: seqray train --init")
     if not isinstance(metadata, dict) or CARD_KEY not in metadata:
         raise ModelFileError("is a safetensors file without a seqray card", where=where, remedy=_REMEDY)
     try:

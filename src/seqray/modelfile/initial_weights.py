@@ -28,9 +28,9 @@ from seqray.core import (
 )
 from seqray.io import write_file
 from seqray.modelfile.file import load_model_file
+from seqray.modelfile.header import PRETRAINED_KEY
 from seqray.modelfile.networks import Network
 
-PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1
 # Settings that may differ: of one data set, of the training, of the head, and of parts that are trained anew.
 # All others must be the same for the weights to mean the same.

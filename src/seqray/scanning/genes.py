@@ -14,7 +14,6 @@ from seqray.annotation import (
     can_predict_genes,
     check_genes,
     check_predictable,
-    read_genes,
 )
 from seqray.core import DNA, ConfigError, InputError, NoRecordsError, SequenceRecord
 from seqray.io import display_name
@@ -92,6 +91,8 @@ def choose_genes(
         return None, ""
     if isinstance(genes, Annotation):
         return genes_of_annotation(genes, records()), ""
+
+    from seqray.annotation import read_genes  # here, for it loads Biopython
 
     def read(path: str | Path, duplicates: Duplicates = "error") -> GeneSource | None:
         circles = {record.id: len(record) for record in records() if is_circular(record)}

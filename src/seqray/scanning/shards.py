@@ -199,21 +199,38 @@ def _check_header(file: ShardFile) -> None:
             raise ValueError("no scan")
 
 
+def _of_another_scan(file: ShardFile, first: ShardFile, reason: str) -> InputError:
+    return InputError(
+        f"is a shard of another scan than '{first.path}': {reason}",
+        where=file.path,
+        remedy="scan all shards with the same command, but for --shard and --out",
+    )
+
+
+def _difference(name: str, here: Any, there: Any) -> str:
+    """What differs between two values of a header: settings, or words of a command."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        names = [key for key in there if here.get(key) != there[key]] or [name]
+        return ", ".join(f"{key} {here.get(key)}, not {there.get(key)}" for key in names)
+    if isinstance(here, str) and isinstance(there, str):
+        mine, others = here.split(), there.split()
+        own, missing = ([w for w in a if w not in b] for a, b in ((mine, others), (others, mine)))
+        return f"its {name} has {' '.join(own) or 'nothing'} in place of {' '.join(missing) or 'nothing'}"
+    return f"its {name} is {here}, not {there}"
+
+
 def check_shards(files: Sequence[ShardFile]) -> None:
     """Raise `InputError` for a file that is no shard or one of another scan, and for one twice or missing."""
     for file in files:
         _check_header(file)
     first, own = files[0], ("share", "counted", "sequences")
     total = first.header["share"][1]
+    keys = sorted((key for key in first.header if key not in own), key=lambda key: key != "command")
     seen: dict[int, str] = {}
     for file in files:
-        for key in (key for key in first.header if key not in own):
+        for key in keys:
             if file.header.get(key) != first.header[key]:
-                raise InputError(
-                    f"is a shard of another scan than '{first.path}' (their '{key}' differ)",
-                    where=file.path,
-                    remedy="scan all shards with the same command, but for --shard and --out",
-                )
+                raise _of_another_scan(file, first, _difference(key, file.header.get(key), first.header[key]))
         if file.header["sequences"] != first.header["sequences"]:
             raise InputError(
                 f"was scanned from other sequences than '{first.path}', though of the same ids and lengths",
@@ -223,7 +240,8 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         number, of = file.header["share"]
         common = [file.header["counted"][key] == first.header["counted"][key] for key in _COMMON]
         if of != total or not all(common):
-            raise InputError(f"is a shard of another scan than '{first.path}'", where=file.path)
+            reason = f"it is one of {of} shards, not of {total}" if of != total else "they read other records"
+            raise _of_another_scan(file, first, reason)
         if number in seen:
             same = (
                 "given twice"

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import chi2
 
-from seqray.core import Alphabet, DataConfig, Example, LabeledSequence, counted
+from seqray.core import MISSING_TEXTS, Alphabet, DataConfig, Example, LabeledSequence, counted
 from seqray.core.msa import letter_counts
 from seqray.training.subclasses import has_subclasses
 
@@ -137,7 +137,7 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
     These are a few sequences of another length than all others, sequences with several labels, labels that
-    differ only in case or by ``.0``, and labels of the test part alone.
+    differ only in case or by ``.0``, that look like missing values, or that the test part has alone.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     yield from _foreign_labels(data)
@@ -152,6 +152,10 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
             "be right about all its rows; 'seqray audit' counts them"
         )
     names = sorted({name for found in labels.values() for name in found})
+    for name in names:
+        if name.lower() in MISSING_TEXTS - {"none"}:
+            what = "is a class like the others; if it stands for a missing value, drop its rows"
+            yield f"the label '{name}' {what}"
     for one, other in combinations(names, 2):
         if _folded(one) == _folded(other):
             how = "in case" if one.casefold() == other.casefold() else "by '.0'"

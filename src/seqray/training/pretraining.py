@@ -172,7 +172,7 @@ def pretrain(
     if len(examples) < MIN_EXAMPLES:
         what = "alignments" if isinstance(next(iter(data), ""), Alignment) else "different windows"
         raise InputError(
-            f"{len(examples)} {what} are too few to learn from", remedy=f"give {MIN_EXAMPLES} or more"
+            f"too few {what} to learn from: {len(examples)}", remedy=f"give {MIN_EXAMPLES} or more"
         )
     config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
     order = np.random.default_rng(config.seed).permutation(len(examples))

@@ -127,6 +127,14 @@ def test_parameters_survive_a_clone():
     assert copy.set_params(d_model=16).d_model == 16
 
 
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+@pytest.mark.parametrize("kind", [list, pd.Series, lambda y: np.array(y, dtype=object)])
+def test_missing_labels_are_no_class(missing, kind):
+    labels = kind([*Y[:-1], missing])
+    with pytest.raises(ValueError, match=f"label {len(Y) - 1} is a missing value; drop missing values"):
+        SequenceClassifier(**SMALL).fit(X, labels)
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 

@@ -219,7 +219,7 @@ def test_dealing_nothing():
         ([0, 1], [1, 2], (0, 0), "shares of"),
         ([0, 1], [1, 2], (-1, 2), "shares of"),
         ([0, 1], [1, 2], (float("nan"), 2), "shares of"),
-        ([0, 1], [1, 1], (1, 1), "1 groups don't fill 2 parts"),
+        ([0, 1], [1, 1], (1, 1), "1 group can't fill 2 parts"),
     ],
 )
 def test_what_cannot_be_dealt_is_an_error_in_words(labels, groups, shares, words):

@@ -219,11 +219,11 @@ def test_relations_are_joined_and_counted():
 
 def test_places_in_ids():
     ids = ["chr1:1234", "NC_000913.3:77:+", "chr2:10-91(-)", "a:b:5:-", "chrX:3-9:+:promoter"]
-    contigs, positions = positions_from_ids(ids)
+    contigs, positions = positions_from_ids([LabeledSequence("A", "x", name) for name in ids])
     assert contigs == ["chr1", "NC_000913.3", "chr2", "a:b", "chrX"]
     assert positions.tolist() == [1234, 77, 10, 5, 3]
-    with pytest.raises(InputError, match="id 'gene7': is not a position"):
-        positions_from_ids(["chr1:5", "gene7"])
+    with pytest.raises(InputError, match="record 'gene7': the id is not a position"):
+        positions_from_ids([LabeledSequence("A", "x", name) for name in ("chr1:5", "gene7")])
 
 
 def test_progress_of_aligning_ends_at_its_total():

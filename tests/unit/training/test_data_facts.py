@@ -87,6 +87,13 @@ def test_a_few_sequences_of_another_length_are_told(odd, told):
     assert [text.partition(":")[0] for text in said] == [f"{what}, such as 'r0' (3)"] * told
 
 
+def test_labels_that_may_be_missing_values_are_told():
+    data = [LabeledSequence("ACGT"[i] * 4, ("nan", "none")[i % 2], f"r{i}") for i in range(4)]
+    assert list(data_cautions(data)) == [
+        "the label 'nan' is a class like the others; if it stands for a missing value, drop its rows"
+    ]
+
+
 def test_labels_that_only_test_examples_have_are_told():
     data = [LabeledSequence("ACGT"[i] * 4, "ab"[i % 2], f"r{i}") for i in range(4)]
     data += [LabeledSequence(letters, "c", letters, split="test") for letters in ("ACAC", "CACA")]

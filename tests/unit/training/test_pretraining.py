@@ -218,7 +218,7 @@ def test_windows_without_a_known_letter_are_left_out(tmp_path):
 
 
 def test_too_few_windows_and_words_are_refused(tmp_path):
-    with pytest.raises(InputError, match="1 different windows are too few"):
+    with pytest.raises(InputError, match="too few different windows to learn from: 1;"):
         pretrain(settings(), ["A" * 240], None, RunOptions(tmp_path))
     words = settings(tokenizer="kmer", k=3)
     with pytest.raises(ConfigError, match="character tokenizer"):

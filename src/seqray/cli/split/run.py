@@ -111,11 +111,11 @@ def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> d
     found = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
     if request.relation.positions is not None:
         if request.relation.positions == "id":
-            contigs, positions = positions_from_ids([example.id for example in data])
+            contigs, positions = positions_from_ids(data)
         else:
             contig, column = _two_columns(request.relation.positions)
             contigs = _column(request, data, contig)
-            positions = positions_from_column(_column(request, data, column), column)
+            positions = positions_from_column(data, _column(request, data, column), column)
         name = f"neighbors within a block of {request.relation.block} letters"
         longest = max((len(example.sequence) for example in data), default=0)
         found[name] = position_groups(contigs, positions, request.relation.block, longest)

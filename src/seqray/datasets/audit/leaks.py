@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from seqray.core.results import AuditFigure, Finding
@@ -23,6 +24,14 @@ SIMILAR_LENGTH = {True: 40, False: 25}  # nucleotides, residues: shorter ones ar
 OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, if no split is given
 OVERLAP_CAUTION = 0.01
 GAP = 0.02  # MCC
+STANDARD_ERRORS = 3.0  # of a difference between other sequences: one of 700 by chance
+_WIDTH = 3.92  # of a 95 % interval, in standard errors
+_RELATIVES = (
+    ("copies", "duplicates"),
+    ("copies", "strand_duplicates"),
+    ("groups", "on_both_sides"),
+    ("relatives", "sharing"),
+)
 
 
 def _split_command(settings: Mapping[str, str]) -> str:
@@ -133,13 +142,14 @@ def _similar(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
 
 def _gap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
     """The same baseline on the given split and on sequences without relatives in training."""
+    if not _has_relatives(table, settings):
+        return
+    lower = {"unrelated": _is_lower_in_part, "grouped": _is_lower_elsewhere}
     for given in table.ending("baselines", "_mcc"):
         if given.split != "given":
             continue
-        others = [
-            table.get("baselines", split, given.quantity, given.label) for split in ("unrelated", "grouped")
-        ]
-        clear = [f for f in others if f is not None and _is_clear(given, f)]
+        others = [table.get("baselines", split, given.quantity, given.label) for split in lower]
+        clear = [f for f in others if f is not None and lower[f.split](given, f)]
         if clear:
             lowest = min(clear, key=lambda f: f.value)
             where = {"unrelated": "the held-out sequences without relatives in training"}
@@ -154,8 +164,23 @@ def _gap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def _is_clear(given: AuditFigure, other: AuditFigure) -> bool:
+def _has_relatives(table: FigureTable, settings: Mapping[str, str]) -> bool:
+    """Whether relatives can be on both sides, without which a gap is chance."""
+    if not settings["held_out"]:
+        return table.value("counts", "all", "groups") < table.value("counts", "all", "sequences")
+    similar = table.value("identity", f"{settings['held_out']} to train", f"at_least_{SIMILAR:g}")
+    return similar > 0 or any(table.counts_across(*kind) for kind in _RELATIVES)
+
+
+def _is_lower_in_part(given: AuditFigure, other: AuditFigure) -> bool:
+    """Whether a figure is lower on a part of the same sequences."""
     return given.value - other.value > GAP and given.low > other.value and given.value > other.high
+
+
+def _is_lower_elsewhere(given: AuditFigure, other: AuditFigure) -> bool:
+    """Whether a figure is lower by other folds, as if these held other sequences."""
+    error = math.hypot(given.high - given.low, other.high - other.low) / _WIDTH
+    return given.value - other.value > max(GAP, STANDARD_ERRORS * error)
 
 
 def _overlap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:

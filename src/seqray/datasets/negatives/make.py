@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from seqray.core import Alphabet, ConfigError, InputError, LabeledSequence
+from seqray.core import Alphabet, ConfigError, InputError, LabeledSequence, counted
 from seqray.datasets.negatives.derived import SequenceDeriver
 from seqray.datasets.negatives.groups import Member, assign_groups
 from seqray.datasets.negatives.occurrences import Occurrences
@@ -86,7 +86,11 @@ def make_negatives(
         raise InputError("there are no positives to make negatives for")
     _check(options, alphabet, context)
     codes = [alphabet.encode(example.sequence) for example in positives]
-    wanted = allot(math.floor(options.ratio * len(positives) + Fraction(1, 2)), options.mix)
+    count = math.floor(options.ratio * len(positives) + Fraction(1, 2))
+    if not count:
+        what = f"{float(options.ratio):g} negatives for each of {counted(len(positives), 'positive')}"
+        raise ConfigError(f"{what} are none", remedy="give more")
+    wanted = allot(count, options.mix)
     rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
     occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})
     deriver = SequenceDeriver(positives, options, alphabet, occupied)

@@ -17,22 +17,23 @@ def read_sets(path):
     """Rows of the sheet by set name, checked against the schema."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as handle:
-            lines = (
-                line for line in handle if line.strip() and not line.startswith("#")
-            )
-            rows = list(
-                csv.DictReader(lines, delimiter="\t", restkey="beyond the header")
-            )
+            lines = [
+                (number, line)
+                for number, line in enumerate(handle, start=1)
+                if line.strip() and not line.startswith("#")
+            ]
+        texts = (line for _, line in lines)
+        rows = list(csv.DictReader(texts, delimiter="\t", restkey="beyond the header"))
     except OSError as error:
         raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
     except (UnicodeDecodeError, csv.Error):
         raise WorkflowError(f"{path}: the sheet is not text in UTF-8")
     sets = {}
-    for row in rows:
+    for (number, _), row in zip(lines[1:], rows):
         row = {column: cell for column, cell in row.items() if cell}
         validate(row, schema="../schemas/sets.schema.yaml")
         if row["set"] in sets:
-            raise WorkflowError(f"{path}: the set '{row['set']}' has two rows")
+            raise WorkflowError(f"{path}: line {number}: the set '{row['set']}' has two rows")
         sets[row["set"]] = row
     if not sets:
         raise WorkflowError(f"{path}: the sheet has no rows")
