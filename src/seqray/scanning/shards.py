@@ -208,13 +208,12 @@ def _of_another_scan(file: ShardFile, first: ShardFile, reason: str) -> InputErr
 
 
 def _difference(name: str, here: Any, there: Any) -> str:
-    """What differs between two values of a header: settings, or words of a command."""
+    """What differs between two values of a header: settings, or the words of a command."""
     if isinstance(here, dict) and isinstance(there, dict):
         names = [key for key in there if here.get(key) != there[key]] or [name]
         return ", ".join(f"{key} {here.get(key)}, not {there.get(key)}" for key in names)
-    if isinstance(here, str) and isinstance(there, str):
-        mine, others = here.split(), there.split()
-        own, missing = ([w for w in a if w not in b] for a, b in ((mine, others), (others, mine)))
+    if isinstance(here, list) and isinstance(there, list):
+        own, missing = ([str(w) for w in a if w not in b] for a, b in ((here, there), (there, here)))
         return f"its {name} has {' '.join(own) or 'nothing'} in place of {' '.join(missing) or 'nothing'}"
     return f"its {name} is {here}, not {there}"
 
