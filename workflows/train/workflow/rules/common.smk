@@ -33,7 +33,9 @@ def read_sets(path):
         row = {column: cell for column, cell in row.items() if cell}
         validate(row, schema="../schemas/sets.schema.yaml")
         if row["set"] in sets:
-            raise WorkflowError(f"{path}: line {number}: the set '{row['set']}' has two rows")
+            raise WorkflowError(
+                f"{path}: line {number}: the set '{row['set']}' has two rows"
+            )
         sets[row["set"]] = row
     if not sets:
         raise WorkflowError(f"{path}: the sheet has no rows")
