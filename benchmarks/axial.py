@@ -45,7 +45,7 @@ METHODS = ("full", "seqray tied", "seqray untied", "fair-esm", "axial-attention"
 ROWS, COLUMNS = (16, 32, 64, 128, 256, 512), (64, 128, 256, 512, 1024)
 HEADER = ("method", "rows", "columns", "wall_s", "cpu_s", "peak_mb")
 HEADER += ("times_faster_than_full", "times_faster_than_fair_esm", "memory_of_fair_esm")
-QUICK = ((16, 256), (64, 64), (64, 256), (128, 512))
+QUICK = ((16, 256), (32, 512), (64, 64), (64, 256), (128, 512))
 MIN_FIT_CELLS = 4096  # cells; below, fixed costs bend the line
 
 
@@ -135,7 +135,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
     found: dict[tuple[str, int, int], list[dict]] = {}
     for _ in range(arguments.rounds):
         for shape in shapes:
-            for method in METHODS:
+            for method in arguments.methods:
                 cells = math.prod(shape)
                 if method != "full" or cells <= arguments.full:
                     calls = 1 if method == "full" and cells > MIN_FIT_CELLS else arguments.calls
@@ -188,6 +188,7 @@ def main() -> None:
     parser.add_argument("--full", type=int, default=1 << 16, help="most cells of full attention")
     parser.add_argument("--quick", action="store_true", help="few shapes, one round, full to 16384 cells")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "axial.tsv")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="fair-esm among them")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -197,7 +198,7 @@ def main() -> None:
     if arguments.quick:
         arguments.rounds, arguments.full = 1, min(arguments.full, 1 << 14)
     rows = measure(arguments)
-    others = ", ".join(f"{name} {version(name)}" for name in ("fair-esm", "axial-attention"))
+    others = ", ".join(f"{name} {version(name)}" for name in METHODS[-2:] if name in arguments.methods)
     notes = [
         *describe(["axial.py", *sys.argv[1:]]),
         f"beside: {others}",
