@@ -1,6 +1,7 @@
 """Labeled data give a model file. Only this package knows Lightning.
 
-- `data`, `batch_module`, `alignments`, `encode`, `augment`, `partitions`, `subclasses`: examples to batches
+- `data`, `batch_module`, `alignments`, `encode`, `augment`, `subclasses`: examples to batches
+- `partitions`, `hold_out`: training and validation parts; `data_checks`, `data_hashes`: what they are made of
 - `module`, `trainer`, `member`, `members`, `fit`: the training; `teacher`: learning from other models
 - `data_facts`, `settings_from_data`: settings chosen from the data; `search`: better ones looked for
 - `run_options`, `side_by_side`: folder, threads, and several networks at once

@@ -4,6 +4,7 @@ from .data_facts import (
     data_cautions as data_cautions,
     measure_data as measure_data,
 )
+from .data_hashes import data_sha256 as data_sha256
 from .fit import train as train
 from .genomes import (
     GenomeInput as GenomeInput,
@@ -12,8 +13,9 @@ from .genomes import (
     read_sheet as read_sheet,
     train_locator as train_locator,
 )
+from .hold_out import related_groups as related_groups
 from .member import TrainResult as TrainResult
-from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
+from .partitions import partition as partition
 from .prefilter import measure_prefilter as measure_prefilter, teach_prefilter as teach_prefilter
 from .pretraining import pretrain as pretrain
 from .recalibration import (

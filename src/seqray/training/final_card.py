@@ -20,8 +20,10 @@ from seqray.core import (
 )
 from seqray.modelfile import Network, TrainedModel
 from seqray.training.card_facts import training_facts
+from seqray.training.data_hashes import content_sha256, learned_keys
 from seqray.training.encode import encode
-from seqray.training.partitions import Partition, content_sha256, count_related, learned_keys, related_groups
+from seqray.training.hold_out import related_groups
+from seqray.training.partitions import Partition, count_related
 from seqray.training.subclasses import subclass_names
 from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits

@@ -28,12 +28,13 @@ from seqray.modelfile import (
 )
 from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
+from seqray.training.data_hashes import data_sha256
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
 from seqray.training.member import TrainResult, fit_member
 from seqray.training.members import train_members
 from seqray.training.module import Classifier
-from seqray.training.partitions import Partition, data_sha256, partition
+from seqray.training.partitions import Partition, partition
 from seqray.training.run_options import RunOptions
 from seqray.training.subclasses import count_subclasses, subclass_indices
 from seqray.training.teacher import check_teacher, distillation_targets

@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import (
-    ALPHABETS,
-    Alignment,
-    Alphabet,
-    Card,
-    ConfigError,
-    DataConfig,
-    Example,
-    InputError,
-    LabeledSequence,
-    RunConfig,
-    canonical_strand,
-    class_name_fault,
-    files_of,
-    fits_label_sets,
-    number_by_appearance,
-    parse_float,
-    truncate,
-)
-from seqray.homology import (
-    PARTS,
-    deal_groups,
-    kmer_groups,
-    kmer_length,
-    merge_groups,
-    named_groups,
-)
-from seqray.io.tables import probability_column
-from seqray.modelfile import build_tokenizer
-
-MAX_SHOWN_LABELS = 5
+from seqray.core import ALPHABETS, Alphabet, Example, InputError, LabeledSequence, RunConfig, files_of
+from seqray.homology import PARTS, kmer_groups, kmer_length, merge_groups
+from seqray.training.data_checks import check_classes, check_lengths
+from seqray.training.hold_out import hold_out_in_turn, related_groups
 
 
 @dataclass(frozen=True)
@@ -145,119 +116,6 @@ def _split_of(example: Example) -> str:
     return split
 
 
-def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
-    """Order the class names; raise an error for data that cannot be used for training.
-
-    With ``classes``, the names have to be in that order; None puts the positive class last.
-    """
-    for name in counts:
-        if fault := class_name_fault(name):
-            raise InputError(f"the label {name!r} {fault}", remedy="rename it")
-    positive = config.data.positive
-    if positive not in counts:
-        near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
-        raise InputError(
-            f"no example has the positive class '{positive}'",
-            remedy=f"set 'data.positive' to a label of the data, such as '{near[0]}'",
-        )
-    names = tuple(classes) if classes is not None else (*sorted(set(counts) - {positive}), positive)
-    if set(names) != set(counts) or len(set(names)) != len(names):
-        raise InputError(f"the classes {', '.join(names)} are not the labels {', '.join(sorted(counts))}")
-    if len(names) < 2:
-        raise InputError(f"all examples have the label '{positive}'", remedy="a classifier needs two classes")
-    if len(names) != config.model.classes:
-        labels = f"{len(names)} labels: {', '.join(names)}"
-        raise ConfigError(
-            f"'model.classes' is {config.model.classes}, but the data have {labels}",
-            remedy=f"give --set model.classes={len(names)}, or leave 'model.classes' out of the settings",
-        )
-    if rare := [name for name in names if counts[name] < 2]:
-        raise _rare_labels(rare)
-    _check_names(names)
-    return names
-
-
-def _rare_labels(rare: Sequence[str]) -> InputError:
-    shown = ", ".join(f"'{name}'" for name in rare[:MAX_SHOWN_LABELS])
-    shown += f" and {len(rare) - MAX_SHOWN_LABELS} more" if len(rare) > MAX_SHOWN_LABELS else ""
-    what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
-    remedy = "give two or more of each label"
-    if all(math.isfinite(parse_float(name)) for name in rare):
-        remedy = f"numbers are read as names of classes: divide them into classes, or {remedy}"
-    return InputError(what, remedy=remedy)
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """Refuse class names that would be ambiguous in tables of predictions or figures."""
-    columns: dict[str, str] = {}
-    for name in names:
-        column = probability_column(name)
-        if column in columns:
-            raise InputError(
-                f"labels '{columns[column]}' and '{name}' would share the column {column} of predictions",
-                remedy="rename one of them",
-            )
-        columns[column] = name
-        if not fits_label_sets(name):
-            raise InputError(f"label '{name}' can't be named in a set (--coverage)", remedy="rename it")
-        if len(names) > 2 and name in ("all", "macro"):
-            raise InputError(
-                f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",
-                remedy="rename it",
-            )
-
-
-def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
-    """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
-
-    Alignments fit always: `seqray.core.msa.crop_alignment` cuts them to the window.
-    """
-    sequences = [example for example in data if isinstance(example, LabeledSequence)]
-    if not sequences:
-        return
-    window, flank, rule = config.data.window, config.data.flank, config.data.truncate
-    plain = set(ALPHABETS[config.model.alphabet].letters)
-    if all(plain.isdisjoint(example.sequence) for example in sequences):
-        raise InputError("no training sequence holds an unambiguous letter")
-    tokenizer = build_tokenizer(config.model)
-    if not flank and rule == "none":
-        _refuse_longer(sequences, config.data)
-    for example in sequences:
-        length, where = len(example.sequence), example.where
-        if flank and length != window + 2 * flank:
-            expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
-            raise InputError(f"holds {length} letters, but {expected}", where=where)
-        try:
-            tokenizer.check(truncate(example.sequence[flank : length - flank], window, rule))
-        except InputError as error:
-            raise InputError(error.what, where=where) from None
-        if length == 0:
-            raise InputError("holds no letters", where=where)
-
-
-def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> None:
-    """Count the sequences that are longer than the window in one error."""
-    longer = [example for example in sequences if len(example.sequence) > data.window]
-    if longer:
-        cut = "give truncate='ends' or truncate='start'" if data.site is None else "cut them around the site"
-        others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
-        raise InputError(
-            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",
-            where=longer[0].where,
-            remedy=f"{cut}, or raise 'data.window'",
-        )
-
-
-def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
-    """Number the examples so that relatives share a number: int64 (N,).
-
-    Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
-    through others.
-    """
-    copies = number_by_appearance(canonical_strand(example.sequence, alphabet) for example in data)
-    return merge_groups(copies, named_groups([example.group for example in data]))
-
-
 def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) -> int:
     """Count the validation examples with a relative in the training part.
 
@@ -271,86 +129,3 @@ def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) 
         groups.append(kmer_groups(sequences, kmer_length(alphabet), alphabet=alphabet))
     known, count = merge_groups(*groups), len(part.train)
     return int(np.isin(known[count:], known[:count]).sum())
-
-
-def hold_out_in_turn(
-    labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
-) -> np.ndarray:
-    """Hold out rows that no earlier member held out: bool (N,).
-
-    Together the members then learn from all rows, and more rows are available for calibration. If about one
-    share is left, all of it is taken; if less is left, all rows are available again.
-
-    ``share`` is that of each class, 0 to 1; members are numbered from 1.
-    """
-    free = held = np.ones(len(labels), dtype=bool)
-    for number in range(member):
-        rows = np.flatnonzero(free)
-        share_of_rest = share * len(labels) / max(len(rows), 1)
-        held = np.zeros(len(labels), dtype=bool)
-        if share_of_rest < 0.9:
-            held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
-        elif share_of_rest < 1.25:
-            held = free.copy()
-        if len(np.unique(labels[held])) < len(np.unique(labels)):
-            free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
-        free = free & ~held
-    return held
-
-
-def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Hold out whole groups: bool (N,), True where held out.
-
-    Groups of one row, often nearly all of them, are drawn at random within each class, so that both parts
-    have some of each; larger groups are dealt.
-
-    ``share`` is the approximate share of each class, 0 to 1.
-    """
-    alone = np.bincount(groups)[groups] == 1
-    held = np.zeros(len(labels), dtype=bool)
-    rng = np.random.default_rng(seed)
-    for k in np.unique(labels):
-        rows = np.flatnonzero(alone & (labels == k))
-        count = min(max(round(share * len(rows)), 1), len(rows) - 1)  # both parts get some of each class
-        held[rng.permutation(rows)[: max(count, 0)]] = True
-    shared = np.flatnonzero(~alone)
-    n_groups = len(np.unique(groups[shared]))
-    if n_groups >= (2 if not alone.any() else 1 / min(share, 1 - share)):  # else all are learned from
-        held[shared] = deal_groups(labels[shared], groups[shared], (1 - share, share), seed) == 1
-    return held
-
-
-def content_sha256(data: Sequence[Example]) -> str:
-    """Hash only sequences and labels, to recognize the same data in another order or split."""
-    rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
-    return hashlib.sha256("".join(rows).encode()).hexdigest()
-
-
-def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
-    """What `seqray.calibration.TrainingSketch` hashes: windows without flanks, or alignments."""
-    alphabet = ALPHABETS[card.model.alphabet]
-    for example in data:
-        letters = _letters(example)
-        is_sequence = isinstance(example, LabeledSequence)
-        yield canonical_strand(card.trim_flanks(letters), alphabet) if is_sequence else letters
-
-
-def data_sha256(data: Sequence[Example]) -> str:
-    """Hash sequence, label, group, split, context and subclass of all examples in their order.
-
-    The order counts because training depends on it. Identifiers do not.
-    """
-    digest = hashlib.sha256()
-    for example in data:
-        row = [_letters(example), example.label or "", example.group or "", example.split or ""]
-        row += [example.context] if example.context else []
-        row += [f"subclass={example.subclass}"] if example.subclass else []
-        digest.update(("\t".join(row) + "\n").encode())
-    return digest.hexdigest()
-
-
-def _letters(example: Example) -> str:
-    """Letters of a sequence, checksum of an alignment."""
-    if isinstance(example, Alignment):
-        return hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
-    return example.sequence

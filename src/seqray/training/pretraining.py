@@ -28,11 +28,11 @@ from seqray.core import (
 from seqray.modelfile import Network, save_pretrained
 from seqray.models import AxialTransformer, SequenceTransformer, build_network, count_parameters
 from seqray.training.data import Examples, TrainingData
+from seqray.training.data_hashes import data_sha256
 from seqray.training.encode import encode
 from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
 from seqray.training.member import fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
-from seqray.training.partitions import data_sha256
 from seqray.training.run_options import RunOptions
 from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity

@@ -27,7 +27,8 @@ from seqray.core import (
 from seqray.inference import BatchSize, model_probabilities
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
-from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
+from seqray.training.data_hashes import content_sha256, data_sha256, learned_keys
+from seqray.training.hold_out import related_groups
 
 REVERSED_P_VALUE = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""

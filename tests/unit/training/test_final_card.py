@@ -14,7 +14,8 @@ from seqray.core.errors import ConfigError
 from seqray.modelfile import load_model_file
 from seqray.training import RunOptions, fit
 from seqray.training.final_card import held_out_logits, held_out_rows
-from seqray.training.partitions import partition, related_groups
+from seqray.training.hold_out import related_groups
+from seqray.training.partitions import partition
 from slow_metrics import calibration_error
 
 

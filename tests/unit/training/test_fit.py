@@ -18,8 +18,9 @@ from seqray.core.serialization import to_mapping
 from seqray.modelfile import load_model_file
 from seqray.models.build import count_parameters
 from seqray.training import RunOptions, TrainResult, fit
+from seqray.training.data_hashes import data_sha256
 from seqray.training.module import Classifier
-from seqray.training.partitions import data_sha256, partition
+from seqray.training.partitions import partition
 
 
 def weights_of(result: TrainResult) -> list[dict[str, torch.Tensor]]:

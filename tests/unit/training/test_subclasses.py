@@ -17,8 +17,8 @@ from seqray.modelfile import load_model_file
 from seqray.training import RunOptions, fit
 from seqray.training.data import LabeledBatch
 from seqray.training.data_facts import measure_data
+from seqray.training.data_hashes import data_sha256
 from seqray.training.module import Classifier
-from seqray.training.partitions import data_sha256
 from seqray.training.settings_from_data import choose_settings, fit_settings
 from seqray.training.subclasses import count_subclasses, subclass_indices
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from seqray.core import LabeledSequence, RunConfig, change_settings
+from seqray.training.data_hashes import data_sha256
 from seqray.training.fit import count_letters, train, train_member
 from seqray.training.member import TrainResult
-from seqray.training.partitions import data_sha256, partition
+from seqray.training.partitions import partition
 from seqray.training.run_options import RunOptions
 from seqray.training.search.space import Changes
 from seqray.training.search.trials import Trial, drop_checkpoints, prepare_trainings, read_trial, trial_folder

@@ -23,9 +23,10 @@ from seqray.core import (
     reset_termination,
 )
 from seqray.training.data_facts import measure_data
+from seqray.training.data_hashes import data_sha256
 from seqray.training.fit import count_letters, train, train_member
 from seqray.training.member import TrainResult
-from seqray.training.partitions import Partition, data_sha256, partition
+from seqray.training.partitions import Partition, partition
 from seqray.training.run_options import RunOptions
 from seqray.training.search.budget import Budget
 from seqray.training.search.space import Changes, draw_configurations, rows_for
