@@ -113,7 +113,7 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
     inputs += [pair for pair in foreign(data, codes.shape[1], rng) if pair[0] != name]
     for rule, judge in (("composition", composition), ("chain", domain)):
         for what, judged in inputs:
-            yield name, rule, what, len(judged), int(judge.outlying(judged).sum())
+            yield name, rule, what, len(judged), int(judge.out_of_domain(judged).sum())
 
 
 def main() -> None:

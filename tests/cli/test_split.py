@@ -216,6 +216,14 @@ def test_looking_for_no_relatives_leaks_and_the_proof_tells(table, tmp_path, cap
     assert "share a" not in err
 
 
+def test_a_word_that_no_sequence_holds_is_told(table, tmp_path, capsys):
+    longest = max(len(row[0]) for row in families())
+    for word, told in ((longest, False), (longest + 1, True)):
+        split(table, "-o", tmp_path / "out.tsv", "--word", str(word))
+        note = f"no sequence has {word} letters, so none share a k-mer: give a smaller --word"
+        assert (note in capsys.readouterr().err) is told
+
+
 def test_one_strand(tmp_path):
     [a, b, c, d], turned = [row[0] for row in families()[::3][:4]], reverse_complement(families()[0][0], DNA)
     rows = [(s, "x", str(i)) for i, s in enumerate((a, turned, b, c, d))]

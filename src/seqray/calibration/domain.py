@@ -207,7 +207,7 @@ class Domain:
             signature = Signature.fit(stack_codes(sequences), np.asarray(labels), contexts)
         return CalibrationDomain(shares, signature)
 
-    def outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    def out_of_domain(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
         """Say which sequences differ in composition from all but a few of training: bool (N,)."""
         chunks = [self._outlying(sequences[i : i + _CHUNK]) for i in range(0, len(sequences), _CHUNK)]
         return np.concatenate(chunks) if chunks else np.zeros(0, dtype=bool)
@@ -224,7 +224,7 @@ class Domain:
 
     def flag_sequences(self, sequences: Sequence[np.ndarray] | np.ndarray) -> list[tuple[str, ...]]:
         """Return the reasons for caution of each sequence: ``short``, ``long``, ``out-of-domain``."""
-        odd = self.outlying(sequences)
+        odd = self.out_of_domain(sequences)
         flags = []
         for codes, outlier in zip(sequences, odd, strict=True):
             n = len(codes)

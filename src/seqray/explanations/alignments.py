@@ -66,7 +66,7 @@ def _explain(
     model: TrainedModel, number: int, alignment: Alignment, options: AlignmentOptions
 ) -> AlignmentExplanation:
     item = _read(model, alignment, options)
-    questions = item.questions(model, alignment_networks(model))
+    targets = item.targets(model, alignment_networks(model))
     return AlignmentExplanation(
         record=number,
         alignment=alignment,
@@ -76,8 +76,8 @@ def _explain(
         probability=float(item.probabilities[item.target]),
         rows=item.rows,
         columns=item.columns,
-        scores=tuple(score_alignment(questions, method, options.settings) for method in options.methods),
-        pairs=score_pairs(questions) if options.pairs else None,
+        scores=tuple(score_alignment(targets, method, options.settings) for method in options.methods),
+        pairs=score_pairs(targets) if options.pairs else None,
     )
 
 
@@ -92,7 +92,7 @@ class _Item:
     target: int
     probabilities: Floats
 
-    def questions(self, model: TrainedModel, networks: Iterable[AxialTransformer]) -> list[AlignmentTarget]:
+    def targets(self, model: TrainedModel, networks: Iterable[AxialTransformer]) -> list[AlignmentTarget]:
         codes = self.alignment.codes[np.ix_(self.rows, self.columns)]
         tokens = AlignmentTokenizer(model.alphabet).encode(codes)
         return [AlignmentTarget(model, network, self.target, tokens) for network in networks]
@@ -141,35 +141,35 @@ def _measure(
     random_weights: AxialTransformer,
     options: AlignmentOptions,
 ) -> None:
-    questions, [chance] = (
-        item.questions(model, alignment_networks(model)),
-        item.questions(model, [random_weights]),
+    targets, [chance] = (
+        item.targets(model, alignment_networks(model)),
+        item.targets(model, [random_weights]),
     )
     methods = dict.fromkeys([*options.methods, REFERENCE])
 
-    def scores(question: AlignmentTarget, method: str) -> Floats:
+    def scores(target: AlignmentTarget, method: str) -> Floats:
         if method == REFERENCE:  # without its rows, which cost as much and aren't checked
-            return occlude_columns(question, options.settings.block or COLUMN_BLOCK)
-        return score_alignment([question], method, options.settings).columns
+            return occlude_columns(target, options.settings.block or COLUMN_BLOCK)
+        return score_alignment([target], method, options.settings).columns
 
     codes = item.alignment.codes[np.ix_(item.rows, item.columns)]
     evidence.add(
         codes[None],
-        {method: np.stack([scores(q, method)[None] for q in questions]) for method in methods},
+        {method: np.stack([scores(target, method)[None] for target in targets]) for method in methods},
         {method: scores(chance, method)[None] for method in options.methods},
-        lambda ranks: hiding_curves(questions, ranks[0]),
+        lambda ranks: hiding_curves(targets, ranks[0]),
     )
 
 
-def hiding_curves(questions: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
+def hiding_curves(targets: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
     """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (C,).
 
     ``deletion`` and ``insertion`` are (1, S), at `seqray.explanations.checks.SHARES`; the mean over the
-    questions.
+    targets.
     """
     first = ranks < np.round(SHARES * len(ranks))[:, None]  # (S, C)
     changed = {"deletion": first, "insertion": ~first}
     return {
-        kind: np.mean([question.of_hidden(hidden) for question in questions], axis=0)[None]
+        kind: np.mean([target.of_hidden(hidden) for target in targets], axis=0)[None]
         for kind, hidden in changed.items()
     }

@@ -20,7 +20,7 @@ from seqray.modelfile import TrainedModel
 
 MAX_CAUTIONS = 3
 MIN_OUT_OF_DOMAIN = 5  # records that a caution needs
-_ODD = "out-of-domain"
+OUT_OF_DOMAIN = "out-of-domain"
 _MAX_SCORES, _MAX_WINDOWS = 10_000, 400  # records that are held to judge a file of any size
 
 
@@ -100,7 +100,7 @@ class FileCheck:
             )
         yield from length_cautions(card, self.flags, count)
         unlike = [line.removeprefix(CAUTION) for line in said] or [
-            *odd_caution(card, self.flags[_ODD], count)
+            *out_of_domain_caution(card, self.flags[OUT_OF_DOMAIN], count)
         ]
         yield from unlike
         if self._coverage is not None and card.model.contexts and self._model.context is None:
@@ -116,9 +116,9 @@ class FileCheck:
             )
 
 
-def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
+def out_of_domain_caution(card: Card, odd: int, count: int) -> Iterator[str]:
     """Caution about a file of which many records are out-of-domain; a single window rarely shows it."""
-    usual = usual_share(card, _ODD)
+    usual = usual_share(card, OUT_OF_DOMAIN)
     if odd >= MIN_OUT_OF_DOMAIN and odd > usual * count:
         later = f", and {usual / 2:.0%} of the data of its calibration" if usual > MIN_FLAGGED_SHARE else ""
         yield (
@@ -135,7 +135,7 @@ def score_cautions(
     coverage: float | None = None,
     prior: float | None = None,
     labeled: bool = False,
-    is_unlike: bool = False,
+    is_foreign: bool = False,
 ) -> Iterator[str]:
     """Yield a caution for each way in which the scores of a file are unlike those of held-out examples.
 
@@ -151,7 +151,7 @@ def score_cautions(
         Expected share of positives; that of the calibration data by default.
     labeled
         Leave out the number of calls.
-    is_unlike
+    is_foreign
         Whether the sequences are unlike the training data, so that the share of positives can't be estimated.
     """
     # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
@@ -162,7 +162,7 @@ def score_cautions(
         scores = [*_site_caution(model, windows), *scores]
     yield from scores
     if share and not labeled:
-        yield _share_caution(model.card, share, prior, comparable and not (scores or is_unlike))
+        yield _share_caution(model.card, share, prior, comparable and not (scores or is_foreign))
 
 
 def _unlike_scores(

@@ -29,7 +29,7 @@ class Detector(ABC):
         Of the codes.
     genes
         Where genes are from; None where none are known, or the model reads none.
-    outlying
+    out_of_domain
         Codes (N, W) to booleans (N,): which windows differ from its training data; None if unknown.
     """
 
@@ -37,7 +37,7 @@ class Detector(ABC):
     label: str
     alphabet: Alphabet
     genes: GeneSource | None = None
-    outlying: Callable[[Codes], Bools] | None = None
+    out_of_domain: Callable[[Codes], Bools] | None = None
 
     refused_options: ClassVar[frozenset[str]]
     null_mb: ClassVar[float]

@@ -137,10 +137,10 @@ class Scanner:
         if self._sampler is not None:
             around = scored.extended(self.rule.window, length, circular=circular)
             self._sampler.offer(codes, around, masked, genes)
-        if self.detector.outlying is not None and self._shard.number == 1:
+        if self.detector.out_of_domain is not None and self._shard.number == 1:
             compared = windows.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
             self.counts.compared += len(compared)
-            self.counts.unlike += int(np.count_nonzero(self.detector.outlying(compared)))
+            self.counts.unlike += int(np.count_nonzero(self.detector.out_of_domain(compared)))
         return windows
 
     def pieces(

@@ -135,5 +135,5 @@ def window_detector(model: TrainedModel, batch_size: BatchSize, dtype: Dtype) ->
         threshold=model.card.scan_threshold,
         label=model.card.positive,
         alphabet=model.alphabet,
-        outlying=domain.outlying if domain else None,
+        out_of_domain=domain.out_of_domain if domain else None,
     )

@@ -48,8 +48,8 @@ def domain():
 
 
 def test_sequences_like_training_are_rarely_flagged(domain):
-    assert domain.outlying(TRAINING).mean() <= 0.01
-    assert domain.outlying(windows_like_a_genome(5000, 81, seed=1)).mean() <= 0.02
+    assert domain.out_of_domain(TRAINING).mean() <= 0.01
+    assert domain.out_of_domain(windows_like_a_genome(5000, 81, seed=1)).mean() <= 0.02
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_junk_is_flagged(domain, odd):
 def test_gc_rich_sequence_is_flagged(domain):
     rng = np.random.default_rng(5)
     rich = rng.choice(4, p=[0.06, 0.44, 0.44, 0.06], size=(200, 81)).astype(np.uint8)
-    assert domain.outlying(rich).mean() > 0.95
+    assert domain.out_of_domain(rich).mean() > 0.95
 
 
 def test_a_rare_class_is_not_odd_for_being_rare():
     rng = np.random.default_rng(9)
     rare = rng.choice(4, p=[0.4, 0.1, 0.1, 0.4], size=(100, 81)).astype(np.uint8)
     both, labels = np.concatenate((TRAINING, rare)), [0] * len(TRAINING) + [1] * len(rare)
-    assert Domain.fit(both, DNA, labels).outlying(rare).mean() <= 0.02
-    assert Domain.fit(both, DNA).outlying(rare).mean() > 0.05
+    assert Domain.fit(both, DNA, labels).out_of_domain(rare).mean() <= 0.02
+    assert Domain.fit(both, DNA).out_of_domain(rare).mean() > 0.05
 
 
 def test_more_sequences_than_are_judged_at_once(domain):
     many = np.tile(TRAINING[:700], (20, 1))
-    assert (domain.outlying(many) == np.tile(domain.outlying(TRAINING[:700]), 20)).all()
-    assert domain.outlying([]).shape == (0,)
+    assert (domain.out_of_domain(many) == np.tile(domain.out_of_domain(TRAINING[:700]), 20)).all()
+    assert domain.out_of_domain([]).shape == (0,)
 
 
 def test_lengths_outside_training_are_named(domain):
@@ -90,7 +90,7 @@ def test_lengths_outside_training_are_named(domain):
 
 
 def test_a_short_sequence_is_not_odd_for_being_short(domain):
-    assert domain.outlying(windows_like_a_genome(2000, 40, seed=4)).mean() < 0.05
+    assert domain.out_of_domain(windows_like_a_genome(2000, 40, seed=4)).mean() < 0.05
 
 
 def test_one_by_one_and_all_at_once_agree(domain):
@@ -101,7 +101,7 @@ def test_one_by_one_and_all_at_once_agree(domain):
 def test_the_card_carries_the_domain(domain):
     again = Domain.from_mapping(json.loads(json.dumps(domain.to_mapping())))
     fresh = windows_like_a_genome(2000, 81, seed=7)
-    assert (again.outlying(fresh) == domain.outlying(fresh)).mean() > 0.999  # limits are rounded
+    assert (again.out_of_domain(fresh) == domain.out_of_domain(fresh)).mean() > 0.999  # limits are rounded
     assert again.to_mapping() == domain.to_mapping()
     assert len(json.dumps(domain.to_mapping())) < 40_000
 
@@ -123,7 +123,7 @@ def test_protein_is_judged_by_its_letters():
     rng = np.random.default_rng(8)
     peptides = [rng.choice(20, size=n).astype(np.uint8) for n in rng.integers(20, 100, 800)]
     domain = Domain.fit(peptides, PROTEIN)
-    assert domain.outlying(peptides).mean() <= 0.01
+    assert domain.out_of_domain(peptides).mean() <= 0.01
     assert domain.flags(PROTEIN.encode("G" * 40)) == ("out-of-domain",)
 
 
@@ -164,7 +164,7 @@ def test_a_word_that_is_all_of_training_divides_nothing_by_zero(domain):
     mapping["words"][0] |= {"mean": [1, 0, 0, 0], "spread": [0, 0, 0, 0], "limit": 5}
     del mapping["words"][1], mapping["chain"]
     with np.errstate(all="raise"):
-        assert Domain.from_mapping(mapping).outlying(
+        assert Domain.from_mapping(mapping).out_of_domain(
             [DNA.encode("A" * 30), DNA.encode("C" * 30)]
         ).tolist() == [
             False,
@@ -208,19 +208,19 @@ def test_each_context_gives_a_distribution(texts, order):
 def test_the_chain_finds_what_composition_cannot():
     domain = Domain.fit(chain_windows(4000, 81, seed=1), DNA)
     composition = replace(domain, chain=None)
-    assert domain.outlying(chain_windows(4000, 81, seed=4)).mean() < 0.02
+    assert domain.out_of_domain(chain_windows(4000, 81, seed=4)).mean() < 0.02
     strange = chain_windows(1000, 81, seed=2, chain_seed=9)
     shuffled = np.random.default_rng(0).permuted(chain_windows(1000, 81, seed=3), axis=1)
     for odd in (strange, shuffled):
-        assert domain.outlying(odd).mean() > 0.9
-        assert composition.outlying(odd).mean() < 0.3
+        assert domain.out_of_domain(odd).mean() > 0.9
+        assert composition.out_of_domain(odd).mean() < 0.3
 
 
 def test_copies_in_training_do_not_make_strangers_of_the_rest():
     """Each sequence three times: a limit from copies that the chain knows would flag all that is new."""
     once = chain_windows(700, 81, seed=5, sharpness=2.0)
     domain = Domain.fit(np.concatenate([once, once, reverse_complement_codes(once[:, ::-1])[:, ::-1]]), DNA)
-    assert domain.outlying(chain_windows(3000, 81, seed=6, sharpness=2.0)).mean() < 0.03
+    assert domain.out_of_domain(chain_windows(3000, 81, seed=6, sharpness=2.0)).mean() < 0.03
 
 
 def test_relatives_fall_into_one_fold():
@@ -261,4 +261,6 @@ def test_a_card_without_a_chain_is_read_and_flags_as_it_did(domain):
     assert again.chain is None
     assert again.to_mapping() == old
     fresh = windows_like_a_genome(1000, 81, seed=7)
-    np.testing.assert_array_equal(again.outlying(fresh), replace(domain, chain=None).outlying(fresh))
+    np.testing.assert_array_equal(
+        again.out_of_domain(fresh), replace(domain, chain=None).out_of_domain(fresh)
+    )

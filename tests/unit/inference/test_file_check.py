@@ -10,20 +10,20 @@ import pytest
 from seqray.calibration.label_shift import CalledShare
 from seqray.core.results import Prediction
 from seqray.inference import FileCheck, file_check
-from seqray.inference.file_check import odd_caution
+from seqray.inference.file_check import out_of_domain_caution
 from seqray.inference.record_lengths import length_cautions
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
 def test_many_odd_records_are_told(tiny_model, odd, count, told):
-    assert len(list(odd_caution(tiny_model.card, odd, count))) == told
+    assert len(list(out_of_domain_caution(tiny_model.card, odd, count))) == told
 
 
 def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
     flags = {"out-of-domain": 0.1, "short": 0.2}
     card = replace(tiny_model.card, domain=tiny_model.card.domain | {"calibration": {"flags": flags}})
-    assert not list(odd_caution(card, 20, 100))
-    [line] = odd_caution(card, 21, 100)
+    assert not list(out_of_domain_caution(card, 20, 100))
+    [line] = out_of_domain_caution(card, 21, 100)
     assert "of which about 1 % are, and 10% of the data of its calibration;" in line
     assert not list(length_cautions(card, {"short": 40}, 100))
     assert len(list(length_cautions(card, {"short": 41, "long": 6}, 100))) == 2

@@ -379,7 +379,7 @@ def test_the_share_of_windows_unlike_the_training_data():
     def no_g(codes):
         return (codes != 2).all(axis=1)
 
-    found = detector(bump, BUMP_WINDOW, BUMP_SITE, outlying=no_g)
+    found = detector(bump, BUMP_WINDOW, BUMP_SITE, out_of_domain=no_g)
     half = SequenceRecord("a", "A" * 1000 + "G" * 1000)
     unlike = scan(found, [half]).unlike
     assert unlike == pytest.approx(0.49, abs=0.02)  # (1000 - 40) of 1960 windows hold no G

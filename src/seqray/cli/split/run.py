@@ -61,6 +61,8 @@ def run(request: SplitRequest) -> Outcome:
         request.note(f"the letters are those of {describe_letters(alphabet.name)} (--alphabet names others)")
     if not division.keep and any(example.split for example in data):
         request.note("the column 'split' of the data is replaced; to keep a part as it is, give --keep test")
+    if relation.word > max(map(len, sequences), default=relation.word):
+        request.note(f"no sequence has {relation.word} letters, so none share a k-mer: give a smaller --word")
     request.note(*summary(result))
     return Outcome(records=len(data), status=LEAK if request.strict and leaking(result) else 0)
 
