@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes
+from seqray.core import Codes, Ints
 
 KERNEL, STRIDE = 15, 3
+_WORD = 5  # letters whose part of the convolution is looked up at once; divides the kernel
 Array = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 # Windows computed at once: their values stay in the cache, and threads seldom wait for Python.
 _CHUNK = 1024
 # Values and weights are rounded to multiples of 2^-16 and 2^-21. Sums of their products are then exact in
 # float64: an answer has the same bits wherever its window lies, on any number of threads and with any BLAS.
-_VALUE_BITS, _WEIGHT_BITS = 16, 21
+_UNIT, _WEIGHT_BITS = 2.0**-16, 21
 
 
 class PrefilterSize(NamedTuple):
@@ -138,68 +139,93 @@ class Prefilter:
 
 @dataclass(frozen=True, eq=False)
 class _Layers:
-    """The weights as one context needs them."""
+    """The weights as one context needs them. Values of layers are whole numbers of `_UNIT`."""
 
     window: int
-    letters: Doubles  # (256, A): a row for each code, zeros for ambiguous letters
-    convolution: Doubles  # (K·A, C)
+    letters: int  # of the alphabet [A]
+    words: tuple[Doubles, ...]  # for each part of the kernel ((A + 1)^5, C): what every word of letters adds
     first: Doubles  # (J, C, H), with the gain of the context
     second: Doubles  # (H, H')
     out: Doubles  # (H',)
-    biases: tuple[Doubles, Doubles, Doubles, float]  # of the four
+    biases: tuple[Doubles, Doubles, float]  # of the last three
 
     @classmethod
     @lru_cache(maxsize=8)
     def of(cls, prefilter: Prefilter, context: int) -> _Layers:
-        weights = {name: _round(values, _WEIGHT_BITS) for name, values in prefilter.weights.items()}
-        width, alphabet, channels = weights["convolution"].shape
+        weights = {name: _round(values) for name, values in prefilter.weights.items()}
         first = prefilter.weights["first"] * prefilter.weights["gain"][context][:, :, None]
         return cls(
             prefilter.window,
-            np.eye(256, alphabet),
-            weights["convolution"].reshape(width * alphabet, channels),
-            _round(first, _WEIGHT_BITS),
+            weights["convolution"].shape[1],
+            _word_tables(weights["convolution"] / _UNIT, weights["convolution_bias"] / _UNIT),
+            _round(first),
             weights["second"],
-            weights["out"],
+            weights["out"] * _UNIT,
             (
-                weights["convolution_bias"],
-                weights["first_bias"][context],
-                weights["second_bias"],
+                weights["first_bias"][context] / _UNIT,
+                weights["second_bias"] / _UNIT,
                 float(weights["out_bias"][context]),
             ),
         )
 
     def strand_log_odds(self, codes: Codes) -> Doubles:
         """Of the windows of a short strand, which share the convolution."""
-        count = len(codes) - self.window + 1
-        view = np.lib.stride_tricks.sliding_window_view(codes, KERNEL)
-        found = self._convolve(view)
+        count, places = len(codes) - self.window + 1, len(codes) - KERNEL + 1
+        numbers = self._word_numbers(codes)
+        found = self._convolve(numbers[part : part + places] for part in range(0, KERNEL, _WORD))
         return self._combine(found[STRIDE * place :][:count] for place in range(len(self.first)))
 
     def window_log_odds(self, windows: Codes) -> Doubles:
         """Of a few windows (N, W)."""
-        starts = range(0, STRIDE * len(self.first), STRIDE)
-        return self._combine(self._convolve(windows[:, start : start + KERNEL]) for start in starts)
+        starts, numbers = range(0, STRIDE * len(self.first), STRIDE), self._word_numbers(windows.T)
+        parts = range(0, KERNEL, _WORD)
+        return self._combine(self._convolve(numbers[start + part] for part in parts) for start in starts)
 
-    def _convolve(self, codes: Codes) -> Doubles:
-        """Codes (N, K) to channels (N, C)."""
-        return _activate(self.letters[codes].reshape(len(codes), -1) @ self.convolution + self.biases[0])
+    def _word_numbers(self, codes: Codes) -> Ints:
+        """Number of the word that begins at each letter: codes (L, ...) to (L - 4, ...)."""
+        known = np.minimum(codes, self.letters).astype(np.int64)
+        count = len(codes) - _WORD + 1
+        numbers = known[:count].copy()
+        for place in range(1, _WORD):
+            numbers *= self.letters + 1
+            numbers += known[place : place + count]
+        return numbers
+
+    def _convolve(self, numbers: Iterable[Ints]) -> Doubles:
+        """The words (N,) at each part of the kernel to channels (N, C)."""
+        pairs = zip(self.words, numbers, strict=True)
+        table, first = next(pairs)
+        found = table[first]
+        for table, others in pairs:
+            found += table[others]
+        return _activate(found)
 
     def _combine(self, found: Iterable[Doubles]) -> Doubles:
         """The channels (N, C) at each place of the windows to log-odds (N,)."""
-        _, to_first, to_second, to_out = self.biases
-        products = (values @ matrix for values, matrix in zip(found, self.first, strict=True))
-        hidden = next(products) + to_first
-        for product in products:
-            hidden += product
+        to_first, to_second, to_out = self.biases
+        pairs = zip(found, self.first, strict=True)
+        values, matrix = next(pairs)
+        hidden = values @ matrix + to_first
+        product = np.empty_like(hidden)
+        for values, matrix in pairs:
+            hidden += np.matmul(values, matrix, out=product)
         return _activate(_activate(hidden) @ self.second + to_second) @ self.out + to_out
 
 
+def _word_tables(convolution: Doubles, bias: Doubles) -> tuple[Doubles, ...]:
+    """What each word adds to the channels (C,) at each part of the kernel; ambiguous letters add nothing."""
+    padded = np.pad(convolution, ((0, 0), (0, 1), (0, 0)))  # (K, A + 1, C)
+    words = np.indices((padded.shape[1],) * _WORD).reshape(_WORD, -1)  # letters of each
+    places = np.arange(_WORD)[:, None]
+    first, *others = (padded[start + places, words].sum(axis=0) for start in range(0, len(padded), _WORD))
+    return first + bias, *others
+
+
 def _activate(values: Doubles) -> Doubles:
-    """ReLU."""
-    return _round(np.maximum(values, 0, out=values), _VALUE_BITS)
+    """ReLU, in place."""
+    return np.rint(np.maximum(values, 0, out=values), out=values)
 
 
-def _round(values: npt.NDArray[np.floating], bits: int) -> Doubles:
-    """To multiples of 2^-bits."""
-    return np.rint(values.astype(np.float64) * 2.0**bits) * 2.0**-bits
+def _round(weights: Array) -> Doubles:
+    """To multiples of 2^-21."""
+    return np.rint(weights.astype(np.float64) * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
