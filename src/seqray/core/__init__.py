@@ -3,7 +3,7 @@
 - `alphabet`, `column_codes`, `arrays`, `kmers`, `shuffle`: letters and what is computed from letters alone
 - `composition`: what a network counts in a sequence as its composition
 - `truncation`: which letters are read of a sequence that is too long
-- `peaks`: local maxima of a profile, and which of two neighbors is kept
+- `peaks`: local maxima of a profile, and which of two neighbors is kept; `call_rules`: which are calls
 - `records`, `intervals`: sequences, alignments, and regions on them; `reservoir`: a random sample of a stream
 - `results`: what each verb returns; `msa`: rows and columns of alignments
 - `run_config`, `model_config`, `model_parts`: settings
