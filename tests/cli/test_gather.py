@@ -164,11 +164,12 @@ def test_shards_whose_last_contig_has_no_calls(tiny_model_file, tmp_path, total)
 
 @pytest.fixture(scope="module")
 def shards(genome, tiny_model_file, tmp_path_factory):
-    """Three shards of one scan, and one of another."""
+    """Three shards of one scan, one of another, and one of the same in four."""
     folder = tmp_path_factory.mktemp("shards")
-    for name, number, threshold in (("1", 1, 0.5), ("2", 2, 0.5), ("3", 3, 0.5), ("other", 3, 0.6)):
+    shards = [("1", "1/3", 0.5), ("2", "2/3", 0.5), ("3", "3/3", 0.5), ("other", "3/3", 0.6)]
+    for name, shard, threshold in (*shards, ("quarter", "3/4", 0.5)):
         words = scan_words(genome, tiny_model_file, "--null-mb", "0", "--threshold", threshold)
-        run(*words, "--shard", f"{number}/3", "--out", folder / f"{name}.shard")
+        run(*words, "--shard", shard, "--out", folder / f"{name}.shard")
     return folder
 
 
@@ -182,6 +183,7 @@ def shards(genome, tiny_model_file, tmp_path_factory):
             ["1.shard", "2.shard", "other.shard"],
             ["other.shard", "another scan", "0.6 in place of 0.5", "the same command"],
         ),
+        (["1.shard", "quarter.shard"], ["quarter.shard: is a shard of another", "of 4 shards, not of 3"]),
         (["1.shard", "none.shard"], ["none.shard: no such file"]),
         (["cut.shard"], ["cut.shard", "is no shard of a scan, or is cut short"]),
         (["words.shard"], ["words.shard", "is no shard of a scan"]),

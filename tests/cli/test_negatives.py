@@ -310,6 +310,14 @@ def test_matching_overlap_and_block(seqray, tmp_path):
     assert "# windows match: length of a positive; share at most 50 letters" in out.read_text().splitlines()
 
 
+def test_positives_that_can_not_be_shuffled_are_told(seqray, tmp_path):
+    positives = tmp_path / "runs.fa"
+    positives.write_text("".join(f">{letter}\n{letter * 30}\n" for letter in "ACGT"))
+    status, _, err = seqray(str(positives), "--recipe", "shuffle", "-o", str(tmp_path / "o.tsv"))
+    assert status == 0
+    assert "recipe 'shuffle' gave 0 of 4 negatives, the positives assigned to it allow no more" in err
+
+
 def test_too_few_windows_are_told_or_an_error(seqray, tmp_path):
     out = tmp_path / "o.tsv"
     words = ("positives.fa", "--recipe", "convergent", *GENOME, "--ratio", "20", "-o", str(out))

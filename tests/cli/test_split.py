@@ -218,10 +218,10 @@ def test_looking_for_no_relatives_leaks_and_the_proof_tells(table, tmp_path, cap
 
 def test_a_word_that_no_sequence_holds_is_told(table, tmp_path, capsys):
     longest = max(len(row[0]) for row in families())
-    for word, told in ((longest, False), (longest + 1, True)):
+    for word, is_expected in ((longest, False), (longest + 1, True)):
         split(table, "-o", tmp_path / "out.tsv", "--word", str(word))
         note = f"no sequence has {word} letters, so none share a k-mer: give a smaller --word"
-        assert (note in capsys.readouterr().err) is told
+        assert (note in capsys.readouterr().err) is is_expected
 
 
 def test_one_strand(tmp_path):

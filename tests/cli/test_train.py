@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import signal
@@ -250,6 +251,19 @@ def test_ctrl_c_says_how_to_resume(files, capsys, monkeypatch):
     assert not (files / "m.safetensors").exists()
     assert train(files) == 0
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_full_disk_names_the_folder(files, capsys, monkeypatch):
+    """PyTorch raises the error without the name of the file."""
+
+    def fill_disk(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Classifier, "training_step", fill_disk)
+    assert train(files) == 2
+    folder = files / "m.safetensors.training"
+    assert f"error: {folder}: can't be written (No space left on device)\n" in capsys.readouterr().err
+    assert not (files / "m.safetensors").exists()
 
 
 def _press_ctrl_c(*_):

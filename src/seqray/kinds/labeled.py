@@ -43,7 +43,7 @@ class LabeledFiles:
     on_unread
         Called for each table with columns that are not read.
     on_unlabeled
-        Called with the number of alignments without a label, which are left out, if there are any.
+        Called with the table of labels and the number of alignments that it lacks, which are left out.
     """
 
     tables: Sequence[tuple[str | None, str]] = ()
@@ -51,7 +51,7 @@ class LabeledFiles:
     alignment_labels: str | None = None
     query_only: bool = False
     on_unread: OnUnread | None = None
-    on_unlabeled: Callable[[int], None] | None = None
+    on_unlabeled: Callable[[str, int], None] | None = None
 
 
 class ReadCallbacks(TypedDict, total=False):
@@ -166,7 +166,7 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
     if files.alignment_labels:
         parts, unlabeled = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
         if unlabeled and files.on_unlabeled is not None:
-            files.on_unlabeled(unlabeled)
+            files.on_unlabeled(files.alignment_labels, unlabeled)
     else:
         parts = [read_labeled_alignments(path, alphabet, files.on_unread) for path in paths]
     splits = [split for split, _ in files.tables]

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 MIN_CONVOLUTION_ROWS = 512  # fewer rows are done sooner than a convolution is set up
-MIN_FUSED_KEYS = 56  # from here on the fused kernel wins in float32
+MIN_FUSED_KEYS = 56  # with so many or more, the fused kernel is faster in float32
 SCORE_BYTES = 2 << 20  # of the scores held at a time: they stay in the cache
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 MAX_TRAINED_SCORES = 16 << 20  # 32 MB in bfloat16, a few times for each layer

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from seqray.core import Codes, Ints
 
 KERNEL, STRIDE = 15, 3
-_WORD = 5  # letters whose part of the convolution is looked up at once; divides the kernel
+_KMER_LENGTH = 5  # letters whose part of the convolution is looked up at once; divides the kernel
 Array = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 # Windows computed at once: their values stay in the cache, and threads seldom wait for Python.
@@ -143,7 +143,7 @@ class _Layers:
 
     window: int
     letters: int  # of the alphabet [A]
-    words: tuple[Doubles, ...]  # for each part of the kernel ((A + 1)^5, C): what every word of letters adds
+    kmers: tuple[Doubles, ...]  # for each part of the kernel ((A + 1)^5, C): what every k-mer adds
     first: Doubles  # (J, C, H), with the gain of the context
     second: Doubles  # (H, H')
     out: Doubles  # (H',)
@@ -157,7 +157,7 @@ class _Layers:
         return cls(
             prefilter.window,
             weights["convolution"].shape[1],
-            _word_tables(weights["convolution"] / _UNIT, weights["convolution_bias"] / _UNIT),
+            _kmer_tables(weights["convolution"] / _UNIT, weights["convolution_bias"] / _UNIT),
             _round(first),
             weights["second"],
             weights["out"] * _UNIT,
@@ -171,29 +171,25 @@ class _Layers:
     def strand_log_odds(self, codes: Codes) -> Doubles:
         """Of the windows of a short strand, which share the convolution."""
         count, places = len(codes) - self.window + 1, len(codes) - KERNEL + 1
-        numbers = self._word_numbers(codes)
-        found = self._convolve(numbers[part : part + places] for part in range(0, KERNEL, _WORD))
+        numbers = self._kmer_numbers(codes)
+        found = self._convolve(numbers[part : part + places] for part in range(0, KERNEL, _KMER_LENGTH))
         return self._combine(found[STRIDE * place :][:count] for place in range(len(self.first)))
 
     def window_log_odds(self, windows: Codes) -> Doubles:
         """Of a few windows (N, W)."""
-        starts, numbers = range(0, STRIDE * len(self.first), STRIDE), self._word_numbers(windows.T)
-        parts = range(0, KERNEL, _WORD)
+        starts, numbers = range(0, STRIDE * len(self.first), STRIDE), self._kmer_numbers(windows.T)
+        parts = range(0, KERNEL, _KMER_LENGTH)
         return self._combine(self._convolve(numbers[start + part] for part in parts) for start in starts)
 
-    def _word_numbers(self, codes: Codes) -> Ints:
-        """Number of the word that begins at each letter: codes (L, ...) to (L - 4, ...)."""
-        known = np.minimum(codes, self.letters).astype(np.int64)
-        count = len(codes) - _WORD + 1
-        numbers = known[:count].copy()
-        for place in range(1, _WORD):
-            numbers *= self.letters + 1
-            numbers += known[place : place + count]
-        return numbers
+    def _kmer_numbers(self, codes: Codes) -> Ints:
+        """Number of the k-mer that begins at each letter: codes (L, ...) to (L - 4, ...)."""
+        known = np.minimum(codes, self.letters)  # all ambiguous letters are one more letter
+        places = (self.letters + 1) ** np.arange(_KMER_LENGTH)[::-1]
+        return np.lib.stride_tricks.sliding_window_view(known, _KMER_LENGTH, axis=0) @ places
 
     def _convolve(self, numbers: Iterable[Ints]) -> Doubles:
-        """The words (N,) at each part of the kernel to channels (N, C)."""
-        pairs = zip(self.words, numbers, strict=True)
+        """Numbers of the k-mers (N,) at each part of the kernel to channels (N, C)."""
+        pairs = zip(self.kmers, numbers, strict=True)
         table, first = next(pairs)
         found = table[first]
         for table, others in pairs:
@@ -212,12 +208,13 @@ class _Layers:
         return _activate(_activate(hidden) @ self.second + to_second) @ self.out + to_out
 
 
-def _word_tables(convolution: Doubles, bias: Doubles) -> tuple[Doubles, ...]:
-    """What each word adds to the channels (C,) at each part of the kernel; ambiguous letters add nothing."""
+def _kmer_tables(convolution: Doubles, bias: Doubles) -> tuple[Doubles, ...]:
+    """What each k-mer adds to the channels (C,) at each part of the kernel; ambiguous letters add nothing."""
     padded = np.pad(convolution, ((0, 0), (0, 1), (0, 0)))  # (K, A + 1, C)
-    words = np.indices((padded.shape[1],) * _WORD).reshape(_WORD, -1)  # letters of each
-    places = np.arange(_WORD)[:, None]
-    first, *others = (padded[start + places, words].sum(axis=0) for start in range(0, len(padded), _WORD))
+    kmers = np.indices((padded.shape[1],) * _KMER_LENGTH).reshape(_KMER_LENGTH, -1)  # letters of each
+    places = np.arange(_KMER_LENGTH)[:, None]
+    parts = range(0, KERNEL, _KMER_LENGTH)
+    first, *others = (padded[start + places, kmers].sum(axis=0) for start in parts)
     return first + bias, *others
 
 

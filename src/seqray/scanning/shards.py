@@ -214,7 +214,8 @@ def _difference(name: str, here: Any, there: Any) -> str:
         return ", ".join(f"{key} {here.get(key)}, not {there.get(key)}" for key in names)
     if isinstance(here, list) and isinstance(there, list):
         own, missing = ([str(w) for w in a if w not in b] for a, b in ((here, there), (there, here)))
-        return f"its {name} has {' '.join(own) or 'nothing'} in place of {' '.join(missing) or 'nothing'}"
+        if own or missing:
+            return f"its {name} has {' '.join(own) or 'nothing'} in place of {' '.join(missing) or 'nothing'}"
     return f"its {name} is {here}, not {there}"
 
 

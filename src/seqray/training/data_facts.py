@@ -137,7 +137,7 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
     These are a few sequences of another length than all others, sequences with several labels, labels that
-    differ only in case or by ``.0``, that look like missing values, or that the test part has alone.
+    differ only in case or by ``.0``, that look like missing values, or that only the test part has.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     yield from _foreign_labels(data)
@@ -184,8 +184,8 @@ def _foreign_labels(data: Sequence[Example]) -> Iterator[str]:
     foreign = Counter(one.label for one in data if one.label not in learned)
     for label, count in foreign.items():
         yield (
-            f"the label '{label}' stands in the test part alone ({counted(count, 'example')}): the model "
-            "can't predict it"
+            f"only the test part has the label '{label}' ({counted(count, 'example')}); the model can't "
+            "predict it"
         )
 
 

@@ -144,7 +144,7 @@ class WindowSource:
         if not read.any():
             part = "last fifths" if held_out else "first four fifths"
             raise InputError(
-                f"the {part} of the sequences hold ambiguous letters alone", remedy="give genomes"
+                f"the {part} of the sequences contain only ambiguous letters", remedy="give genomes"
             )
         return places[read]
 

@@ -98,7 +98,7 @@ def test_labels_that_only_test_examples_have_are_told():
     data = [LabeledSequence("ACGT"[i] * 4, "ab"[i % 2], f"r{i}") for i in range(4)]
     data += [LabeledSequence(letters, "c", letters, split="test") for letters in ("ACAC", "CACA")]
     assert list(data_cautions(data)) == [
-        "the label 'c' stands in the test part alone (2 examples): the model can't predict it"
+        "only the test part has the label 'c' (2 examples); the model can't predict it"
     ]
 
 

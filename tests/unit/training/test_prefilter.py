@@ -132,7 +132,7 @@ def test_few_letters_are_refused(tiny_model, letters):
 
 
 def test_ambiguous_letters_are_no_letters(tiny_model):
-    for letters, message in [(12_000, "9000 unambiguous letters"), (14_000, "last fifths .* letters alone")]:
+    for letters, message in [(12_000, "9000 unambiguous letters"), (14_000, "last fifths .* only ambiguous")]:
         sequence = genome(letters).sequence[:-3000] + "N" * 3000
         with pytest.raises(InputError, match=message):
             teach_prefilter(tiny_model, [SequenceRecord("c", sequence)], windows=2000)

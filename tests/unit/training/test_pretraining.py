@@ -125,6 +125,7 @@ def test_ends_words_and_helices_are_taken_over_where_both_have_them(tmp_path, th
         ({"d_model": 32}, "'model.d_model' 16, the settings 32"),
         ({"stem": StemConfig()}, "'model.stem' None"),
         ({"positions": "rotary"}, "'model.positions' sinusoidal"),
+        ({"kv_heads": 1}, "'model.kv_heads' None, the settings 1"),
     ],
 )
 def test_weights_of_another_shape_are_refused(tmp_path, change, message):

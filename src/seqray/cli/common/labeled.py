@@ -91,10 +91,8 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
         """
         from seqray.kinds import LabeledFiles
 
-        def note_unlabeled(count: int) -> None:
-            request.notes_at_end.append(
-                f"{labels and labels.alignment_labels}: no label for {counted(count, 'alignment')}, left out"
-            )
+        def note_unlabeled(table: str, count: int) -> None:
+            request.notes_at_end.append(f"{table}: no label for {counted(count, 'alignment')}, left out")
 
         self.files()  # refuses files that don't go together
         more = fill(LabeledFiles, labels) if labels else LabeledFiles()

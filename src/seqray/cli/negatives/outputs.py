@@ -81,8 +81,8 @@ def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], line
 def shortages(result: NegativeSet) -> list[str]:
     """A line for each recipe that gave fewer negatives than requested."""
     return [
-        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, no more were "
-        + ("found" if RECIPES[name].genome else "made of the positives that it got")
+        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, "
+        + ("no more were found" if RECIPES[name].genome else "the positives assigned to it allow no more")
         for name, count in result.made.items()
         if count < result.wanted[name]
     ]

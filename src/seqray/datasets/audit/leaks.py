@@ -178,7 +178,7 @@ def _is_lower_in_part(given: AuditFigure, other: AuditFigure) -> bool:
 
 
 def _is_lower_elsewhere(given: AuditFigure, other: AuditFigure) -> bool:
-    """Whether a figure is lower by other folds, as if these held other sequences."""
+    """Whether a figure is lower on other folds; errors of the two are taken as independent."""
     error = math.hypot(given.high - given.low, other.high - other.low) / _WIDTH
     return given.value - other.value > max(GAP, STANDARD_ERRORS * error)
 

@@ -88,8 +88,10 @@ def make_negatives(
     codes = [alphabet.encode(example.sequence) for example in positives]
     count = math.floor(options.ratio * len(positives) + Fraction(1, 2))
     if not count:
-        what = f"{float(options.ratio):g} negatives for each of {counted(len(positives), 'positive')}"
-        raise ConfigError(f"{what} are none", remedy="give more")
+        what = (
+            f"a ratio of {float(options.ratio):g} makes no negative of {counted(len(positives), 'positive')}"
+        )
+        raise ConfigError(what, remedy="give a larger one")
     wanted = allot(count, options.mix)
     rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
     occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})

@@ -17,9 +17,9 @@ MIN_RELIABLE_RECORDS = 20
 MIN_RECORDS = 6
 """Fewer have no verdict and no interval: with all records on one side a sign test would still say chance."""
 MIN_AGREEMENT = 0.3
-"""Rank correlation of members: below, they disagree."""
+"""Below this rank correlation, members disagree."""
 MAX_RANDOM_CORRELATION = 0.5
-"""Rank correlation with random weights: from it on, a ranking reflects the architecture."""
+"""At or above this rank correlation with random weights, a ranking reflects the architecture."""
 
 
 def conclude(

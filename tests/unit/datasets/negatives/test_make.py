@@ -273,5 +273,7 @@ def test_other_errors(ground):
         make_negatives(positives(), options("antisense"), DNA, GenomeContext(ground.genome))
     with pytest.raises(ConfigError, match="0 negatives per positive"):
         make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
+    with pytest.raises(ConfigError, match=r"a ratio of 0\.001 makes no negative of 3 positives"):
+        make_negatives(positives(3), options("shuffle", ratio=Fraction(1, 1000)), DNA)
     with pytest.raises(InputError, match="record 'p': has 8 letters, fewer than 20 segments"):
         make_negatives([LabeledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)
