@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 import gpu
@@ -15,8 +16,10 @@ def test_without_a_gpu_it_says_so_and_writes_nothing(tmp_path, monkeypatch, caps
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_device_agrees_with_itself_and_bf16_does_not(tiny_model_file):
-    rows = {(row[1], row[3]): float(row[5]) for row in gpu.equality(str(tiny_model_file), "cpu", 50)}
+@pytest.mark.parametrize("kind", ["windows", "locator"])
+def test_a_device_agrees_with_itself_and_bf16_does_not(kind, tiny_model_file, locator_file):
+    path = {"windows": tiny_model_file, "locator": locator_file}[kind]
+    rows = {(row[1], row[3]): float(row[5]) for row in gpu.equality(str(path), "cpu", 50)}
     assert [rows[what, "fp32"] for what in ("difference", "other digits", "other calls")] == [0, 0, 0]
     assert 0 < rows["difference", "bf16"] < 0.1
     assert rows["other digits", "bf16"] > 0.5
@@ -32,17 +35,23 @@ def test_scan_rollout_and_training_are_timed(tiny_model_file):
     assert all(float(row[5]) > 0 for row in rows)
 
 
-def test_a_step_of_training_lowers_the_loss(tiny_model):
-    codes = gpu.random_codes(tiny_model, 4)
-    tokens = torch.from_numpy(tiny_model.tokenizer.encode_codes(codes))
-    before = [parameter.clone() for parameter in tiny_model.networks[0].parameters()]
-    step = gpu.training(tiny_model, tokens, "fp32")
+def test_scan_and_training_of_a_locator_are_timed(locator_file):
+    rows = list(gpu.speeds(str(locator_file), "cpu", 1))
+    assert [(row[1], row[6]) for row in rows] == 2 * [("scan", "letters/s"), ("train", "letters/s")]
+    assert all(float(row[5]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["windows", "locator"])
+def test_a_step_of_training_lowers_the_loss(kind, tiny_model, locator):
+    model = {"windows": tiny_model, "locator": locator}[kind]
+    before = [parameter.clone() for parameter in model.networks[0].parameters()]
+    step, _, _ = gpu.works(model, 4, "fp32")["train"]
     losses = [step() for _ in range(20)]
     assert losses[-1] < losses[0]
-    after = tiny_model.networks[0].parameters()  # the model itself stays as it is
+    after = model.networks[0].parameters()  # the model itself stays as it is
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
 
 
 def test_memory_is_told_of_a_gpu_alone():
-    rate, megabytes = gpu.timed(lambda: None, 8, torch.device("cpu"), 3)
-    assert (rate > 0, megabytes) == (True, None)
+    seconds, megabytes = gpu.timed(lambda: None, torch.device("cpu"), 3)
+    assert (seconds > 0, megabytes) == (True, None)
