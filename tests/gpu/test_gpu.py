@@ -82,7 +82,7 @@ def test_verbs_write_the_tables_of_the_cpu(
     for device in ("cpu", "cuda"):
         out = tmp_path / f"{device}.tsv"
         assert main([str(word) for word in [verb, *words, "--device", device, "--out", out]]) == 0
-        tables.append(pd.read_csv(out, sep="\t", comment="#"))
+        tables.append(pd.read_csv(out, sep="\t", comment="#", na_values="."))
     assert len(tables[0])
     pd.testing.assert_frame_equal(*tables, rtol=1e-3, atol=1e-5)
 

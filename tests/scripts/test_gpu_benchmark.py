@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -46,7 +47,7 @@ def test_a_step_of_training_lowers_the_loss(kind, tiny_model, locator):
     model = {"windows": tiny_model, "locator": locator}[kind]
     before = [parameter.clone() for parameter in model.networks[0].parameters()]
     step, _, _ = gpu.works(model, 4, "fp32")["train"]
-    losses = [step() for _ in range(20)]
+    losses = np.array([step() for _ in range(20)], dtype=float)
     assert losses[-1] < losses[0]
     after = model.networks[0].parameters()  # the model itself stays as it is
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
