@@ -1,7 +1,7 @@
 """How much less often a call is right where no gene begins ahead, at the same score, in genera left out.
 
     python benchmarks/train_folds.py --sheet TRAIN.tsv --config configs/bacteria-genome.yaml \\
-        --set trainer.max_epochs=12 --set model.locator.no_gene_ahead=[] --out FOLDS --run
+        --set model.locator.no_gene_ahead=[] --out FOLDS --run
     python benchmarks/scan_species.py --genomes GENOMES/genomes.tsv --models FOLDS/folds.tsv --calls CALLS
     python benchmarks/gene_ahead.py --genomes GENOMES/genomes.tsv --calls CALLS
 

@@ -42,12 +42,10 @@ rule locator_folds:
     params:
         root=ROOT,
         folds=len(LOCATOR_FOLDS),
-        epochs=config.get("fold_epochs", 20),
         out=lambda wildcards, output: os.path.dirname(output[0]),
     shell:
         "cd {params.root:q} && python benchmarks/train_folds.py --sheet {input.sheet:q} --config {input.config:q} "
-        "--folds {params.folds} --threads {threads} --set trainer.max_epochs={params.epochs} "
-        "--out {params.out:q} --run > {log:q} 2>&1"
+        "--folds {params.folds} --threads {threads} --out {params.out:q} --run > {log:q} 2>&1"
 
 
 rule train_locator:
