@@ -175,7 +175,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     folds = balance(groups, args.folds)
     models = [args.out / f"fold-{number}.safetensors" for number in range(1, args.folds + 1)]
     related = [" + ".join(genus.name for genus in group) for group in groups if len(group) > 1]
-    comments = [f"relatives: {', '.join(related) or 'none'}", f"members: {args.members or 'as in the config'}"]
+    comments = [
+        f"relatives: {', '.join(related) or 'none'}",
+        f"members: {args.members or 'as in the config'}",
+    ]
     write_table(args.out / "folds.tsv", ("genus", "fold", "model"), fold_rows(folds, models), comments)
     commands = {m: train_command(args, held, m) for held, m in zip(folds, models, strict=True)}
     for command in commands.values():

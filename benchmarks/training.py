@@ -36,15 +36,13 @@ SETS = {
 """The table of each configuration, and the epochs of the short training: with so many, networks train side by
 side as they do in the whole training."""
 MORE, MEMBERS = 3, 2
-COLUMNS = ("configuration", "code", "precision", "sequences_per_s", "per_cpu_s", "times_faster")
-COLUMNS += ("loss", "auprc")
+COLUMNS = ("configuration", "code", "precision", "sequences_per_s", "times_faster", "loss", "auprc")
 
 
 class Training(NamedTuple):
     """What the long training took beyond the short one, and how good its model is."""
 
     wall: float
-    cpu: float
     loss: float
     auprc: float
 
@@ -78,7 +76,7 @@ def train(code: Path, name: str, table: Path, precision: str | None, threads: in
             costs.append(run(words))
         figures = load_model(model).card.training["validation"]
     short, long = costs
-    return Training(long.wall - short.wall, long.cpu - short.cpu, figures["loss"], figures["auprc"])
+    return Training(long.wall - short.wall, figures["loss"], figures["auprc"])
 
 
 def count_trained(table: Path, name: str) -> int:
@@ -120,8 +118,7 @@ def main() -> None:
             walls = {way: statistics.median(one.wall for one in done) for way, done in found.items()}
             first = next(iter(walls.values()))
             for way, done in found.items():
-                cpu = statistics.median(one.cpu for one in done)
-                speed = f"{count / walls[way]:.0f}", f"{count / cpu:.0f}", f"{first / walls[way]:.2f}"
+                speed = f"{count / walls[way]:.0f}", f"{first / walls[way]:.2f}"
                 rows.append((name, *way, *speed, f"{done[0].loss:.4f}", f"{done[0].auprc:.4f}"))
                 print(*rows[-1], sep="\t", flush=True)
     write_table(arguments.out, COLUMNS, rows, notes)

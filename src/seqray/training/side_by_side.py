@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
@@ -22,7 +23,7 @@ from typing import Any, Self
 
 import torch
 
-from seqray.core import LocatorConfig, OnProgress, RunConfig, SeqrayError
+from seqray.core import SERVED, LocatorConfig, OnProgress, RunConfig, SeqrayError, Usage
 from seqray.models import LocatorStem, locator_radius
 from seqray.training.trainer import on_gpu, quiet
 
@@ -33,6 +34,8 @@ REPORT_SECONDS = 0.3
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Arguments = Mapping[str, Any]
+Done = tuple[bool, Usage]
+"""Whether a call came to its end, and what it used."""
 
 
 class OutOfTimeError(Exception):
@@ -156,12 +159,15 @@ class WorkerPool:
         try:
             futures = self._submitted(calls, stop_at)
             self._wait(futures, phase)
-            return [future.result() for future in futures]
+            results = [future.result() for future in futures]
         except BrokenProcessPool:
             raise SeqrayError(
                 "a process that trained a network was ended from outside",
                 remedy="if memory ran out, give --threads 1, which trains them one after the other",
             ) from None
+        for _, used in results:
+            SERVED.add(used)
+        return [finished for finished, _ in results]
 
     def _here(self, call: Arguments, phase: str, stop_at: float | None) -> bool:
         def report(done: int, total: int | None, _: str) -> None:
@@ -171,7 +177,7 @@ class WorkerPool:
 
         return _finished(self._work, call, report, self._shared)
 
-    def _submitted(self, calls: Sequence[Arguments], stop_at: float | None) -> list[Future[bool]]:
+    def _submitted(self, calls: Sequence[Arguments], stop_at: float | None) -> list[Future[Done]]:
         """Start what is to be done, in processes that hear no Ctrl-C until they can ignore it."""
         if self._pool is None:
             given = (self._work, self._shared, self._threads, self._stop, self._reports)
@@ -182,7 +188,7 @@ class WorkerPool:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _wait(self, futures: Sequence[Future[bool]], phase: str) -> None:
+    def _wait(self, futures: Sequence[Future[Done]], phase: str) -> None:
         """Wait for all, or for the first error, and pass progress on."""
         steps: dict[int, tuple[int, int]] = {}
         pending = set(futures)
@@ -237,8 +243,8 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _in_process(number: int, call: Arguments, stop_at: float | None) -> bool:
-    reported = 0.0
+def _in_process(number: int, call: Arguments, stop_at: float | None) -> Done:
+    reported, before = 0.0, _used()
 
     def report(done: int, total: int | None, _: str) -> None:
         nonlocal reported
@@ -249,4 +255,13 @@ def _in_process(number: int, call: Arguments, stop_at: float | None) -> bool:
             _given["reports"].put((number, done, total or done))
         _check_time(stop_at)
 
-    return _finished(_given["work"], call, report, _given["shared"])
+    finished = _finished(_given["work"], call, report, _given["shared"])
+    used = _used()
+    return finished, Usage(used.cpu_seconds - before.cpu_seconds, used.peak_bytes)
+
+
+def _used() -> Usage:
+    """What this process has used."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * unit)

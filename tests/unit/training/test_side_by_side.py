@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from seqray.core import ModelConfig
+from seqray.core import SERVED, ModelConfig
 from seqray.core.errors import InputError, SeqrayError
 from seqray.training import RunOptions, fit, side_by_side
 from seqray.training.side_by_side import WorkerPool, free_memory, network_bytes, plan_processes
@@ -25,6 +25,8 @@ def touch(folder, name, *, progress, steps=3, fault=""):
     for step in range(1, steps + 1):
         progress(step, steps, "work")
         time.sleep(0.01)
+    while fault == "burn" and time.process_time() < 2.5:
+        pass
     if fault == "input":
         raise InputError("is bad", where=name)
     if fault == "end":
@@ -87,6 +89,16 @@ def test_calls_share_processes_that_report_and_end_in_time(touch, done):
         with pytest.raises(SeqrayError, match="was ended from outside; if memory ran out, give --threads 1"):
             pool.run([{"name": "h", "fault": "end"}, {"name": "i", "steps": 500}], "work")
     assert {phase for *_, phase in reports} <= {"work"}
+
+
+def test_what_the_processes_used_is_counted(touch, done):
+    SERVED.reset()
+    with WorkerPool(touch, {"folder": done}, processes=2, threads=1) as pool:
+        pool.run([{"name": name, "fault": "burn"} for name in "ab"], "work")
+    assert (
+        2 < SERVED.cpu_seconds < 6
+    )  # of two processes that stop at 2.5 s each
+    assert 10_000_000 < SERVED.peak_bytes < 5_000_000_000
 
 
 def test_one_call_needs_no_process_and_ends_in_time(touch, done):

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from seqray.core import SERVED
+
 _UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
 _LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
@@ -92,23 +94,24 @@ def json_lines(words: Sequence[str]) -> Iterator[None]:
 class Resources:
     """Wall time, processor time and peak memory of a run, from when this was made.
 
-    Processor time is that of this process and of its children that have ended; peak memory that of the
-    largest one of them, because the system knows no sum. What the process, or the shell that it replaced, had
-    used or started before does not count.
+    Processor time is that of this process, of its children that have ended, and of the processes of a fork
+    server; peak memory that of the largest one of them, because the system knows no sum. What the process, or
+    the shell that it replaced, had used or started before does not count.
     """
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._own, self._children = _usage()
+        SERVED.reset()
 
     def report(self, records: int | None, verbose: bool) -> None:
         """Write the line that ends a run."""
         own, children = _usage()
         user, system = own.ru_utime - self._own.ru_utime, own.ru_stime - self._own.ru_stime
-        others = sum(children[:2]) - sum(self._children[:2])
+        others = sum(children[:2]) - sum(self._children[:2]) + SERVED.cpu_seconds
         # Of all children the largest is known, not when it ran: no larger one means none of this run.
         grown = children.ru_maxrss > self._children.ru_maxrss
-        largest = children.ru_maxrss * _UNIT / 1e6 if grown else 0.0
+        largest = max(children.ru_maxrss * _UNIT if grown else 0, SERVED.peak_bytes) / 1e6
         parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {user + system + others:.1f} s"]
         parts.append(f"peak memory {max(_peak_memory(own), largest):.0f} MB")
         parts += [] if records is None else [f"records {records}"]

@@ -11,6 +11,7 @@ import pytest
 
 from seqray.cli.common import messages
 from seqray.cli.common.messages import Resources
+from seqray.core import SERVED, usage
 
 REPORT = "from seqray.cli.common.messages import Resources; Resources().report(None, False)"
 
@@ -40,6 +41,19 @@ def test_what_was_used_before_the_run_does_not_count(monkeypatch, capsys, larges
     assert "CPU 3.2 s" in line  # 2 + .5 of its own, .5 + .25 of its children
     assert "records 12, user 2.0 s, system 0.5 s, major page faults 1" in line
     assert line.rstrip().endswith(f"largest process that it started {stated}")
+
+
+def test_what_processes_of_a_fork_server_used_counts_once(capsys):
+    SERVED.add(usage.Usage(500.0, 9_000_000_000))  # before the run
+    resources = Resources()
+    SERVED.add(usage.Usage(30.0, 2_000_000_000))
+    SERVED.add(usage.Usage(70.0, 1_000_000_000))
+    resources.report(None, verbose=False)
+    [(cpu, peak)] = re.findall(r"CPU ([\d.]+) s, peak memory (\d+) MB", capsys.readouterr().err)
+    assert 100 <= float(cpu) < 101
+    assert peak == "2000"
+    Resources()
+    assert usage.Usage() == SERVED
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count each process by itself")
