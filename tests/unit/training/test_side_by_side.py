@@ -95,9 +95,7 @@ def test_what_the_processes_used_is_counted(touch, done):
     SERVED.reset()
     with WorkerPool(touch, {"folder": done}, processes=2, threads=1) as pool:
         pool.run([{"name": name, "fault": "burn"} for name in "ab"], "work")
-    assert (
-        2 < SERVED.cpu_seconds < 6
-    )  # of two processes that stop at 2.5 s each
+    assert 2 < SERVED.cpu_seconds < 6  # of two processes that stop at 2.5 s each
     assert 10_000_000 < SERVED.peak_bytes < 5_000_000_000
 
 
