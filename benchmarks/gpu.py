@@ -76,13 +76,9 @@ def equality(name: str, device: str, count: int) -> Iterator[Row]:
 
 def probabilities(model: TrainedModel, count: int, precision: Dtype) -> np.ndarray:
     """Those of random windows (count, K), or of 64 times as many letters of a strand (64 count, 1)."""
-    if not is_locator(model):
+    if not model.is_locator:
         return score_codes(model, random_codes(model, count), dtype=precision)
     return strand_scores(model, random_strand(64 * count), precision)[:, None]
-
-
-def is_locator(model: TrainedModel) -> bool:
-    return model.card.model.kind == "locator"
 
 
 def strand_scores(model: TrainedModel, strand: Strand, precision: Dtype) -> np.ndarray:
@@ -97,14 +93,14 @@ def _printed(probabilities: np.ndarray) -> np.ndarray:
 
 
 def _called(model: TrainedModel, probabilities: np.ndarray) -> np.ndarray:
-    positive = 0 if is_locator(model) else model.card.positive_index
+    positive = 0 if model.is_locator else model.card.positive_index
     return probabilities[:, positive] >= model.card.threshold
 
 
 def speeds(name: str, device: str, rounds: int) -> Iterator[Row]:
     """Time scan, rollout and training on a device."""
     model = load_model(name).to(device)
-    batches = LOCATOR_BATCHES if is_locator(model) else BATCHES
+    batches = LOCATOR_BATCHES if model.is_locator else BATCHES
     for precision in PRECISIONS:
         for batch in batches[model.device.type]:
             for what, (work, count, unit) in works(model, batch, precision).items():
@@ -120,7 +116,7 @@ Work = tuple[Callable[[], object], int, str]
 
 def works(model: TrainedModel, batch: int, precision: Dtype) -> dict[str, Work]:
     """What is timed, each for one batch."""
-    return (_locator_works if is_locator(model) else _window_works)(model, batch, precision)
+    return (_locator_works if model.is_locator else _window_works)(model, batch, precision)
 
 
 def _window_works(model: TrainedModel, batch: int, precision: Dtype) -> dict[str, Work]:

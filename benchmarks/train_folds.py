@@ -70,7 +70,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--config", type=Path, required=True, help="settings, for `seqray train`")
     parser.add_argument("--out", type=Path, required=True, help="folder of the models")
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--members", type=int, help="networks of each model (default: as in the config)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as there")
     parser.add_argument("--run", action="store_true", help="run the commands")
@@ -148,8 +147,6 @@ def train_command(args: argparse.Namespace, held_out: Sequence[str], model: Path
         command += ["--hold-out", genus]
     for setting in args.set:
         command += ["--set", setting]
-    if args.members is not None:
-        command += ["--members", str(args.members)]
     return [*command, "--threads", str(args.threads), "--quiet", "--out", str(model)]
 
 
@@ -175,10 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folds = balance(groups, args.folds)
     models = [args.out / f"fold-{number}.safetensors" for number in range(1, args.folds + 1)]
     related = [" + ".join(genus.name for genus in group) for group in groups if len(group) > 1]
-    comments = [
-        f"relatives: {', '.join(related) or 'none'}",
-        f"members: {args.members or 'as in the config'}",
-    ]
+    comments = [f"relatives: {', '.join(related) or 'none'}"]
     write_table(args.out / "folds.tsv", ("genus", "fold", "model"), fold_rows(folds, models), comments)
     commands = {m: train_command(args, held, m) for held, m in zip(folds, models, strict=True)}
     for command in commands.values():

@@ -139,5 +139,5 @@ from .truncation import (
     kept_parts as kept_parts,
     truncate as truncate,
 )
-from .usage import SERVED as SERVED, Usage as Usage
+from .usage import RSS_UNIT as RSS_UNIT, SERVED as SERVED, Usage as Usage
 from .version import __version__ as __version__

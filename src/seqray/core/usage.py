@@ -6,7 +6,11 @@ here.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of a unit of ``ru_maxrss``, see getrusage(2)."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import torch
 
-from seqray.core import SERVED, LocatorConfig, OnProgress, RunConfig, SeqrayError, Usage
+from seqray.core import RSS_UNIT, SERVED, LocatorConfig, OnProgress, RunConfig, SeqrayError, Usage
 from seqray.models import LocatorStem, locator_radius
 from seqray.training.trainer import on_gpu, quiet
 
@@ -263,5 +263,4 @@ def _in_process(number: int, call: Arguments, stop_at: float | None) -> Done:
 def _used() -> Usage:
     """What this process has used."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
-    return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * unit)
+    return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * RSS_UNIT)

@@ -25,7 +25,8 @@ def touch(folder, name, *, progress, steps=3, fault=""):
     for step in range(1, steps + 1):
         progress(step, steps, "work")
         time.sleep(0.01)
-    while fault == "burn" and time.process_time() < 2.5:
+    stop = time.process_time() + 1
+    while fault == "burn" and time.process_time() < stop:
         pass
     if fault == "input":
         raise InputError("is bad", where=name)
@@ -95,7 +96,7 @@ def test_what_the_processes_used_is_counted(touch, done):
     SERVED.reset()
     with WorkerPool(touch, {"folder": done}, processes=2, threads=1) as pool:
         pool.run([{"name": name, "fault": "burn"} for name in "ab"], "work")
-    assert 2 < SERVED.cpu_seconds < 6  # of two processes that stop at 2.5 s each
+    assert SERVED.cpu_seconds >= 2  # each of the two calls goes on until it has used a second
     assert 10_000_000 < SERVED.peak_bytes < 5_000_000_000
 
 

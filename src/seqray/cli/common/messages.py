@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from seqray.core import SERVED
+from seqray.core import RSS_UNIT, SERVED
 
-_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
 _LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
 
@@ -111,7 +110,7 @@ class Resources:
         others = sum(children[:2]) - sum(self._children[:2]) + SERVED.cpu_seconds
         # Of all children the largest is known, not when it ran: no larger one means none of this run.
         grown = children.ru_maxrss > self._children.ru_maxrss
-        largest = max(children.ru_maxrss * _UNIT if grown else 0, SERVED.peak_bytes) / 1e6
+        largest = max(children.ru_maxrss * RSS_UNIT if grown else 0, SERVED.peak_bytes) / 1e6
         parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {user + system + others:.1f} s"]
         parts.append(f"peak memory {max(_peak_memory(own), largest):.0f} MB")
         parts += [] if records is None else [f"records {records}"]
@@ -134,7 +133,7 @@ def _peak_memory(own: resource.struct_rusage) -> float:
             peaks = [line.split()[1] for line in handle if line.startswith("VmHWM:")]
     except OSError:
         peaks = []
-    return int(peaks[0]) * 1024 / 1e6 if peaks else own.ru_maxrss * _UNIT / 1e6
+    return int(peaks[0]) * 1024 / 1e6 if peaks else own.ru_maxrss * RSS_UNIT / 1e6
 
 
 def report_versions(command: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ class Usage(tuple):
 def test_what_was_used_before_the_run_does_not_count(monkeypatch, capsys, largest, stated):
     now = {resource.RUSAGE_SELF: Usage(5.0, 1.0, 0, 3), resource.RUSAGE_CHILDREN: Usage(70.0, 9.0, 900_000)}
     monkeypatch.setattr(resource, "getrusage", lambda who: now[who])
-    monkeypatch.setattr(messages, "_UNIT", 1024)
+    monkeypatch.setattr(messages, "RSS_UNIT", 1024)
     resources = Resources()
     now[resource.RUSAGE_SELF] = Usage(7.0, 1.5, 0, 4)
     now[resource.RUSAGE_CHILDREN] = Usage(70.5, 9.25, largest)
