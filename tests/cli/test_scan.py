@@ -360,7 +360,7 @@ def test_ctrl_c_in_mid_run_leaves_no_output(seqray_forks, tiny_model_file, tmp_p
         (["-o", "-", "-o", "-"], "named twice"),
         (["--bed", os.devnull], "/dev/null: contains no parts to scan; leave it out to scan all"),
         (["--track", "x.wig"], "x.wig: does not end in the suffix of a known track"),
-        (["--duplicates", "keep"], "use --duplicates rename"),
+        (["--duplicates", "keep"], "--duplicates: invalid choice: 'keep'"),
         (["--stride", "0"], "--stride"),
         (["--stirde", "5"], "did you mean '--stride'"),
     ],

@@ -54,8 +54,8 @@ class PredictRequest(Request):
     )
     coverage: Probability | None = option(
         "--coverage C",
-        "add the column 'set': the classes that can't be ruled out; it contains the true class of a record "
-        "with at least this probability, whatever its class",
+        "add the column 'set': the classes that can't be ruled out; of the records of each class, at least "
+        "this share gets a set that contains it",
     )
     truncate: Truncation | None = TRUNCATE
     rows: RowOptions

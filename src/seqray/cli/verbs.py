@@ -37,7 +37,7 @@ VERBS = {
     "calibrate": ("seqray.cli.calibrate", "recalibrate a model on your own labeled sequences"),
     "prefilter": (
         "seqray.cli.prefilter",
-        "add small networks to a model of windows, with which it scans faster",
+        "add a prefilter to a model of windows, so that scans are faster",
     ),
     "export": ("seqray.cli.export", "write a model as a file that other programs run"),
     "models": ("seqray.cli.models", "list, show and verify models"),

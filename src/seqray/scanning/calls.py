@@ -75,7 +75,7 @@ class CallTable(Sequence[Call]):
 
     @property
     def scores(self) -> Floats:
-        """(n,) probabilities."""
+        """(n,) scores from 0 to 1: of a model of windows calibrated probabilities, of a locator not."""
         return np.array(self._score)
 
     @property

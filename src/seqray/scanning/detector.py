@@ -22,7 +22,7 @@ class Detector(ABC):
     Attributes
     ----------
     threshold
-        Probability at and above which a site is called.
+        Score at and above which a site is called.
     label
         Name of the positive class.
     alphabet

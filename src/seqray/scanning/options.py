@@ -41,7 +41,7 @@ class ScanOptions:
         Choose the lowest threshold at which expected false calls make up at most this share of all calls.
     precision
         Choose the lowest threshold at which calls are expected to be right in this share, by the card of a
-        locator: measured on ``species``, or in the middle of those that its training left out.
+        locator: measured on ``species``, or the median over those that its training left out.
     species
         The one of the card whose precision is expected; None for the one that the input is like.
     per_kb

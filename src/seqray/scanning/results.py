@@ -60,7 +60,7 @@ class ScoreProfile:
     sites, gaps
         (n,) 0-based positions, and letters up to the next one.
     scores
-        (n,) probabilities; NaN for a window that wasn't scored.
+        (n,) scores from 0 to 1; NaN for a window that wasn't scored.
     """
 
     contig: str

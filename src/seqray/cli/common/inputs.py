@@ -31,7 +31,7 @@ class RecordOptions(Options, heading="records"):
 
     duplicates: Literal["error", "rename", "keep"] = option(
         "--duplicates",
-        "ids that occur again: refuse (error), write as id_2 (rename), or keep (not in scans)",
+        "ids that occur again: refuse (error), write as id_2 (rename), or keep",
         "error",
     )
     strict: bool = option("--strict", "make the first skipped record an error")

@@ -26,8 +26,8 @@ MAX_NAMED_MODELS = 3
 AUTO, NO_CONTEXT = "auto", "none"
 CONTEXT = option(
     "--context NAME|auto|none",
-    "origin of the sequences, such as their species; auto: the one of the model that they are like, if there "
-    "is one; 'seqray models show' lists what a model knows",
+    "origin of the sequences, such as their species; auto: the context of the model that they "
+    "resemble, if any; 'seqray models show' lists what a model knows",
     AUTO,
 )
 TRUNCATE = option(

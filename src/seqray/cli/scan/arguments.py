@@ -119,6 +119,14 @@ class WindowOptions(Options, heading="sequences"):
     )
 
 
+class ScanRecords(RecordOptions):
+    """Calls name their contig, so ids are unique."""
+
+    duplicates: Literal["error", "rename"] = option(
+        "--duplicates", "ids that occur again: refuse (error), or write as id_2 (rename)", "error"
+    )
+
+
 class ScanRequest(Request):
     """All options of ``seqray scan``."""
 
@@ -128,5 +136,5 @@ class ScanRequest(Request):
     calling: CallingOptions
     windows: WindowOptions
     genes: GeneOptions
-    records: RecordOptions
+    records: ScanRecords
     computing: EngineOptions

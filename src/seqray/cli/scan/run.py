@@ -28,7 +28,7 @@ from seqray.cli.common import (
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
-from seqray.core import ConfigError, InputError
+from seqray.core import InputError
 from seqray.io import keep_pipes
 
 if TYPE_CHECKING:
@@ -109,8 +109,6 @@ def scan_options(request: ScanRequest) -> ScanOptions:
     """How to scan, with the parts of the BED file read."""
     from seqray.scanning import ScanOptions
 
-    if request.records.duplicates == "keep":
-        raise ConfigError("a scan requires unique sequence ids", remedy="use --duplicates rename")
     calling = request.calling
     return fill(
         ScanOptions,
