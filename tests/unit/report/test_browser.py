@@ -46,6 +46,7 @@ report.found = document.querySelector("#found").textContent;
 report.left = seen(".record").filter(Boolean).length;
 filter.value = ""; filter.dispatchEvent(new Event("input"));
 press("j"); report.next = document.activeElement.id;
+press("j"); report.after = document.activeElement.id;
 document.documentElement.dataset.report = JSON.stringify(report);
 </script></body>"""
 
@@ -84,7 +85,7 @@ def test_hostile_names_are_text_and_the_controls_work(hostile_page, tmp_path):
     report = unescape(re.search(r'data-report="([^"]*)"', page)[1])
     expected = (
         '{"before":true,"hidden":false,"others":true,"mixed":true,"all":true,"none":false,"shaded":true,'
-        '"same":true,"found":"1 of 3","left":1,"next":"r0"}'
+        '"same":true,"found":"1 of 3","left":1,"next":"r0","after":"r1"}'
     )
     assert report == expected
 
@@ -135,6 +136,10 @@ report.gene = [...new Set(cells(4))].sort().join();
 type("#query", "1,001-2,000");
 report.range = cells(0).map((text) => Number(text.replace(",", ""))).every((n) => n >= 1001 && n <= 2000);
 report.found = rows().length;
+type("#query", "CHROMOSOME:1,001-2,000");
+report.placed = rows().length;
+type("#query", "other:1,001-2,000");
+report.elsewhere = rows().length;
 type("#query", "");
 type("#least", "0.9");
 report.high = cells(2).every((text) => Number(text) >= 0.9) && rows().length;
@@ -163,6 +168,8 @@ def test_the_table_of_calls_sorts_and_searches(made_scan, tmp_path):
         "gene": ",".join(sorted({call.context.gene for call in calls if "g7" in call.context.gene})),
         "range": True,
         "found": sum(1001 <= call.site + 1 <= 2000 for call in calls),
+        "placed": sum(1001 <= call.site + 1 <= 2000 for call in calls),
+        "elsewhere": 0,
         "high": sum(round(score, 3) >= 0.9 for score in scores),
         "hostile": HOSTILE[1],
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
 _MAX_PROFILE_LETTERS = 50_000_000  # above, scores are not kept, which would take 4 bytes a letter
-_MIN_SEARCHED_SHARE = 0.9  # below, the page says how much of the input was searched
+_MIN_SEARCHED_SHARE = 0.995  # below, the page says how much of the input was searched
 _NO_PROFILES = f"curves of scores are left out for inputs above {_MAX_PROFILE_LETTERS // 10**6} Mb"
 
 
@@ -167,7 +167,12 @@ def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
         return "", stated_precision(result), []
     if false is None or result.from_positions:
         return "", "", []
-    return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
+    return (
+        "",
+        f"Shuffled sequence of this length gives {false.expected:.3g} calls; "
+        f"this sequence gave {len(result.calls)}.",
+        [],
+    )
 
 
 def _precision_of(result: ScanResult) -> str:

@@ -62,15 +62,15 @@ def card_of(
 
 
 def place_of(call: Call) -> str:
-    """Contig, position from 1 and strand, as genome browsers write them."""
-    return f"{call.contig}:{call.site + 1:,} ({'+' if call.strand == '+' else MINUS})"
+    """Position from 1 and strand, as genome browsers write them."""
+    return f"{call.site + 1:,} ({'+' if call.strand == '+' else MINUS})"
 
 
 def _title(call: Call) -> str:
     """The gene that a call drives, or where the call lies."""
     context = call.context
     if context is None:
-        return f"{call.site + 1:,} ({'+' if call.strand == '+' else MINUS})"
+        return place_of(call)
     if context.gene:
         return context.gene
     if context.within:

@@ -144,7 +144,7 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
         "index": [str(i) for i in top],
         "site": None if site is None else [offset(i - site) for i in top],
-        "genome": None if item.place is None else [str(item.place.positions()[i]) for i in top],
+        "genome, from 1": None if item.place is None else [str(item.place.positions()[i] + 1) for i in top],
         "letter": [item.sequence[i] for i in top],
         "score": [fixed(float(item.scores[i]), decimals) for i in top],
         "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],

@@ -31,7 +31,7 @@
     data.probability && ["probability", "probability", true, known(2)],
     data.precision && ["precision", "precision", true, known(2)],
     data.gene && ["gene", "gene that follows", false, String],
-    data.gene && ["distance", "letters to its start codon", true, known()],
+    data.gene && ["distance", "letters to it", true, known()],
     data.gene && ["within", "lies inside", false, String],
     data.minus35 && ["minus35", "\u221235 box", false, String],
     data.minus35 && ["spacer", "spacer, letters", true, known()],
@@ -40,16 +40,13 @@
 
   // --- search ---------------------------------------------------------------------------------------------
   const matcher = (query) => {
-    const range = /^(\d[\d,]*)\s*(?:[-\u2013]|\.\.)\s*(\d[\d,]*)$/.exec(query);
-    if (range) {
-      const [low, high] = [range[1], range[2]].map((text) => Number(text.replaceAll(",", "")));
-      return (call) => call.site >= low && call.site <= high;
-    }
-    if (/^\d[\d,]*$/.test(query)) {
-      const site = Number(query.replaceAll(",", ""));
-      return (call) => Math.abs(call.site - site) <= 500 || call.text.includes(query);
-    }
-    return (call) => call.text.includes(query);
+    const place = /^(?:(.*):)?(\d[\d,]*)(?:\s*(?:[-\u2013]|\.\.)\s*(\d[\d,]*))?$/.exec(query);
+    if (!place) return (call) => call.text.includes(query);
+    const [first, last] = [place[2], place[3] ?? place[2]].map((text) => Number(text.replaceAll(",", "")));
+    const around = place[3] === undefined ? 500 : 0, [low, high] = [first - around, last + around];
+    const inside = (call) => call.site >= low && call.site <= high;
+    if (place[1] !== undefined) return (call) => call.contig.toLowerCase() === place[1] && inside(call);
+    return (call) => inside(call) || call.text.includes(query);
   };
 
   const SIZE = 100;
@@ -67,7 +64,7 @@
     if (x === y) return a.order - b.order;
     if (x === "" || x === -1) return 1; // what is not known comes last
     if (y === "" || y === -1) return -1;
-    const order = typeof x === "number" ? x - y : x.localeCompare(y);
+    const order = typeof x === "number" ? x - y : x.localeCompare(y, undefined, { numeric: true });
     return falling ? -order : order;
   };
 
@@ -119,6 +116,7 @@
     body.append(...sorted.slice(page * SIZE, (page + 1) * SIZE).map(row));
     one("#table").replaceChildren(table);
     one("#shown").textContent = `${whole.format(found.length)} of ${whole.format(calls.length)} calls`;
+    one("#printed").textContent = pages > 1 ? `Only ${SIZE} of these calls are printed; the other outputs have all.` : "";
     one("#page").textContent = `page ${page + 1} of ${pages}`;
     one("#previous").disabled = page === 0;
     one("#next").disabled = page >= pages - 1;

@@ -72,7 +72,8 @@
 
   const step = (by) => {
     const records = entries.map(({ record }) => record).filter((record) => !record.hidden);
-    const line = one("#controls").offsetHeight + 24;
+    if (!records.length) return;
+    const line = parseFloat(getComputedStyle(records[0]).scrollMarginTop); // where scrollIntoView puts a record
     const tops = records.map((record) => record.getBoundingClientRect().top - line);
     const next = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
     if (next < 0) return;

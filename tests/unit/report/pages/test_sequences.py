@@ -182,7 +182,7 @@ def test_every_record_and_every_ranked_position_is_there(make_report):
 
 
 def test_ranks_positions_and_values_of_an_example_on_paper():
-    # Letters 5' to 3' on the minus strand of 100-103: index 0 lies at 103. The site is index 2.
+    # On the minus strand of 101-104, counted from 1: index 0 lies at 104. The site is index 2.
     item = single(
         sequence="GATC",
         scores=(0.25, -1.5, 0.75, 0.25),
@@ -194,10 +194,10 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
     )
     assert tables(render_sequences(page_of(item, site=2))) == [
         [
-            ["1", "2", "+1", "101", "T", "0.75", "0.01", "0.04"],
-            ["2", "0", "−2", "103", "G", "0.25", "0.5", "0.6"],
-            ["3", "3", "+2", "100", "C", "0.25", "n/a", "0.6"],
-            ["4", "1", "−1", "102", "A", "−1.50", "1", "1"],
+            ["1", "2", "+1", "102", "T", "0.75", "0.01", "0.04"],
+            ["2", "0", "−2", "104", "G", "0.25", "0.5", "0.6"],
+            ["3", "3", "+2", "101", "C", "0.25", "n/a", "0.6"],
+            ["4", "1", "−1", "103", "A", "−1.50", "1", "1"],
         ]
     ]
 
@@ -205,7 +205,7 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
 def test_a_record_across_the_origin_of_a_circle():
     item = single(place=Place("chr", 998, 1002, "+", 1000))
     ranked = tables(render_sequences(page_of(item)))[0]
-    assert [(row[1], row[2]) for row in ranked] == [("1", "999"), ("2", "0"), ("3", "1"), ("0", "998")]
+    assert [(row[1], row[2]) for row in ranked] == [("1", "1000"), ("2", "1"), ("3", "2"), ("0", "999")]
 
 
 def test_records_of_one_name_stay_apart():
