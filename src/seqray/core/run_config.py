@@ -325,7 +325,12 @@ class RunConfig:
         require(
             self.data.window <= self.model.max_length,
             "data.window",
-            f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length})",
+            f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length}); set both",
+        )
+        require(
+            self.augment.shift < self.data.window,
+            "augment.shift",
+            f"({self.augment.shift}) moves all letters out of 'data.window' ({self.data.window})",
         )
 
 

@@ -83,7 +83,8 @@ def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict
     precision = np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)
     return {
         "auroc": ratio(area, tp[:, -1] * fp[:, -1]),
-        "auprc": ratio(np.sum(more_tp * precision, axis=1), tp[:, -1]),
+        # Without a negative every ranking has an average precision of 1.
+        "auprc": np.where(fp[:, -1] > 0, ratio(np.sum(more_tp * precision, axis=1), tp[:, -1]), np.nan),
     }
 
 

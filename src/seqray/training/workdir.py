@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,9 +144,13 @@ class WorkDir:
         (self.member(number) / _FINISHED).unlink(missing_ok=True)
 
     def checkpoint(self, number: int, name: str) -> Path | None:
-        """Checkpoint to resume a member from, if there is one."""
+        """Checkpoint to resume a member from, if there is one. Raises InputError if it is damaged."""
         path = self.member(number) / f"{name}.ckpt"
-        return path if self.resume and path.is_file() else None
+        if not self.resume or not path.is_file():
+            return None
+        if not zipfile.is_zipfile(path):  # as torch.save writes it, with the directory at the end
+            raise _damaged(path)
+        return path
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -157,9 +162,13 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):
-        raise InputError("is damaged", where=str(path), remedy="start afresh with --no-resume") from None
+        raise _damaged(path) from None
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, json.dumps(content, sort_keys=True, indent=1))
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError("is damaged", where=str(path), remedy="start afresh with --no-resume")

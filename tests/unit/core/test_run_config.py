@@ -194,6 +194,11 @@ def test_a_wrong_key_or_type_is_named(mapping, message):
             {"data": DataConfig(window=2000)},
             "'data.window' (2000) exceeds 'model.max_length' (1024)",
         ),
+        (
+            RunConfig,
+            {"data": DataConfig(window=81), "augment": AugmentConfig(shift=81)},
+            "'augment.shift' (81) moves all letters out of 'data.window' (81)",
+        ),
     ],
 )
 def test_a_value_out_of_range_is_refused(cls: Any, settings, message):

@@ -54,7 +54,7 @@ def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
 
 def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
     WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
-    (tmp_path / "member-1" / "last.ckpt").touch()
+    torch.save({}, tmp_path / "member-1" / "last.ckpt")
     assert WorkDir(tmp_path, MINE, ("p",), True).checkpoint(1, "last") == tmp_path / "member-1" / "last.ckpt"
     fresh = WorkDir(tmp_path, MINE, ("p",), False)
     assert fresh.result(1) is None
@@ -72,6 +72,12 @@ def test_damage_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(InputError, match=r"run\.json: is damaged; start afresh with --no-resume"):
         WorkDir(tmp_path, MINE, ("p",), True).claim()
+    checkpoint = tmp_path / "member-1" / "last.ckpt"
+    checkpoint.parent.mkdir()
+    torch.save({"weights": torch.ones(100)}, checkpoint)
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"last\.ckpt: is damaged; start afresh with --no-resume"):
+        WorkDir(tmp_path, MINE, ("p",), True).checkpoint(1, "last")
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="can't be used"):
         WorkDir(tmp_path / "file", MINE, ("p",), True).claim()

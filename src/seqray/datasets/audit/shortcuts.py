@@ -78,8 +78,9 @@ def chance_error(table: FigureTable, split: str, label: str, counted: str) -> fl
     """
     sizes = {f.label: f.value for f in table.named("counts", counted) if f.split == split}
     total = sizes.pop(EVERY_CLASS)
-    n = sizes[label] if label in sizes else min(sizes.values())  # a group may hold several classes
-    return math.sqrt((total + 1) / (12 * n * (total - n))) if 0 < n < total else math.inf
+    n = sizes[label] if label in sizes else min(sizes.values())
+    m = min(total, sum(sizes.values()) - n)  # a group may hold several classes, and counts for each
+    return math.sqrt((n + m + 1) / (12 * n * m)) if n and m else math.inf
 
 
 def severity(name: str, f: AuditFigure, least_error: float) -> str:

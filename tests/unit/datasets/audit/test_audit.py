@@ -103,6 +103,18 @@ def test_families_count_once_where_a_rule_might_hold_by_chance():
     assert kinds(quick(alone))["first_letter"] == "shortcut"
 
 
+def test_groups_that_hold_both_classes_hide_no_shortcut():
+    """Negatives made from the positives stand in their groups, as `seqray negatives` writes them."""
+    rng = np.random.default_rng(0)
+    letters = {"pos": list("AATTACGT"), "neg": list("GGCCACGT")}
+    examples = [
+        LabeledSequence("".join(rng.choice(kind, 80)), label, f"{number}.{label}", group=f"pair {number}")
+        for number in range(200)
+        for label, kind in letters.items()
+    ]
+    assert kinds(quick(examples))["gc"] == "shortcut"
+
+
 # ------------------------------------------------------------------------------------------ planted traps
 
 
