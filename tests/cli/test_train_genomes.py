@@ -117,7 +117,10 @@ def test_a_species_left_out_chooses_no_threshold(files, capsys):
     [
         (["--genome", "g.fa", "--sites", "s.tsv", "--train", "s.tsv"], "--train is not for locators"),
         (["--genome", "g.fa", "--sites", "s.tsv", "--teacher", "ecoli-promoter"], "--teacher is not for"),
-        (["--genome", "g.fa", "--sites", "s.tsv", "--truncate", "ends"], "'data.truncate' requires a model"),
+        (
+            ["--genome", "g.fa", "--sites", "s.tsv", "--truncate", "none"],
+            "--truncate is for models that read",
+        ),
         (["--genome", "g.fa"], "no genome with sites is given"),
         (["--sheet", "sheet.tsv", "--genome", "g.fa"], "a sheet and a genome are given"),
         (["--genome", "g.fa", "--sites", "s.tsv", "--set", "model.alphabet=rna"], "'model.alphabet' is rna"),

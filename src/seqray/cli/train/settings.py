@@ -149,6 +149,8 @@ def set_by_words(fit: FitOptions) -> frozenset[str]:
 def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
     """Override settings by those of the command line."""
     if request.truncate is not None:
+        if not config.model.reads_sequences:
+            raise ConfigError("--truncate is for models that read sequences", remedy="leave it out")
         config = replace(config, data=replace(config.data, truncate=request.truncate))
     return configure(config, request.fit, members=request.members, backbone=request.backbone)
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from seqray.core import ConfigError, missing_package
 
 EXTRA = "hf"
@@ -37,9 +39,13 @@ def transformers_offline(what: str, path: Path) -> Iterator[Any]:
     log.disable_progress_bar()
     try:
         yield transformers
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ConfigError(f"transformers can't load {what} ({reason})", where=str(path)) from None
+        raise ConfigError(
+            f"transformers can't load {what} ({reason})",
+            where=str(path),
+            remedy="download its files again, all from one model",
+        ) from None
     finally:
         # Other code in this process may use the packages as it likes.
         constants.HF_HUB_OFFLINE = offline

@@ -86,6 +86,8 @@ class BackboneTokenizer(Tokenizer):
 
     def _knows(self, letter: str) -> bool:
         [ids] = self._ids([letter * _PROBE])
+        if None in ids:  # its vocabulary is empty
+            return False
         body = [i for i in ids if i + 1 not in self.special_tokens]
         return bool(body) and self._tokenizer.unk_token_id not in body
 
