@@ -170,9 +170,9 @@ def pretrain(
     run.use_threads()
     examples = _examples(data, config.data.window, config.model.alphabet)
     if len(examples) < MIN_EXAMPLES:
-        what = "alignments" if isinstance(next(iter(data), ""), Alignment) else "different windows"
+        what = "windows" if config.model.reads_sequences else "alignments"
         raise InputError(
-            f"too few {what} to learn from: {len(examples)}", remedy=f"give {MIN_EXAMPLES} or more"
+            f"too few different {what} to learn from: {len(examples)}", remedy=f"give {MIN_EXAMPLES} or more"
         )
     config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
     order = np.random.default_rng(config.seed).permutation(len(examples))
@@ -207,13 +207,13 @@ def pretrain(
 
 
 def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:
-    """Alignments unchanged; sequences as unique windows in a new order.
+    """Different alignments in their order; sequences as different windows in a new order.
 
     Examples without known letters are left out.
     """
-    alignments = [one for one in data if isinstance(one, Alignment)]
+    alignments = {(one.codes.shape, one.codes.tobytes()): one for one in data if isinstance(one, Alignment)}
     if alignments:
-        return [one for one in alignments if (one.codes < one.alphabet.unknown).any()]
+        return [one for one in alignments.values() if (one.codes < one.alphabet.unknown).any()]
     windows = {
         piece for sequence in data if isinstance(sequence, str) for piece in split_windows(sequence, window)
     }

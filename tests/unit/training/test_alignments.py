@@ -11,13 +11,14 @@ import torch
 from seqray.core import AugmentConfig, DataConfig, ModelConfig, OptimizerConfig, RunConfig
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.column_codes import encode_columns
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment, LabeledSequence
 from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
 from seqray.training import RunOptions
 from seqray.training.alignments import AlignmentExamples
 from seqray.training.fit import train
+from seqray.training.pretraining import pretrain
 
 RNA = ALPHABETS["rna"]
 
@@ -123,3 +124,9 @@ def test_sequences_are_no_alignments(tmp_path):
     data = [LabeledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
     with pytest.raises(ConfigError, match="the examples are of type"):
         train(settings(), data, None, RunOptions(tmp_path))
+
+
+def test_a_copy_of_an_alignment_is_not_held_out_from_pretraining(tmp_path):
+    rows = ["ACGUACGU", "ACGUAC-U"]
+    with pytest.raises(InputError, match="too few different alignments to learn from: 1;"):
+        pretrain(settings(), [alignment(rows, name=f"x{n}") for n in range(40)], None, RunOptions(tmp_path))
