@@ -136,7 +136,9 @@ def test_settings_that_fit_no_encoder_are_refused(change, error, copy):
 def test_a_damaged_file_of_weights_is_refused(copy):
     weights = copy / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(ConfigError, match="transformers can't load the encoder .*; download its files again"):
+    with pytest.raises(
+        ConfigError, match=r"transformers can't load the encoder .*; download its files again"
+    ):
         build_backbone(resolve_backbone(on(copy)))
 
 
