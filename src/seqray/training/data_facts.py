@@ -136,8 +136,9 @@ def choose_positive(counts: Mapping[str, int]) -> str:
 def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
-    These are a few sequences of another length than all others, sequences with several labels, labels that
-    differ only in case or by ``.0``, that look like missing values, or that only the test part has.
+    These are a few sequences of another length than all others, sequences with several labels, rows given
+    twice, labels that differ only in case or by ``.0``, that look like missing values, or that only the
+    test part has.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     yield from _foreign_labels(data)
@@ -151,6 +152,9 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
             f"{counted(len(torn), 'sequence')} with several labels, such as that of '{first}': no model can "
             "be right about all its rows; 'seqray audit' counts them"
         )
+    rows = Counter((e.id, e.sequence, e.label) for e in data if isinstance(e, LabeledSequence))
+    if repeated := rows.total() - len(rows):
+        yield f"{counted(repeated, 'row')} with the id, letters and label of an earlier one; give each once"
     names = sorted({name for found in labels.values() for name in found})
     for name in names:
         if name.lower() in MISSING_TEXTS - {"none"}:

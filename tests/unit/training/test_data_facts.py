@@ -87,6 +87,14 @@ def test_a_few_sequences_of_another_length_are_told(odd, told):
     assert [text.partition(":")[0] for text in said] == [f"{what}, such as 'r0' (3)"] * told
 
 
+def test_rows_given_twice_are_told():
+    data = [LabeledSequence(letters, "a", letters) for letters in ("ACGT", "AAAA", "CCCC")]
+    assert list(data_cautions([*data, *data[:2]])) == [
+        "2 rows with the id, letters and label of an earlier one; give each once"
+    ]
+    assert not list(data_cautions([*data, replace(data[0], id="another")]))
+
+
 def test_labels_that_may_be_missing_values_are_told():
     data = [LabeledSequence("ACGT"[i] * 4, ("nan", "none")[i % 2], f"r{i}") for i in range(4)]
     assert list(data_cautions(data)) == [
