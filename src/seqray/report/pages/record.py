@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from seqray.core import Floats
 from seqray.core.results import Explanation
-from seqray.report.html import decimals_for, fixed, number, offset, table, templates
+from seqray.report.html import MISSING, decimals_for, fixed, number, offset, table, templates
 from seqray.report.pages.explained import ranking
 from seqray.report.svg import (
     MAX_LETTER_HEIGHT,
@@ -144,7 +144,7 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
         "index": [str(i) for i in top],
         "site": None if site is None else [offset(i - site) for i in top],
-        "genome, from 1": None if item.place is None else [str(item.place.positions()[i] + 1) for i in top],
+        "genome, from 1": None if item.place is None else [_from_one(item.place.positions()[i]) for i in top],
         "letter": [item.sequence[i] for i in top],
         "score": [fixed(float(item.scores[i]), decimals) for i in top],
         "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],
@@ -152,3 +152,8 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     }
     shown = {title: cells for title, cells in columns.items() if cells is not None}
     return table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
+
+
+def _from_one(position: int) -> str:
+    """A place in the genome, counted from 1; of a letter beyond the contig there is none."""
+    return MISSING if position < 0 else str(position + 1)

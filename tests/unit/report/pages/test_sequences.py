@@ -208,6 +208,12 @@ def test_a_record_across_the_origin_of_a_circle():
     assert [(row[1], row[2]) for row in ranked] == [("1", "1000"), ("2", "1"), ("3", "2"), ("0", "999")]
 
 
+def test_letters_beyond_a_contig_have_no_place():
+    item = single(place=Place("chr", 998, 1002, "+", 1000, circular=False))
+    ranked = tables(render_sequences(page_of(item)))[0]
+    assert [(row[1], row[2]) for row in ranked] == [("1", "1000"), ("2", "n/a"), ("3", "n/a"), ("0", "999")]
+
+
 def test_records_of_one_name_stay_apart():
     page = render_sequences(page_of(single(record=0), single(record=1)))
     assert page.count("<article class=record") == 2
