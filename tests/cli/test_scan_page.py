@@ -6,6 +6,7 @@ import pytest
 
 from seqray.calibration import Expectation, SpeciesRow
 from seqray.cli.scan.page import _expected, expected_spread
+from seqray.scanning.false_calls import FalseCalls
 
 COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
 OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]
@@ -48,4 +49,17 @@ def test_the_page_says_why_no_precision_is_stated(calls, text):
     result = SimpleNamespace(
         calls=calls, expectation=known, lowest_measured=0.4, false_calls=None, from_positions=True
     )
+    assert _expected(result) == ("", text, [])
+
+
+@pytest.mark.parametrize("calls", [[0.7] * 5, []])
+def test_the_page_compares_calls_with_those_of_shuffled_sequence(calls):
+    result = SimpleNamespace(
+        calls=calls,
+        expectation=None,
+        lowest_measured=None,
+        false_calls=FalseCalls(2.4, 1.0, 4.0, scanned_mb=2.0, null_calls=24, null_mb=10.0),
+        from_positions=False,
+    )
+    text = f"shuffled sequence of this length gives 4.8 calls; this sequence gave {len(calls)}"  # 2.4 * 2
     assert _expected(result) == ("", text, [])

@@ -44,18 +44,21 @@ const filter = document.querySelector("#filter");
 filter.value = "ONERROR"; filter.dispatchEvent(new Event("input"));
 report.found = document.querySelector("#found").textContent;
 report.left = seen(".record").filter(Boolean).length;
+report.some = visible(document.querySelector("#none"));
+filter.value = "no such record"; filter.dispatchEvent(new Event("input"));
+report.nothing = visible(document.querySelector("#none"));
 filter.value = ""; filter.dispatchEvent(new Event("input"));
-press("j"); report.next = document.activeElement.id;
-press("j"); report.after = document.activeElement.id;
+report.steps = [..."jjjk"].map((key) => { press(key); return document.activeElement.id; }).join();
 document.documentElement.dataset.report = JSON.stringify(report);
 </script></body>"""
 
 
-def dump(page, folder):
+def dump(page, folder, width=1400):
     """The document after its scripts ran, as Chromium writes it."""
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000"]
+    options += [f"--window-size={width},900"]
     command = [BROWSER, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
     return done.stdout
@@ -85,7 +88,7 @@ def test_hostile_names_are_text_and_the_controls_work(hostile_page, tmp_path):
     report = unescape(re.search(r'data-report="([^"]*)"', page)[1])
     expected = (
         '{"before":true,"hidden":false,"others":true,"mixed":true,"all":true,"none":false,"shaded":true,'
-        '"same":true,"found":"1 of 3","left":1,"next":"r0","after":"r1"}'
+        '"same":true,"found":"1 of 3","left":1,"some":false,"nothing":true,"steps":"r0,r1,r2,r1"}'
     )
     assert report == expected
 
@@ -113,6 +116,26 @@ def test_the_page_of_alignments_shows_names_as_text(explained, report, tmp_path)
     assert sum(title.startswith("columns ") for title in drawn) == 12
 
 
+NARROW = """<script>
+document.body.style.width = "360px";
+const wide = [...document.querySelectorAll("main *")].filter((one) =>
+  one.getBoundingClientRect().right > 361 && !one.closest(".scroll, .heads, .ranks") && !one.ownerSVGElement);
+document.documentElement.dataset.report = wide.map((one) => one.outerHTML.slice(0, 80)).join();
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
+@pytest.mark.parametrize("kind", ["scan", "sequences", "alignments"])
+def test_a_page_fits_a_narrow_window(kind, made_scan, make_report, explained, report, tmp_path):
+    page = {
+        "scan": lambda: render_scan(made_scan()),
+        "sequences": lambda: render_sequences(make_report()),
+        "alignments": lambda: render_alignments(report(explained(3, 20))),
+    }[kind]()
+    page = dump(without_policy(page).replace("</body>", NARROW), tmp_path, width=500)  # the least of Chromium
+    assert unescape(re.search(r'data-report="([^"]*)"', page)[1]) == ""
+
+
 SEARCH = """<script>
 const report = {};
 const rows = () => document.querySelectorAll("#table tbody tr");
@@ -124,6 +147,9 @@ const type = (id, text) => {
 };
 const sort = (column) => document.querySelector(`[data-column=${column}]`).click();
 report.all = rows().length;
+report.printed = document.querySelector("#printed").textContent;
+sort("gene");
+report.genes = cells(4).slice(-3);
 report.shown = document.querySelector("#shown").textContent;
 sort("score");
 report.best = cells(2)[0];
@@ -136,15 +162,17 @@ report.gene = [...new Set(cells(4))].sort().join();
 type("#query", "1,001-2,000");
 report.range = cells(0).map((text) => Number(text.replace(",", ""))).every((n) => n >= 1001 && n <= 2000);
 report.found = rows().length;
-type("#query", "CHROMOSOME:1,001-2,000");
-report.placed = rows().length;
-type("#query", "other:1,001-2,000");
-report.elsewhere = rows().length;
+const shown = () => document.querySelector("#shown").textContent.split(" ")[0];
+const count = (text) => { type("#query", text); return shown(); };
+report.places = ["chromosome:1001-2000", "Chromosome:1,001\u20132,000", "other:1,001-2,000"].map(count);
+report.spots = ["SPOT", "chromosome:SPOT", "chromosome:SPOT (\u2212)", "other:SPOT"].map(count);
 type("#query", "");
 type("#least", "0.9");
 report.high = cells(2).every((text) => Number(text) >= 0.9) && rows().length;
 type("#query", "onerror");
 report.hostile = cells(6)[0];
+const none = () => !document.querySelector("#none").hidden;
+report.none = [none(), count("no such gene") === "0" && none()];
 document.documentElement.dataset.report = JSON.stringify(report);
 </script></body>"""
 
@@ -153,25 +181,31 @@ document.documentElement.dataset.report = JSON.stringify(report);
 def test_the_table_of_calls_sorts_and_searches(made_scan, tmp_path):
     data = made_scan(calls=150)
     calls = list(data.calls)
-    hostile = replace(calls[3].context, gene=HOSTILE[1], within=HOSTILE[1])
+    hostile = replace(calls[3].context, gene=HOSTILE[1], within=HOSTILE[1], within_strand="opposite")
     calls[3] = replace(calls[3], score=0.95, context=hostile)
     page = render_scan(replace(data, calls=calls, title="Safe & sound"))
-    page = dump(without_policy(page).replace("</body>", SEARCH), tmp_path)
+    spot = calls[7].site + 1
+    page = dump(without_policy(page).replace("</body>", SEARCH.replace("SPOT", f"{spot:,}")), tmp_path)
+    there = sum(1001 <= call.site + 1 <= 2000 for call in calls)
+    near = str(sum(abs(call.site + 1 - spot) <= 500 for call in calls))
     scores = sorted(call.score for call in calls)
     found = json.loads(unescape(re.search(r'data-report="([^"]*)"', page)[1]))
     assert found == {
         "all": 100,
         "shown": "150 of 150 calls",
+        "printed": "100 of 150 calls; the files of the scan have all.",
+        "genes": ["g48", "g49", "g49"],  # 1 call of HOSTILE, 1 of g3, 2 of each other
         "best": f"{scores[-1]:.3f}",
         "worst": f"{scores[0]:.3f}",
         "second": 50,
         "gene": ",".join(sorted({call.context.gene for call in calls if "g7" in call.context.gene})),
         "range": True,
-        "found": sum(1001 <= call.site + 1 <= 2000 for call in calls),
-        "placed": sum(1001 <= call.site + 1 <= 2000 for call in calls),
-        "elsewhere": 0,
+        "found": there,
+        "places": [str(there), str(there), "0"],
+        "spots": [near, near, near, "0"],
         "high": sum(round(score, 3) >= 0.9 for score in scores),
-        "hostile": HOSTILE[1],
+        "hostile": f"{HOSTILE[1]}, antisense",
+        "none": [False, True],
     }
     assert re.findall(r"<title>([^<]*)</title>", page)[0] == "Safe &amp; sound"
     assert "<img" not in page

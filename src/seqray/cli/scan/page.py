@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
 _MAX_PROFILE_LETTERS = 50_000_000  # above, scores are not kept, which would take 4 bytes a letter
-_MIN_SEARCHED_SHARE = 0.995  # below, the page says how much of the input was searched
 _NO_PROFILES = f"curves of scores are left out for inputs above {_MAX_PROFILE_LETTERS // 10**6} Mb"
 
 
@@ -90,9 +89,7 @@ class ScanPage:
             title=f"Scan for {self._label} in {'parts of ' if parts else ''}{_named(contigs)}",
             calls=calls,
             contigs=contigs,
-            searched=result.positions
-            if parts or result.positions < _MIN_SEARCHED_SHARE * result.letters
-            else None,
+            searched=result.positions,
             strand=result.strand,
             genes={} if result.genes is None else dict(result.genes.genes),
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
@@ -167,12 +164,8 @@ def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
         return "", stated_precision(result), []
     if false is None or result.from_positions:
         return "", "", []
-    return (
-        "",
-        f"Shuffled sequence of this length gives {false.expected:.3g} calls; "
-        f"this sequence gave {len(result.calls)}.",
-        [],
-    )
+    found = f"this sequence gave {len(result.calls)}"
+    return "", f"shuffled sequence of this length gives {false.expected:.3g} calls; {found}", []
 
 
 def _precision_of(result: ScanResult) -> str:

@@ -81,6 +81,8 @@ class Explanation:
         over members. None if not computed.
     place
         Where the record lies in a longer sequence, if known.
+    first
+        Index in the record of the first letter; above 0 for a part of a record.
     """
 
     record: int
@@ -98,6 +100,7 @@ class Explanation:
     q: Floats | None = None
     attention: Floats | None = None
     place: Place | None = None
+    first: int = 0
 
     @property
     def is_of_part(self) -> bool:
@@ -145,6 +148,7 @@ class Explanation:
             q=None if self.q is None else self.q[cut],
             attention=None if self.attention is None else self.attention[..., cut],
             place=None if self.place is None else self.place.part(start, stop),
+            first=self.first + start,
         )
 
 

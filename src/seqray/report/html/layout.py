@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seqray.core import counted
-from seqray.report.html.text import escape, fixed, name, number
+from seqray.report.html.text import escape, fixed, name, number, with_minus
 from seqray.report.palette import palette_css
 
 Sections = Mapping[str, tuple[str, str]]
@@ -83,7 +83,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"digest": _digest, "name": name, "number": number, "fixed": fixed}
+    environment.filters |= {
+        "digest": _digest,
+        "name": name,
+        "number": number,
+        "fixed": fixed,
+        "minus": with_minus,
+    }
     environment.globals |= {"table": table, "count": counted}
     return environment
 

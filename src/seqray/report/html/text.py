@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from unicodedata import category
 
 import markupsafe
@@ -47,6 +48,11 @@ def number(value: float, digits: int = 3) -> str:
         return MISSING
     text = format_number(value, digits).replace("-", MINUS)
     return text.replace(f"e{MINUS}0", f"e{MINUS}").replace("e+0", "e")
+
+
+def with_minus(text: str) -> str:
+    """Write the hyphen before each number of a sentence as a minus sign, as `number` does."""
+    return re.sub(r"(?<=[ (])-(?=[\d.])", MINUS, text)
 
 
 def decimals_for(largest: float) -> int:

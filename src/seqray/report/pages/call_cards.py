@@ -22,7 +22,7 @@ class CallCard:
     anchor: str
     call: Call
     title: str
-    place: str
+    place: str  # in its contig
     boxes: Sequence[MarkedBox]
     map: Markup
     strip: Markup
@@ -46,13 +46,12 @@ def card_of(
     boxes = list(_boxes(call, circle))
     near = [found for gene in genes for found in _nearby(gene, call, circle)]
     around = _in_reading_direction(call, profiles) if profiles else None
-    place = place_of(call)
     title = _title(call)
     return CallCard(
         anchor,
         call,
         title,
-        place,
+        _place(call),
         boxes,
         draw_surroundings(
             near, around, boxes, threshold, f"Map of the call {title}, score {fixed(call.score)}"
@@ -61,8 +60,13 @@ def card_of(
     )
 
 
-def place_of(call: Call) -> str:
-    """Position from 1 and strand, as genome browsers write them."""
+def title_of(gene: Gene) -> str:
+    """Name and product of a gene."""
+    return f"{gene.name}: {gene.product}" if gene.product else gene.name
+
+
+def _place(call: Call) -> str:
+    """Position from 1 and strand, as genome browsers write them behind the name of the contig."""
     return f"{call.site + 1:,} ({'+' if call.strand == '+' else MINUS})"
 
 
@@ -70,7 +74,7 @@ def _title(call: Call) -> str:
     """The gene that a call drives, or where the call lies."""
     context = call.context
     if context is None:
-        return place_of(call)
+        return _place(call)
     if context.gene:
         return context.gene
     if context.within:
@@ -103,8 +107,7 @@ def _nearby(gene: Gene, call: Call, circle: int | None) -> Iterator[NearbyGene]:
         left, right = gene.start + turn - call.site, gene.end + turn - call.site
         start, end = (left, right) if call.strand == "+" else (1 - right, 1 - left)
         if start <= CALL_REACH and end > -CALL_REACH:
-            title = f"{gene.name}: {gene.product}" if gene.product else gene.name
-            yield NearbyGene(start, end, gene.strand == call.strand, gene.name, title)
+            yield NearbyGene(start, end, gene.strand == call.strand, gene.name, title_of(gene))
 
 
 def _in_reading_direction(call: Call, profiles: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

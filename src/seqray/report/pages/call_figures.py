@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core.results import CallContext
-from seqray.report.html import table
+from seqray.report.html import wide_table
 from seqray.report.svg import Frame, number_ticks, round_ticks
 
 PLACES = (
@@ -42,7 +42,7 @@ def places_table(contexts: Sequence[CallContext]) -> Markup:
         bar = f"<td><svg class=part width=160 height=12 aria-hidden=true>{drawn}</svg>"
         figures = (f"<td class=n>{many:,}", f"<td class=n>{share:.0f} %", bar)
         rows.append([place, *map(Markup, figures)])
-    return table(("place", "calls", "share", ""), rows, "places")
+    return wide_table(("place", "calls", "share", ""), rows, "places")
 
 
 def distance_plot(distances: Sequence[int]) -> Markup:

@@ -36,7 +36,8 @@ def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) 
             "gene": names.indices(context.gene for context in contexts),
             "locus": names.indices(context.locus for context in contexts),
             "distance": [-1 if c.distance is None else c.distance for c in contexts],
-            "within": names.indices(map(_surrounding_gene, contexts)),
+            "within": names.indices(context.within for context in contexts),
+            "opposite": "".join("01"[context.within_strand == "opposite"] for context in contexts),
             "place": "".join(str(place_index(context)) for context in contexts),
             "places": PLACES,
         }
@@ -50,11 +51,6 @@ def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) 
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(f"<script type=application/json id=data>{safe}</script>")
-
-
-def _surrounding_gene(context: CallContext) -> str:
-    """The gene around the site, and whether it lies on the other strand."""
-    return f"{context.within} (antisense)" if context.within_strand == "opposite" else context.within
 
 
 class _Names:

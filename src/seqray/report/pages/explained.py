@@ -100,7 +100,8 @@ def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
         for kind, group in kinds.items()
     }
     rows = wide_table(_CHECK_COLUMNS, map(_check_row, faithfulness.checks), "checks")
-    return words.checks(plots, legend(names), rows if faithfulness.checks else "")
+    bands = any(np.isfinite(c.low + c.high).any() for c in curves)
+    return words.checks(plots, bands, legend(names), rows if faithfulness.checks else "")
 
 
 def _check_row(check: Check) -> list[str]:

@@ -99,7 +99,7 @@ def record(
 
 def _line(group: Sequence[Explanation], series: Numbered, line: Line) -> str:
     part = slice(line.start, line.end)
-    letters = group[0].sequence[part]
+    letters, first = group[0].sequence[part], group[0].first
     levels = ["-"] * len(series)
     tracks = ""
     for item in group:
@@ -107,8 +107,10 @@ def _line(group: Sequence[Explanation], series: Numbered, line: Line) -> str:
         levels[this.number] = write_levels(item.scores[part], item.signed, largest) or "-"
         bars = score_bars(item.scores[part], item.signed, this.label, largest, line.start == 0)
         tracks += _around_axis(line, bars, *bar_extent(item.signed), this.mark)
-    rows = f"{axis_row(line)}{_logo(group, line, letters)}{sequence_row(line, letters, levels)}{tracks}"
-    spoken = f"Letters {line.start} to {line.end - 1} with their scores"
+    rows = (
+        f"{axis_row(line)}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
+    )
+    spoken = f"Letters {first + line.start} to {first + line.end - 1} with their scores"
     return f'<div class=line role=img aria-label="{spoken}">{rows}</div>'
 
 
@@ -142,9 +144,9 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     decimals = decimals_for(reach(item.scores))
     columns = {
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
-        "index": [str(i) for i in top],
+        "index": [str(item.first + i) for i in top],
         "site": None if site is None else [offset(i - site) for i in top],
-        "genome, from 1": None if item.place is None else [_from_one(item.place.positions()[i]) for i in top],
+        "genome": None if item.place is None else [_from_one(item.place.positions()[i]) for i in top],
         "letter": [item.sequence[i] for i in top],
         "score": [fixed(float(item.scores[i]), decimals) for i in top],
         "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],
@@ -155,5 +157,5 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
 
 
 def _from_one(position: int) -> str:
-    """A place in the genome, counted from 1; of a letter beyond the contig there is none."""
-    return MISSING if position < 0 else str(position + 1)
+    """Count from 1, as GFF3 and the page of a scan; nothing lies beyond the ends of a contig."""
+    return str(position + 1) if position >= 0 else MISSING

@@ -12,7 +12,7 @@ from seqray.annotation import Gene, count_genes
 from seqray.core import Floats, Intervals, counted
 from seqray.core.results import Call
 from seqray.report.html import MISSING, document, fixed, number, resource, templates
-from seqray.report.pages.call_cards import CallCard, card_of
+from seqray.report.pages.call_cards import CallCard, card_of, title_of
 from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
 from seqray.report.pages.call_table import table_data
 from seqray.report.pages.explained import ModelText, card_section
@@ -25,6 +25,7 @@ _MAX_STRIP_LETTERS = 200_000_000
 _MAX_STRIP_CONTIGS = 500
 _MAX_NAMED_PARTS = 3
 _MAX_CALLS_WITHOUT_DENSITY = 200
+_MIN_SEARCHED_SHARE = 0.9  # below, calls per gene are not those of a whole genome
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     searched = letters if report.searched is None else report.searched
     per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
     strand = "" if report.strand == "both" else f", {report.strand} strand only"
-    size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"
+    size = " of ".join(dict.fromkeys((_size(searched), _size(letters))))
     shown = {
         "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
         "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}{_named_parts(parts)}{strand}"),
@@ -207,7 +208,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
         shown["Genes in the parts"] = words.figure(
             f"{_genes_within(report):,}", f"or partly in them; the whole: {genes:,}, {report.gene_source}"
         )
-    elif genes and (report.searched is not None or strand or 10 * unknown > letters):
+    elif genes and (searched < _MIN_SEARCHED_SHARE * letters or strand or 10 * unknown > letters):
         shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
@@ -316,8 +317,7 @@ def _drawn(
 
 def _pieces(gene: Gene, length: int) -> list[DrawnGene]:
     """A gene across the origin is drawn as two."""
-    title = f"{gene.name}: {gene.product}" if gene.product else gene.name
-    return [DrawnGene(a, b, gene.strand, gene.name, title) for a, b in _halves(gene, length)]
+    return [DrawnGene(a, b, gene.strand, gene.name, title_of(gene)) for a, b in _halves(gene, length)]
 
 
 def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:

@@ -73,9 +73,9 @@ def render_sequences(report: SequenceReport) -> str:
         },
         report.provenance,
         style=logo_style(report.alphabet),
-        script=resource("script.js"),
         contents=templates("sequences.html").contents([group[0] for group in groups], _quantity(report)),
         definitions=glyph_definitions(report.alphabet) + BAR_DEFINITIONS,
+        **({"script": resource("script.js")} if groups else {}),  # its controls are those of records
     )
 
 
@@ -97,8 +97,10 @@ def _records(
     report: SequenceReport, groups: Sequence[Sequence[Explanation]], series: dict[tuple[str, str], Series]
 ) -> Markup:
     words = templates("sequences.html")
+    if not groups:
+        return words.nothing()
     lengths = [len(group[0].sequence) for group in groups]
-    width = line_width(max(lengths, default=1))
+    width = line_width(max(lengths))
     logo = any(item.effects is not None for item in report.explanations)
     notes = {this.method: this.note for this in series.values()}
     quantity = _quantity(report)
@@ -107,8 +109,9 @@ def _records(
     )
     return Markup().join(
         (
-            words.reading(report.site, notes, logo),
+            words.reading(report.site, groups[0][0].first, notes, logo),
             words.controls(series.values(), logo),
+            words.none_found(),
             axis_definitions(lengths, width, report.site),
             Markup("<div id=list>{}</div>").format(Markup().join(records)),
         )

@@ -206,18 +206,20 @@ def tick_step(letters: int, most: int) -> int:
 # --- letters and bars --------------------------------------------------------------------------------------
 
 
-def sequence_row(line: Line, letters: str, shade_texts: list[str]) -> str:
+def sequence_row(line: Line, letters: str, first: int, shade_texts: list[str]) -> str:
     """Write letters on shades of the first score; ``script.js`` reads those of the others in ``data-l``.
 
     Parameters
     ----------
     line, letters
         The line and its letters.
+    first
+        Index in the record of the first letter that is shown, above 0 for a part of the record.
     shade_texts
         For each series of the page the shades of these letters, ``-`` where the record lacks the series.
     """
     shown = next((text for text in shade_texts if text != "-"), "")
-    span = f"index {line.start}\N{EN DASH}{line.end - 1}" if letters else ""
+    span = f"index {first + line.start}\N{EN DASH}{first + line.end - 1}" if letters else ""
     other = f'<g data-l="{" ".join(shade_texts)}">{draw_levels(shown, SLOT)}</g>'
     return line.row(f"{label('sequence', span, y=-2)}{other}{letters_at(letters, 4, 'seq')}", -13, 27, "sq")
 

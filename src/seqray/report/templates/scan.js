@@ -13,8 +13,8 @@
   const calls = running(data.site).map((site, i) => ({
     order: i, card: `c${numbers[i]}`, contig: name("contig", i), site, strand: data.minus[i] === "1" ? "\u2212" : "+",
     score: data.score[i], probability: data.probability?.[i], precision: data.precision?.[i],
-    gene: name("gene", i), locus: name("locus", i),
-    distance: data.distance?.[i], within: name("within", i), place: data.place?.[i],
+    gene: name("gene", i), locus: name("locus", i), distance: data.distance?.[i],
+    within: name("within", i) + (data.opposite?.[i] === "1" ? ", antisense" : ""), place: data.place?.[i],
     minus35: name("minus35", i), spacer: data.spacer?.[i], minus10: name("minus10", i),
   }));
   for (const call of calls) call.text = [call.gene, call.locus, call.within, call.contig].join("\n").toLowerCase();
@@ -30,23 +30,23 @@
     ["score", "score", true, known(3)],
     data.probability && ["probability", "probability", true, known(2)],
     data.precision && ["precision", "precision", true, known(2)],
-    data.gene && ["gene", "gene that follows", false, String],
-    data.gene && ["distance", "letters to it", true, known()],
+    data.gene && ["gene", "gene", false, String],
+    data.gene && ["distance", "letters to gene", true, known()],
     data.gene && ["within", "lies inside", false, String],
     data.minus35 && ["minus35", "\u221235 box", false, String],
-    data.minus35 && ["spacer", "spacer, letters", true, known()],
+    data.minus35 && ["spacer", "spacer", true, known()],
     data.minus35 && ["minus10", "\u221210 box", false, String],
   ].filter(Boolean);
 
   // --- search ---------------------------------------------------------------------------------------------
   const matcher = (query) => {
-    const place = /^(?:(.*):)?(\d[\d,]*)(?:\s*(?:[-\u2013]|\.\.)\s*(\d[\d,]*))?$/.exec(query);
+    const place = /^(?:(.+):)?\s*(\d[\d,]*)(?:\s*(?:[-\u2013]|\.\.)\s*(\d[\d,]*))?(?:\s*\([+\u2212-]\))?$/.exec(query);
     if (!place) return (call) => call.text.includes(query);
-    const [first, last] = [place[2], place[3] ?? place[2]].map((text) => Number(text.replaceAll(",", "")));
-    const around = place[3] === undefined ? 500 : 0, [low, high] = [first - around, last + around];
-    const inside = (call) => call.site >= low && call.site <= high;
-    if (place[1] !== undefined) return (call) => call.contig.toLowerCase() === place[1] && inside(call);
-    return (call) => inside(call) || call.text.includes(query);
+    const [first, last] = [place[2], place[3]].map((text) => text && Number(text.replaceAll(",", "")));
+    const [low, high] = last === undefined ? [first - 500, first + 500] : [first, last];
+    const there = (call) => call.site >= low && call.site <= high;
+    const named = (call) => !place[1] || call.contig.toLowerCase() === place[1];
+    return (call) => (there(call) && named(call)) || call.text.includes(query);
   };
 
   const SIZE = 100;
@@ -64,7 +64,7 @@
     if (x === y) return a.order - b.order;
     if (x === "" || x === -1) return 1; // what is not known comes last
     if (y === "" || y === -1) return -1;
-    const order = typeof x === "number" ? x - y : x.localeCompare(y, undefined, { numeric: true });
+    const order = typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true });
     return falling ? -order : order;
   };
 
@@ -116,7 +116,9 @@
     body.append(...sorted.slice(page * SIZE, (page + 1) * SIZE).map(row));
     one("#table").replaceChildren(table);
     one("#shown").textContent = `${whole.format(found.length)} of ${whole.format(calls.length)} calls`;
-    one("#printed").textContent = pages > 1 ? `Only ${SIZE} of these calls are printed; the other outputs have all.` : "";
+    one("#none").hidden = found.length > 0;
+    one("#printed").textContent = `${whole.format(body.rows.length)} of ${whole.format(calls.length)} calls; the files of the scan have all.`;
+    one("#printed").hidden = body.rows.length === calls.length;
     one("#page").textContent = `page ${page + 1} of ${pages}`;
     one("#previous").disabled = page === 0;
     one("#next").disabled = page >= pages - 1;

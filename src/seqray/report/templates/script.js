@@ -67,14 +67,14 @@
       record.toggleAttribute("hidden", hidden);
       found += hidden ? 0 : 1;
     }
+    one("#none").hidden = found > 0;
     one("#found").textContent = wanted ? `${found} of ${entries.length}` : "";
   });
 
   const step = (by) => {
     const records = entries.map(({ record }) => record).filter((record) => !record.hidden);
-    if (!records.length) return;
-    const line = parseFloat(getComputedStyle(records[0]).scrollMarginTop); // where scrollIntoView puts a record
-    const tops = records.map((record) => record.getBoundingClientRect().top - line);
+    const margin = (record) => parseFloat(getComputedStyle(record).scrollMarginTop);
+    const tops = records.map((record) => record.getBoundingClientRect().top - margin(record));
     const next = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
     if (next < 0) return;
     records[next].scrollIntoView();

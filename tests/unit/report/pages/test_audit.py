@@ -92,3 +92,12 @@ def test_many_classes_are_drawn_in_part():
     )
     assert page.count("<figure>") == 24
     assert "6 more plots left out" in page
+
+
+def test_numbers_of_sentences_have_the_minus_sign_of_the_tables():
+    what = "kmer-logistic scores MCC -0.135 (-0.2 to 0.1) for 'class-1'"
+    page = render_audit(made(findings=[Finding("note", "floor", what, "effect", "remedy")]), [])
+    assert (
+        "Kmer-logistic scores MCC \N{MINUS SIGN}0.135 (\N{MINUS SIGN}0.2 to 0.1) for &#39;class-1&#39;."
+        in page
+    )

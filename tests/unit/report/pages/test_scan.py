@@ -79,6 +79,12 @@ def test_a_scan_of_parts_counts_the_letters_of_the_parts(made_scan):
     assert "Calls per gene" not in page
 
 
+def test_ends_without_windows_are_not_counted_as_searched(made_scan):
+    page = render_scan(made_scan(searched=96_000))
+    assert "<b>0.62</b><small>in 96 kb of 100 kb, 1 sequence</small>" in page  # 60 / 96 is 0.625
+    assert "Calls per gene" in page
+
+
 def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
     # 80 genes of 600 letters, 1250 apart: those from 10,000 to 12,500 are partly or wholly in the first part,
     # and that from 50,000 in the second.
@@ -223,6 +229,13 @@ def test_without_genes_a_page_has_calls_and_profiles_only(made_scan):
         assert "<h3>1. " in text
         assert 'class=own d="M' in text
         assert "gene" not in embedded(text)
+
+
+def test_only_the_name_of_a_contig_may_be_written_right_to_left(made_scan):
+    report = made_scan(calls=1, contig="\u05d0")
+    [call] = report.calls
+    strand = {"+": "+", "-": "\u2212"}[call.strand]
+    assert f"<bdi>\u05d0</bdi>:{call.site + 1:,} ({strand})<" in render_scan(report)
 
 
 def test_a_scan_without_calls_says_so(made_scan):

@@ -182,7 +182,7 @@ def test_every_record_and_every_ranked_position_is_there(make_report):
 
 
 def test_ranks_positions_and_values_of_an_example_on_paper():
-    # On the minus strand of 101-104, counted from 1: index 0 lies at 104. The site is index 2.
+    # Letters 5' to 3' on the minus strand of 101-104, from 1: index 0 lies at 104. The site is index 2.
     item = single(
         sequence="GATC",
         scores=(0.25, -1.5, 0.75, 0.25),
@@ -208,10 +208,18 @@ def test_a_record_across_the_origin_of_a_circle():
     assert [(row[1], row[2]) for row in ranked] == [("1", "1000"), ("2", "1"), ("3", "2"), ("0", "999")]
 
 
-def test_letters_beyond_a_contig_have_no_place():
-    item = single(place=Place("chr", 998, 1002, "+", 1000, circular=False))
-    ranked = tables(render_sequences(page_of(item)))[0]
-    assert [(row[1], row[2]) for row in ranked] == [("1", "1000"), ("2", "n/a"), ("3", "n/a"), ("0", "999")]
+def test_a_part_of_a_record_keeps_the_indices_of_the_record():
+    # Letters 3 to 6 of a record of 8; the record begins 4 letters before its contig, which is not circular.
+    scores = (0.0, 0.0, 0.0, 0.1, 0.4, 0.3, 0.0, 0.0)
+    whole = single("ACGTACGT", scores, place=Place("chr", -4, 4, "+", 1000, circular=False))
+    page = render_sequences(page_of(whole.part(3, 6), site=1))
+    assert [row[1:5] for row in tables(page)[0]] == [
+        ["4", "+1", "1", "A"],
+        ["5", "+2", "2", "C"],
+        ["3", "−1", "n/a", "T"],
+    ]
+    assert "the letter of index 4:" in page
+    assert "index 3–5<" in page
 
 
 def test_records_of_one_name_stay_apart():
@@ -281,6 +289,14 @@ def test_the_list_of_records_names_the_class_of_a_probability(label, words):
     assert f"</a> <small>{words}</small>" in page
 
 
+def test_bands_are_named_where_there_are_some(make_report):
+    data = make_report(records=1)
+    bare = [replace(c, low=np.full(11, np.nan), high=np.full(11, np.nan)) for c in data.faithfulness.curves]
+    without = replace(data, faithfulness=replace(data.faithfulness, curves=tuple(bare)))
+    assert "bands are their 95 %" in render_sequences(data)
+    assert "means over the records.<" in render_sequences(without)
+
+
 def test_unchecked_rankings_are_called_so(make_report):
     page = render_sequences(make_report(records=1, faithfulness=None))
     assert "not checked (--no-check)" in page
@@ -315,7 +331,11 @@ def test_missing_parts_are_left_out():
 
 
 def test_no_records_at_all():
-    assert "0 records on this page" in render_sequences(page_of())
+    page = render_sequences(page_of())
+    assert "0 records on this page" in page
+    assert "The input has no records." in page
+    assert "A high score means" not in page
+    assert "<script" not in page
 
 
 @pytest.mark.parametrize(
