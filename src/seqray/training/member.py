@@ -15,7 +15,7 @@ from seqray.core import Card, OnProgress, RunConfig, SeqrayError
 from seqray.modelfile import Network, build_network
 from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import BEST, LAST, make_trainer, run_fit
-from seqray.training.workdir import WorkDir
+from seqray.training.workdir import WorkDir, check_whole
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ def fit_member(
 
 
 def _load_network(config: RunConfig, path: Path) -> Network:
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
-    except FileNotFoundError:
-        raise SeqrayError("training left no checkpoint", where=str(path)) from None
+    if not path.is_file():
+        raise SeqrayError("training left no checkpoint", where=str(path))
+    check_whole(path)
+    state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
     prefix = "average." if config.optimizer.ema > 0 else "network."
     network = build_network(config.model)
     network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})

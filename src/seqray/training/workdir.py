@@ -148,9 +148,14 @@ class WorkDir:
         path = self.member(number) / f"{name}.ckpt"
         if not self.resume or not path.is_file():
             return None
-        if not zipfile.is_zipfile(path):  # as torch.save writes it, with the directory at the end
-            raise _damaged(path)
+        check_whole(path)
         return path
+
+
+def check_whole(checkpoint: Path) -> None:
+    """Raise InputError if a checkpoint is cut off. It is a zip file, whose directory is at the end."""
+    if not zipfile.is_zipfile(checkpoint):
+        raise _damaged(checkpoint)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -148,9 +148,10 @@ def set_by_words(fit: FitOptions) -> frozenset[str]:
 
 def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
     """Override settings by those of the command line."""
+    from seqray.kinds import check_options, kind_of
+
     if request.truncate is not None:
-        if not config.model.reads_sequences:
-            raise ConfigError("--truncate is for models that read sequences", remedy="leave it out")
+        check_options(kind_of(config), ["--truncate"])
         config = replace(config, data=replace(config.data, truncate=request.truncate))
     return configure(config, request.fit, members=request.members, backbone=request.backbone)
 

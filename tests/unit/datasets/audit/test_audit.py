@@ -104,7 +104,7 @@ def test_families_count_once_where_a_rule_might_hold_by_chance():
 
 
 def test_groups_that_hold_both_classes_hide_no_shortcut():
-    """Negatives made from the positives stand in their groups, as `seqray negatives` writes them."""
+    """`seqray negatives` puts each negative into the group of its positive."""
     rng = np.random.default_rng(0)
     letters = {"pos": list("AATTACGT"), "neg": list("GGCCACGT")}
     examples = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from transformers import AutoTokenizer
@@ -86,6 +88,13 @@ def test_letters_and_special_tokens_are_told_apart(load, backbones):
 def test_an_alphabet_that_the_vocabulary_lacks_is_refused(load):
     with pytest.raises(ConfigError, match=r"does not know the letter D of 'model\.alphabet: protein'; set"):
         load("bpe", "protein")
+
+
+def test_an_empty_vocabulary_knows_no_letter(backbones, tmp_path):
+    shutil.copytree(backbones["esm"], tmp_path / "esm")
+    (tmp_path / "esm" / "vocab.txt").write_text("")
+    with pytest.raises(ConfigError, match="does not know the letter A"):
+        load_tokenizer(BackboneConfig(path=str(tmp_path / "esm")), "protein")
 
 
 def test_the_limit_of_positions_is_checked(load):
