@@ -381,7 +381,7 @@ def test_the_training_data_are_known_in_another_order_and_under_their_own_split(
     parts.write_text("\n".join([f"{head}\tsplit", *marked]) + "\n")
     status, err, out = calibrate("--train", parts)
     assert status == 0
-    assert "caution: the model was trained on all 100 of these records" in err
+    assert "caution: the model's training used all 100 of these records" in err
     status, err, out = calibrate("--test", parts, out=tmp_path / "other.safetensors")
     assert status == 2
     assert "is of the split 'train', but --test" in err

@@ -317,6 +317,7 @@ def test_ranks_begin_at_one():
         (["--no-check", "--check-records", "9"], "--no-check and --check-records can't both be given"),
         (["--best-calls", "2"], "--best-calls is given without --calls; name the calls of a scan"),
         (["--html-records", "3"], "--html-records is given without --html or --plot; give one of them"),
+        (["--block", "9"], "--block changes nothing with --method rollout; leave it out, or add"),
         (["--steps", "9"], "--steps changes nothing with --method rollout; leave it out, or add"),
         (["--method", "ism", "--spread", "span"], "--spread changes nothing with --method ism; leave it out"),
     ],

@@ -44,9 +44,9 @@ def test_weights_are_written_and_begun_with(files, capsys):
     model = str(files / "m.safetensors")
     assert load_model_file(model).card.members == 1
     # A model is a start, too: fine-tuning.
-    assert "--init was trained on" not in capsys.readouterr().err
+    assert "--init model used" not in capsys.readouterr().err
     assert main([*train, "--init", model, "--out", str(files / "n.safetensors")]) == 0
-    assert "caution: the model of --init was trained on all 40 of these records" in capsys.readouterr().err
+    assert "caution: the training of the --init model used all 40 of these records" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

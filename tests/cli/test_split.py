@@ -353,6 +353,7 @@ def test_shares():
         (["--out", "data.tsv"], "data.tsv: is an input and would be overwritten"),
         (["--out", "none/out.tsv"], "none/out.tsv: can't be written (its directory doesn't exist)"),
         (["--folds", "0"], "'0' is not a whole number of 1 or more"),
+        (["--identity", "0", "--tool", "mmseqs"], "--tool finds pairs of --identity, which is 0; leave it"),
         (["--block", "100"], "--block is for neighbors in a genome; add --positions"),
         (["--relatives", "join"], "--relatives is for relatives of kept examples; add --keep"),
     ],

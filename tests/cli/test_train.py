@@ -270,7 +270,10 @@ def _press_ctrl_c(*_):
     raise KeyboardInterrupt
 
 
-def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(seqray_forks, files):
+@pytest.mark.parametrize(
+    ("number", "status", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(seqray_forks, files, number, status, word):
     """A real signal to a real process, after its first epoch."""
     settings = ["--set", "trainer.max_epochs=40", "--set", "stopping.patience=40", "--quiet"]
     assert train(files, *settings, "--out", str(files / "whole.safetensors")) == 0
@@ -280,11 +283,11 @@ def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(seqray_forks,
     checkpoint = files / "m.safetensors.training" / "member-1" / "last.ckpt"
     while process.poll() is None and not checkpoint.exists():
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=600)
-    assert process.returncode in (130, -signal.SIGINT)  # the same to a shell; see test_bad_input.py
+    assert process.returncode in (status, -number)  # the same to a shell; see test_bad_input.py
     where = files / "m.safetensors.training"
-    assert err.startswith(f"seqray: interrupted; the same command resumes from {where}\n")
+    assert err.startswith(f"seqray: {word}; the same command resumes from {where}\n")
     assert not (files / "m.safetensors").exists()
     assert train(files, *settings) == 0
     assert (files / "m.safetensors").read_bytes() == (files / "whole.safetensors").read_bytes()

@@ -129,6 +129,8 @@ def test_a_species_left_out_chooses_no_threshold(files, capsys):
             ["--genome", "g.fa", "--sites", "typo.tsv"],
             "the column 'weigth' is unknown; did you mean 'weight'?",
         ),
+        (["--genome", "g.fa", "--sites", "empty.tsv"], "empty.tsv: contains no site"),
+        (["--genome", "g.fa", "--sites", "s.bed"], "s.bed: one at 10: a site has the strand '.'; use + or -"),
         (["--sheet", "sheet.tsv", "--species", "A"], "--species is for one genome"),
         (["--sheet", "sheet.tsv", "--genes", "none"], "--genes is for one genome"),
     ],
@@ -136,6 +138,8 @@ def test_a_species_left_out_chooses_no_threshold(files, capsys):
 def test_what_does_not_go_together_is_one_line(words, message, files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     (files / "typo.tsv").write_text("contig\tposition\tstrand\tweigth\tevidence\nc\t9\t+\t0\tweak\n")
+    (files / "empty.tsv").write_text("contig\tposition\tstrand\n")
+    (files / "s.bed").write_text("c\t9\t12\tone\t0\t.\n")
     assert train(files, *words) == 2
     error = capsys.readouterr().err.strip()
     assert message in error

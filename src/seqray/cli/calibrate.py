@@ -106,7 +106,7 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
         )
     elif found["known"]:
         which = describe_learned(found["known"], found["checked"], count)
-        yield f"caution: the model was trained on {which}: the probabilities are overconfident"
+        yield f"caution: the model's training used {which}: the probabilities are overconfident"
     elif found["checked"] < count:
         yield (
             f"the model was not trained on {found['checked']} of these sequences, by the sample in its card; "

@@ -14,8 +14,8 @@ from seqray.cli.common import (
     check_files,
     option,
 )
-from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
-from seqray.core import ALPHABETS, load_run_config
+from seqray.cli.train import CONFIG, FitOptions, configure, report_interruption
+from seqray.core import ALPHABETS, Terminated, load_run_config
 from seqray.modelfile import check_model_path
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def run(request: PretrainRequest) -> Outcome:
                 request.fit.run_options(folder, progress),
                 share=request.share,
             )
-    except KeyboardInterrupt:
-        report_interruption(request.fit, folder)
-        return Outcome(status=INTERRUPTED)
+    except (KeyboardInterrupt, Terminated) as signal:
+        return Outcome(status=report_interruption(signal, request.fit, folder))
     if is_main_process():
         request.say(*summary(result.facts, request.out, kind_of(config).pretraining_unit))
     return Outcome()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,11 +138,12 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
     These are a few sequences of another length than all others, sequences with several labels, rows given
-    twice, labels that differ only in case or by ``.0``, that look like missing values, or that only the
-    test part has.
+    twice, test sequences that are learned from, and labels that differ only in case, by ``.0`` or in how
+    their letters are encoded, that look like missing values, or that only the test part has.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     yield from _foreign_labels(data)
+    yield from _learned_test_rows([one for one in data if isinstance(one, LabeledSequence)])
     labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
     for example in data:
         if isinstance(example, LabeledSequence):
@@ -161,8 +163,7 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
             what = "is a class like the others; if it stands for a missing value, drop its rows"
             yield f"the label '{name}' {what}"
     for one, other in combinations(names, 2):
-        if _folded(one) == _folded(other):
-            how = "in case" if one.casefold() == other.casefold() else "by '.0'"
+        if how := _small_difference(one, other):
             yield f"the labels '{one}' and '{other}' differ only {how}, and are two classes"
 
 
@@ -191,6 +192,27 @@ def _foreign_labels(data: Sequence[Example]) -> Iterator[str]:
             f"only the test part has the label '{label}' ({counted(count, 'example')}); the model can't "
             "predict it"
         )
+
+
+def _learned_test_rows(data: Sequence[LabeledSequence]) -> Iterator[str]:
+    """Test sequences that are also learned from, or choose the epoch."""
+    learned = {(one.sequence, one.context) for one in data if one.split != "test"}
+    tested = [one for one in data if one.split == "test"]
+    if copies := [one for one in tested if (one.sequence, one.context) in learned]:
+        yield (
+            f"{counted(len(copies), 'test sequence')} of {len(tested)}, such as '{copies[0].id}', with the "
+            "letters of one that is learned from: figures of the test part are too good; 'seqray split' "
+            "keeps copies together"
+        )
+
+
+def _small_difference(one: str, other: str) -> str:
+    """In what two labels differ, if it is hard to see."""
+    if unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other):
+        return "in how their letters are encoded"
+    if one.casefold() == other.casefold():
+        return "in case"
+    return "by '.0'" if _folded(one) == _folded(other) else ""
 
 
 def _folded(name: str) -> str:

@@ -34,7 +34,7 @@ def test_data_that_the_model_was_trained_on_are_noted(evaluate, folder, tiny_mod
     def is_noted(*words, model="t"):
         status, out, err = evaluate("--model", f"{model}.safetensors", *words, "--no-floor", model=False)
         assert status == 0, err
-        return "note: the model was trained on these data" in out
+        return "note: the model's training used these data" in out
 
     for words in (["--train", "train.tsv"], ["--test", "train.tsv"]):
         assert is_noted(*words)
@@ -52,7 +52,7 @@ def test_the_other_model_is_checked_like_the_first(evaluate, folder, tiny_model,
     save_model(tmp_path / "t.safetensors", tiny_model.networks, replace(tiny_model.card, training=known))
     status, out, err = evaluate("--test", "test.tsv", "--against", "t.safetensors", "--no-floor")
     assert status == 0, err
-    assert "note: against: the model was trained on these data" in out
+    assert "note: against: the model's training used these data" in out
     assert "note: the model was trained" not in out
 
 
@@ -115,14 +115,14 @@ def test_a_part_of_the_training_data_is_noted_with_its_share(evaluate, folder, t
         assert status == 0, err
         return out
 
-    assert "note: the model was trained on all 40 of these records: the figures show" in printed("half.tsv")
-    assert "note: the model was trained on 15 of these 60 records" in printed("turned.tsv")
+    assert "note: the model's training used all 40 of these records: the figures show" in printed("half.tsv")
+    assert "note: the model's training used 15 of these 60 records" in printed("turned.tsv")
     for known, share in ((4, "slightly too good"), (6, "slightly too good"), (7, "what it remembers")):
         write_table(tmp_path / "few.tsv", [*TRAIN[:known], *TEST[: 60 - known]])  # 7 %, 10 % and 12 %
         said = printed("few.tsv")
-        assert f"note: the model was trained on {known} of these 60 records: the figures " in said
+        assert f"note: the model's training used {known} of these 60 records: the figures " in said
         assert share in said
-    assert "trained on" not in printed("test.tsv")
+    assert "training used" not in printed("test.tsv")
 
 
 def test_groups_on_both_sides_are_noted(evaluate, folder):

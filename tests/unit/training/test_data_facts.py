@@ -110,6 +110,15 @@ def test_labels_that_only_test_examples_have_are_told():
     ]
 
 
+def test_test_sequences_that_are_learned_from_are_told():
+    data = [LabeledSequence(letters, "a", letters) for letters in ("ACGT", "AAAA", "CCCC")]
+    copies = [*data[:2], replace(data[2], context="x")]
+    test = [replace(one, id=f"t{i}", split="test") for i, one in enumerate(copies)]
+    assert [text.partition(":")[0] for text in data_cautions([*data, *test])] == [
+        "2 test sequences of 3, such as 't0', with the letters of one that is learned from"
+    ]
+
+
 def test_labels_that_no_model_can_learn_are_told():
     data = [
         LabeledSequence("ACGT", "a", "r1"),
@@ -125,5 +134,8 @@ def test_labels_that_no_model_can_learn_are_told():
     assert list(data_cautions(numbers)) == [
         "the labels '1' and '1.0' differ only by '.0', and are two classes"
     ]
+    accents = [replace(data[1], label="caf\u00e9"), replace(data[2], label="cafe\u0301")]
+    [said] = data_cautions(accents)
+    assert "differ only in how their letters are encoded, and are two classes" in said
     apart = [replace(data[0], context="one"), replace(data[1], context="other")]
     assert not list(data_cautions(apart))

@@ -164,12 +164,12 @@ def _seen_in_training(
     elif count and count.known:
         which = describe_learned(count.known, count.checked, len(examples))
         if count.known <= MAX_KNOWN_SHARE * count.checked:
-            yield f"the model was trained on {which}: the figures may be slightly too good; {remedy}"
+            yield f"the model's training used {which}: the figures may be slightly too good; {remedy}"
             return
     else:
         return
     yield (
-        f"the model was trained on {which}: the figures show what it remembers, not how well it "
+        f"the model's training used {which}: the figures show what it remembers, not how well it "
         f"classifies new records; {remedy}"
     )
 

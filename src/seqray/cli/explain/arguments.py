@@ -32,6 +32,7 @@ METHODS = ExplainOptions.known
 OF_METHODS = {
     **dict.fromkeys(("--residual", "--fuse", "--spread"), "rollout"),
     "--steps": "integrated-gradients",
+    "--block": "occlusion",
 }
 """Options of single methods; those of rollout belong to all kinds of it."""
 

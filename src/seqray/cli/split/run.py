@@ -71,9 +71,12 @@ def _check(request: SplitRequest) -> None:
     check_suffix(request.out, ".tsv", ".csv")
     check_suffix(request.proof, ".tsv")
     check_files(request.data.files(), [request.out, request.proof])
-    if request.relation.positions is None and "--block" in given(request.relation):
+    named = given(request)
+    if request.relation.positions is None and "--block" in named:
         raise ConfigError("--block is for neighbors in a genome", remedy="add --positions")
-    if not request.division.keep and "--relatives" in given(request.division):
+    if not request.relation.identity and "--tool" in named:
+        raise ConfigError("--tool finds pairs of --identity, which is 0", remedy="leave it out")
+    if not request.division.keep and "--relatives" in named:
         raise ConfigError("--relatives is for relatives of kept examples", remedy="add --keep")
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")

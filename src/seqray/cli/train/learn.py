@@ -163,7 +163,7 @@ def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> It
     if count and count.known:
         which = describe_learned(count.known, count.checked, len(held_out))
         yield (
-            f"caution: the model of --init was trained on {which}: if they are held out, the figures, the "
+            f"caution: the training of the --init model used {which}: if they are held out, the figures, the "
             "threshold and the probabilities are too good; hold out others (column 'split')"
         )
 

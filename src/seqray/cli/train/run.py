@@ -11,12 +11,10 @@ from seqray.cli.train.arguments import FitOptions, TrainRequest
 from seqray.cli.train.learn import learn
 from seqray.cli.train.search import search_path
 from seqray.cli.train.settings import read_metrics, write_config
-from seqray.core import reset_termination
+from seqray.core import Terminated, reset_termination
 from seqray.modelfile import check_model_path
 
 __all__ = ["TrainRequest", "run"]
-
-INTERRUPTED = 130
 
 
 def run(request: TrainRequest) -> Outcome:
@@ -53,9 +51,8 @@ def run(request: TrainRequest) -> Outcome:
                 metrics=metrics,
                 **more,
             )
-    except KeyboardInterrupt:
-        report_interruption(request.fit, folder)
-        return Outcome(records=training.records, status=INTERRUPTED)
+    except (KeyboardInterrupt, Terminated) as signal:
+        return Outcome(records=training.records, status=report_interruption(signal, request.fit, folder))
     except OSError as error:
         if error.filename or isinstance(error, BrokenPipeError):
             raise
@@ -65,8 +62,10 @@ def run(request: TrainRequest) -> Outcome:
     return Outcome(records=training.records, status=training.status(result))
 
 
-def report_interruption(fit: FitOptions, folder: Path) -> None:
-    """Explain how to resume an interrupted training; the interrupt is heard so."""
+def report_interruption(signal: BaseException, fit: FitOptions, folder: Path) -> int:
+    """Explain how to resume a training that a signal ended; the exit status. The signal is heard so."""
     reset_termination()
+    word, status = ("terminated", 143) if isinstance(signal, Terminated) else ("interrupted", 130)
     again = " without --no-resume" if fit.no_resume else ""
-    print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
+    print(f"seqray: {word}; the same command{again} resumes from {folder}", file=sys.stderr)
+    return status

@@ -15,7 +15,7 @@ from seqray.io.pipes import display_name
 from seqray.io.sequences import detect_format
 from seqray.io.tables import parse_rows
 from seqray.io.tracks.features import HEAD, first_line, parse_features
-from seqray.io.tracks.lines import parse_position
+from seqray.io.tracks.lines import Feature, parse_position
 
 SITE_TABLE = ("contig", "position", "strand")
 _FURTHER = frozenset(("site", "weight"))
@@ -49,8 +49,8 @@ class Site:
 def read_sites(path: str | Path) -> list[Site]:
     """Read sites; the content decides on the format, not the name.
 
-    Raises `InputError` for a file of another format, a column with nearly the name ``site`` or ``weight``, a
-    site without a strand, and numbers out of range.
+    Raises `InputError` for a file without a site or of another format, a column with nearly the name ``site``
+    or ``weight``, a site without a strand, and numbers out of range.
 
     Parameters
     ----------
@@ -65,18 +65,20 @@ def read_sites(path: str | Path) -> list[Site]:
     header = first_line(data) if not detect_format(data[:HEAD]) else ""
     cells = {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}
     if "contig" in cells and ("position" in cells or not any(map(str.isdigit, cells))):  # no row of BED
-        return list(_table_sites(data, name))
-    return [
-        Site(
-            feature.contig,
-            feature.start if feature.strand == "+" else feature.end - 1,
-            _check_strand(feature.strand, name),
-            feature.kind,
-            1.0,
-            f"{name}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}",
-        )
-        for feature in parse_features(data, name)
-    ]
+        sites = list(_table_sites(data, name))
+    else:
+        sites = [_first_letter(feature, name) for feature in parse_features(data, name)]
+    if not sites:
+        raise InputError("contains no site", where=name, remedy="give a table of sites, BED or GFF3")
+    return sites
+
+
+def _first_letter(feature: Feature, name: str) -> Site:
+    """Site at the first letter of a feature in reading direction."""
+    where = f"{name}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}"
+    strand = _check_strand(feature.strand, where)
+    position = feature.start if strand == "+" else feature.end - 1
+    return Site(feature.contig, position, strand, feature.kind, 1.0, where)
 
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:
