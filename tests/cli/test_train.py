@@ -72,7 +72,11 @@ def test_a_table_becomes_a_model_file_and_a_summary(files, capsys):
     )
     assert lines[1].startswith(f"validation on {n['validation']} sequences: mcc ")
     assert f"threshold {model.card.threshold:.3f}" in lines[1]
-    assert lines[2:-1] == [*calibration_cautions(facts["calibration"]), f"wrote {files / 'm.safetensors'}"]
+    assert lines[2] == (
+        f"caution: {n['validation']} held-out sequences are few: these figures may be far off; "
+        "'seqray evaluate' gives intervals"
+    )
+    assert lines[3:-1] == [*calibration_cautions(facts["calibration"]), f"wrote {files / 'm.safetensors'}"]
     assert (files / "m.safetensors.training" / "member-1" / "finished.json").is_file()
 
 

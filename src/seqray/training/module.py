@@ -108,7 +108,7 @@ class NetworkModule(lightning.LightningModule):
         assert isinstance(total, Tensor)
         loss, count = total.tolist()
         self.history.append({"epoch": self.current_epoch + 1, "train_loss": loss / count, **self.figures})
-        self.log("train_loss", loss / count, prog_bar=True)
+        self.log("train_loss", loss / count, prog_bar=True, sync_dist=True)
 
     def check_finite(self, values: Any, what: str) -> None:
         """Stop the training at numbers that are not finite."""

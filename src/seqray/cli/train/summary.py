@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from seqray.training import TrainResult
 
 
+FEW_HELD_OUT = 50
+"""Fewer examples give figures that can be off by .2 and more: the standard error of an MCC of 0 is 1/√n."""
+
+
 def summary(result: TrainResult, out: str) -> list[str]:
     """Summarize what was trained and its metrics on validation data."""
     card, facts = result.card, result.card.training
@@ -27,6 +31,11 @@ def summary(result: TrainResult, out: str) -> list[str]:
         f"best epochs: {epochs}",
         f"validation on {held_out}: {figures_line(result)}",
     ]
+    if facts["held_out"] < FEW_HELD_OUT:
+        lines.append(
+            f"caution: {facts['held_out']} held-out {kind} are few: these figures may be far off; "
+            "'seqray evaluate' gives intervals"
+        )
     if facts["related_validation"]:
         from seqray.homology import kmer_length  # here, for it loads SciPy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +57,25 @@ def load_encoder(path: Path) -> Any:
             use_safetensors=True,
             dtype=torch.float32,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # whose message names no tensor
         )
-    missing = sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_NEEDED))
-    if missing:
-        raise ConfigError(
-            f"the weights lack {len(missing)} tensors of the encoder, such as '{missing[0]}'",
-            where=str(path),
-            remedy="give a directory whose config.json describes its weights",
-        )
+    _check_fit(found, str(path))
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         encoder.pooler = None
     return encoder.eval()
+
+
+def _check_fit(found: Mapping[str, Any], where: str) -> None:
+    """Refuse weights that config.json does not describe; ``found`` is what transformers reports of them."""
+    missing = sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_NEEDED))
+    if missing:
+        fault = f"the weights lack {len(missing)} tensors of the encoder, such as '{missing[0]}'"
+    elif found["mismatched_keys"]:
+        name, given, asked = min(found["mismatched_keys"])
+        fault = f"tensor '{name}' is {tuple(given)} where config.json asks for {tuple(asked)}"
+    else:
+        return
+    raise ConfigError(fault, where=where, remedy="give a directory whose config.json describes its weights")
 
 
 def add_adapters(encoder: Any, config: BackboneConfig) -> None:
