@@ -143,6 +143,7 @@ def test_figures_over_all_classes_have_no_positives(summary):
             "has no rows of the subset 'all' for the model",
         ),
         (EVALUATION.replace("\t0.4\t0.6\t100\t20", ""), "is cut short: rows lack cells"),
+        (CALLS.rstrip("\n").rpartition("\t")[0] + "\n", "is cut short: rows lack cells"),
         (
             EVALUATION.replace("\tsubset", "\tpart"),
             "has no rows of the subset 'all' for the model",

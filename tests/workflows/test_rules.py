@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from seqray.cli.verbs import VERBS, parser_of
+from tables import letters
 
 RULES = Path(__file__).parents[2] / "workflows" / "rules"
 FILES = sorted(RULES.glob("*.smk"))
@@ -82,20 +83,22 @@ CHANGED = """
 include: {path!r}
 
 use rule seqray_scan as promoters with:
-    input: sequences="genomes/{{strain}}.fna.gz"
+    input: sequences="genomes/{{strain}}.fna"
     output: gff3="promoters/{{strain}}.gff3", tsv="promoters/{{strain}}.tsv"
     log: "logs/promoters/{{strain}}.log"
     benchmark: "benchmarks/promoters/{{strain}}.tsv"
-    params: model="bacteria-genome", extra="--precision 0.5"
+    params: model="bacteria-genome", extra="--per-kb 2"
 """
 
 
-def test_a_rule_can_be_taken_over_and_changed(dry_run, tmp_path):
+def test_a_rule_can_be_taken_over_and_changed(snakemake, seqray_forks, tmp_path):
+    """Run, for the environment of a rule is looked for once its job has ended."""
     (tmp_path / "genomes").mkdir()
-    (tmp_path / "genomes" / "k12.fna.gz").touch()
-    snakefile = CHANGED.format(path=str(RULES / "scan.smk"))
-    done = dry_run(tmp_path, snakefile, "promoters/k12.gff3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (
-        "seqray scan genomes/k12.fna.gz --model bacteria-genome --precision 0.5" in done.stdout + done.stderr
-    )
+    (tmp_path / "genomes" / "k12.fna").write_text(f">one\n{letters(900)}\n")
+    (tmp_path / "Snakefile").write_text(CHANGED.format(path=str(RULES / "scan.smk")))
+    words = ("--cores", "1", "--printshellcmds", "promoters/k12.gff3")
+    done = snakemake(tmp_path / "Snakefile", tmp_path, *words, commands=seqray_forks.folder)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "seqray scan genomes/k12.fna --model bacteria-genome --per-kb 2" in said
+    assert "\tpromoter\t" in (tmp_path / "promoters" / "k12.gff3").read_text()

@@ -141,6 +141,10 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_
         ({"scan": 5}, "5 is not of type 'object'"),
         ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "should not be valid under"),
         ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up' does not match"),
+        (
+            {"sheet": "sample\tfasta\nbenchmarks\tdata/alpha.fa\n"},
+            "line 2: sample 'benchmarks': column 'sample': 'benchmarks' should not be valid under",
+        ),
         ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "the sample 'a' has two rows"),
         (
             {"sheet": "#\nsample\tfasta\tcircular\n\na\tx.fa\nb\tdata/beta.fa\tYes\n"},
@@ -214,7 +218,7 @@ def two_models(run, seqray_forks, tiny_model_file, tmp_path_factory) -> Path:
         "sample\tfasta\nalpha\tdata/alpha.fa\n",
         models=[str(tiny_model_file), "bacteria-genome"],
         scan={
-            "threshold": None,
+            "threshold": 0.3,  # of the model of windows alone
             "html": True,
             "extra": {"bacteria-genome": ["--per-kb", 1, "--genes", "none"]},
         },

@@ -9,7 +9,7 @@ rule seqray_calibrate:
     benchmark:
         "benchmarks/calibrate/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 2
     params:
         extra="",

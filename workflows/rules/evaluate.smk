@@ -10,7 +10,7 @@ rule seqray_evaluate:
     benchmark:
         "benchmarks/evaluate/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 2
     params:
         extra="",

@@ -11,7 +11,7 @@ rule seqray_explain:
     benchmark:
         "benchmarks/explain/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 4
     params:
         model="ecoli-promoter",  # a shipped model or a model file

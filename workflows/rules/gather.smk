@@ -9,7 +9,7 @@ rule seqray_gather:
     benchmark:
         "benchmarks/gather/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 1
     params:
         extra="",

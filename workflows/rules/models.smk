@@ -8,7 +8,7 @@ rule seqray_models:
     benchmark:
         "benchmarks/models/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 1
     params:
         extra="",

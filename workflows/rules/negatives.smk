@@ -8,7 +8,7 @@ rule seqray_negatives:
     benchmark:
         "benchmarks/negatives/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 1
     params:
         recipe="shuffle",

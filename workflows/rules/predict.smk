@@ -8,7 +8,7 @@ rule seqray_predict:
     benchmark:
         "benchmarks/predict/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 4
     params:
         model="ecoli-promoter",  # a shipped model or a model file

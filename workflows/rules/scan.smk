@@ -9,7 +9,7 @@ rule seqray_scan:
     benchmark:
         "benchmarks/scan/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 4
     params:
         model="ecoli-promoter",  # a shipped model or a model file

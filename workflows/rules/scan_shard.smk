@@ -8,7 +8,7 @@ rule seqray_scan_shard:
     benchmark:
         "benchmarks/scan_shard/{name}.{number}-of-{total}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 2
     params:
         model="ecoli-promoter",  # a shipped model or a model file

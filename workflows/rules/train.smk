@@ -9,7 +9,7 @@ rule seqray_train:
     benchmark:
         "benchmarks/train/{name}.tsv"
     conda:
-        "envs/seqray.yaml"
+        workflow.source_path("envs/seqray.yaml")
     threads: 4
     params:
         extra="",

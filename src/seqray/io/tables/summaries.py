@@ -22,7 +22,7 @@ _OF_ALL_CLASSES = ("all", "macro")
 _SCANNED = re.compile(
     r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?(?: per strand in (\d+) parts?)?"
 )
-_WRITE_AGAIN = "write it again with 'seqray evaluate'"
+_WRITE_AGAIN = "write it again with the command of its header"
 _CALLED = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _EXPECTED = re.compile(r"(\S+) \((\S+) to ([^\s,)]+)")
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
@@ -39,8 +39,6 @@ def summarize(path: str | Path) -> dict[str, str]:
     if {"contig", "site", "score"} <= set(header):
         return {"model": model} | _calls(facts, len(rows), str(path))
     if {"source", "metric", "value"} <= set(header):
-        if any(len(row) != len(header) for row in rows):
-            raise InputError("is cut short: rows lack cells", where=str(path), remedy=_WRITE_AGAIN)
         return {"model": model} | _evaluation(
             [dict(zip(header, row, strict=True)) for row in rows], str(path)
         )
@@ -63,6 +61,8 @@ def _read(path: str | Path) -> tuple[dict[str, str], list[str], list[list[str]]]
     header, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
     if header in rows:
         raise InputError("holds two tables", where=str(path), remedy="give each in a file of its own")
+    if any(len(row) != len(header) for row in rows):
+        raise InputError("is cut short: rows lack cells", where=str(path), remedy=_WRITE_AGAIN)
     return {key: value for key, _, value in pairs}, header, rows
 
 

@@ -84,7 +84,7 @@ def check_model(model, options):
     try:
         check_scan_options(read_card(locate_model(model)), options)
     except SeqrayError as error:
-        raise WorkflowError(str(error)) from None
+        raise WorkflowError(f"models, scan: {error}") from None
 
 
 def read_models(models):
@@ -100,15 +100,22 @@ def read_models(models):
     for name, model in named.items():
         words = config["scan"]["extra"].get(name, [])
         extra = [str(word).partition("=")[0] for word in words]
-        check_model(model, [*shared_options(), *extra])
+        check_model(model, [*shared_options(name), *extra])
     if len(named) < len(models):
         raise WorkflowError("two models of the configuration have the same name")
     return named
 
 
-def shared_options():
-    """Options of the scan that the configuration sets for all models."""
-    names = ("stride", "threshold", "fdr")
+CHOOSING = ("--precision", "--per-kb")
+
+
+def shared_options(model):
+    """Options of the scan that the configuration sets for all models.
+
+    A model whose further options choose its calls gets no threshold and no FDR.
+    """
+    words = [str(word).partition("=")[0] for word in config["scan"]["extra"].get(model, [])]
+    names = ("stride",) if set(CHOOSING) & set(words) else ("stride", "threshold", "fdr")
     return [f"--{name}" for name in names if config["scan"][name] is not None]
 
 
@@ -191,7 +198,7 @@ def scan_options(wildcards):
     """Options of the scan that differ from the defaults, in the order of the configuration."""
     settings = config["scan"]
     options = []
-    for name in shared_options():
+    for name in shared_options(wildcards.model):
         options += [name, settings[name.removeprefix("--")]]
     if SAMPLES[wildcards.sample]["circular"] == "yes":
         options.append("--circular")
