@@ -67,9 +67,8 @@ from matching import Calls, Starts, make_starts, thin
 from prepare import ecoli
 from scan_models import Scan, plan_scans
 from seqray.annotation import predict_genes
-from seqray.core import DNA, LabeledSequence, format_number
+from seqray.core import DNA, MIN_DISTANCE_OF_LOCATORS, LabeledSequence, format_number
 from seqray.io.tables import read_labeled_table, write_table
-from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}
 REACH = 250
@@ -138,13 +137,12 @@ def training_starts(truth: Truth) -> tuple[Starts, list[tuple[int, int]]]:
 
 def published_methods(truth: Truth, region: tuple[int, int]) -> dict[str, Calls]:
     """Return the published predictions in four forms."""
-    distance = ScanOptions().min_distance
     rows = truth.predictions()
     return {
         "published": published(rows, region, None, None),
-        "published, thinned": published(rows, region, None, distance),
+        "published, thinned": published(rows, region, None, MIN_DISTANCE_OF_LOCATORS),
         "published sigma70": published(rows, region, "Sigma70", None),
-        "published sigma70, thinned": published(rows, region, "Sigma70", distance),
+        "published sigma70, thinned": published(rows, region, "Sigma70", MIN_DISTANCE_OF_LOCATORS),
     }
 
 
@@ -152,14 +150,13 @@ def linear_methods(
     args: argparse.Namespace, truth: Truth, region: tuple[int, int]
 ) -> tuple[dict[str, Calls], str]:
     """Return linear models fitted to the windows of a model, and a line on their training."""
-    distance = ScanOptions().min_distance
     windows, labels = training_windows(training_examples(args))
     matrix, logistic = weight_matrix(windows, labels), kmer_logistic(windows, labels)
     promoters = labels.count("promoter")
     note = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
     return {
-        "position weight matrix": scan_with(matrix, truth.genome, region, distance),
-        "k-mer logistic regression": scan_with(logistic, truth.genome, region, distance),
+        "position weight matrix": scan_with(matrix, truth.genome, region, MIN_DISTANCE_OF_LOCATORS),
+        "k-mer logistic regression": scan_with(logistic, truth.genome, region, MIN_DISTANCE_OF_LOCATORS),
     }, note
 
 
@@ -168,18 +165,20 @@ def compared_methods(
 ) -> tuple[dict[str, Calls], list[str]]:
     """Return the methods that no model of ours is part of, and lines on them."""
     found: dict[str, Calls] = {}
-    distance = ScanOptions().min_distance
-    lines = [f"calls of every method but 'no letters' and those as published: at least {distance} nt apart"]
+    lines = [
+        f"calls of one strand lie at least {MIN_DISTANCE_OF_LOCATORS} nt apart, those of models of windows "
+        "50; those of 'no letters' and as published may lie nearer"
+    ]
     if "promotech" in args.methods:
         found["Promotech"] = read_promotech(args.data / PROMOTECH, region)
-        found["Promotech, thinned"] = thin(found["Promotech"], distance)
+        found["Promotech, thinned"] = thin(found["Promotech"], MIN_DISTANCE_OF_LOCATORS)
     if "linear" in args.methods:
         linear, note = linear_methods(args, truth, region)
         found |= linear
         lines.append(note)
     if "random" in args.methods:
         count = round(RANDOM_CALLS_PER_KB * (region[1] - region[0]) / 1000)
-        found["random"] = random_calls(region, count, distance)
+        found["random"] = random_calls(region, count, MIN_DISTANCE_OF_LOCATORS)
     return found, lines
 
 

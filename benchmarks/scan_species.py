@@ -49,8 +49,7 @@ from matching import Calls, rank_calls, thin
 from scan_ecoli import write_rows
 from scan_models import Scan, plan_scans, read_calls
 from seqray.annotation import predict_all
-from seqray.core import SequenceRecord
-from seqray.scanning import ScanOptions
+from seqray.core import MIN_DISTANCE_OF_LOCATORS, SequenceRecord
 
 PER_KB = (0.5, 1.0, 2.0)
 MIN_WEIGHT = 0.5
@@ -179,7 +178,7 @@ def methods_of(
     if "promotech" in args.methods and genome.name in PROMOTECH:
         folder = args.data / "tss" / "promotech_predictions"
         found["Promotech"] = read_promotech(folder / PROMOTECH[genome.name], genome)
-        found["Promotech, thinned"] = thin(found["Promotech"], ScanOptions().min_distance)
+        found["Promotech, thinned"] = thin(found["Promotech"], MIN_DISTANCE_OF_LOCATORS)
     return found, Path(model).name
 
 

@@ -157,10 +157,10 @@ def test_python_knows_that_the_calls_are_of_a_circle(seqray, locator, tmp_path):
     rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a" for a, b in ((1, 60), (102, 161))]
     genes.write_text("\n".join(["##gff-version 3", *rows, ""]))
     words = [genome, "--genes", genes]
-    seqray("scan", *words, "--circular-id", "one", "--per-kb", 25, "--out", calls)
+    seqray("scan", *words, "--circular-id", "one", "--per-kb", 60, "--out", calls)
     out, _ = seqray("explain", *words, "--calls", calls, "--no-check", "--shuffles", 0)
     expected = [float(row["score"]) for row in table(out)]
-    frame = library.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=25)
+    frame = library.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=60)
     assert frame.attrs["circular"] == ["one"]
     told = frame.assign(score=frame.score)
     told.attrs = {}

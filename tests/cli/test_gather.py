@@ -52,6 +52,7 @@ def scan_words(genome, model, *more):
 
 
 SETTINGS = {
+    "engine": ["--engine", "onnx", "--threshold", "0.5", "--null-mb", "0"],
     "threshold": ["--threshold", "0.55", "--stride", "3", "--null-mb", "0.02"],
     "fdr": ["--fdr", "0.9", "--null-mb", "0.05", "--circular-id", "ring"],
     "parts": ["--threshold", "0.5", "--region", "long:55000-62000", "--region", "ring:1-40", "--circular"],
@@ -59,7 +60,9 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "total"), [("threshold", 5), ("fdr", 3), ("parts", 2), ("one strand", 20)])
+@pytest.mark.parametrize(
+    ("name", "total"), [("threshold", 5), ("fdr", 3), ("parts", 2), ("one strand", 20), ("engine", 2)]
+)
 def test_gathered_shards_are_the_whole_scan(genome, tiny_model_file, tmp_path, name, total):
     words = scan_words(genome, tiny_model_file, *SETTINGS[name])
     whole, parts, gathered = (tmp_path / folder for folder in ("whole", "parts", "gathered"))
@@ -162,6 +165,16 @@ def test_shards_whose_last_contig_has_no_calls(tiny_model_file, tmp_path, total)
     assert {row.split("\t")[1] for row in rows} == {"first"}
 
 
+def test_a_shard_says_that_windows_are_left_out(genome, tiny_model_file, tmp_path, capfd):
+    words = scan_words(
+        genome, tiny_model_file, "--null-mb", "0", "--shard", "2/7", "--out", tmp_path / "2.shard"
+    )
+    run(*words)
+    assert "seqray: only every 10th window is scored" in capfd.readouterr().err
+    run(*words, "--stride", "1")
+    assert "only every" not in capfd.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def shards(genome, tiny_model_file, tmp_path_factory):
     """Three shards of one scan, one of another, and one of the same in four."""
@@ -228,6 +241,32 @@ def test_shards_of_sequences_that_changed_are_refused(
     assert err.count("\n") == 1
     assert f"{files[1]}: was scanned from other sequences than '{files[0]}'" in err
     assert not (tmp_path / "calls.tsv").exists()
+
+
+def test_shards_of_other_genes_or_another_engine_are_refused(shards, tmp_path, capfd):
+    for name, value, message in (
+        (
+            "genes",
+            [["x.gff", [], {"one": [["gene", 0, 9, "+"]] * 5000}]],
+            "was scanned with other genes than",
+        ),
+        ("engine", "ONNX Runtime 1.31", "its engine is ONNX Runtime 1.31, not PyTorch"),
+    ):
+        changed(
+            shards / "2.shard", tmp_path / "2.shard", header=lambda known, pair={name: value}: known | pair
+        )
+        words = [
+            "gather",
+            shards / "1.shard",
+            tmp_path / "2.shard",
+            shards / "3.shard",
+            "--out",
+            tmp_path / "c.tsv",
+        ]
+        assert main(list(map(str, words))) == 2
+        said = capfd.readouterr().err
+        assert message in said
+        assert len(said) < 600
 
 
 def test_letters_in_lower_case_are_the_same_unless_they_are_skipped(tiny_model_file, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -25,19 +27,20 @@ CONFIG = ModelConfig(
     d_ff=32,
     positions="rotary",
     max_length=256,
-    locator=LocatorConfig(tracks=TRACK_NAMES, window=3, stem=8),
+    locator=LocatorConfig(tracks=TRACK_NAMES, window=3, stem=8, smoothing=2),
 )
 CARD = Card(
     name="tiny",
     classes=("start", "stop"),
     positive="start",
-    window=69,
-    site=34,
+    window=73,
+    site=36,
     model=CONFIG,
     temperature=1.5,
 )
-RADIUS = 34  # 4 letters x 3 tokens x 2 layers, 7 letters of the stem, and 3 of the token of the site
+RADIUS = 36  # 4 letters x 3 tokens x 2 layers, 7 of the stem, 3 of the token of the site, 2 of the smoothing
 PHASES = range(4)
+KERNEL = {-2: 5 / 9, -1: 8 / 9, 0: 1.0, 1: 8 / 9, 2: 5 / 9}  # 1 - (distance / 3)²
 
 
 def network(seed: int = 0) -> LocatorTransformer:
@@ -80,24 +83,36 @@ def read(codes, tracks, phase, net: LocatorTransformer = NET):
     return output, site
 
 
+def smooth(logits, site: int) -> float:
+    """The score at a letter from logits (L,): what -log(1 - p) of the letters around it add up to."""
+    values = np.logaddexp(0, logits.double().numpy())
+    scale = sum(weight * math.exp(-(d**2) / 12.5) for d, weight in KERNEL.items())
+    return math.log(math.expm1(sum(weight * values[site + d] for d, weight in KERNEL.items()) / scale))
+
+
+def at_site(joint, site: int):
+    """Where rollout begins: the rows of the tokens of the letters that count."""
+    return sum(weight * joint[(site + d) // 4] for d, weight in KERNEL.items()) / sum(KERNEL.values())
+
+
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("which", [0, 1])
 def test_the_score_is_that_of_the_site_in_its_strand(phase, which):
     codes, tracks = stretch()
     output, site = read(codes, tracks, phase)
-    expected = output.logits[0, site, which].item() / 1.5
+    expected = smooth(output.logits[0, :, which], site) / 1.5
     assert NET.radius == RADIUS
     assert target(tracks, phase, which).of_codes(codes[None]) == pytest.approx([expected], abs=1e-5)
 
 
 def numpy_rollout(codes, tracks, phase, residual=0.5):
-    """Row of the token of the site in the product of all layers, then letters by changing one at a time."""
+    """Rows of the tokens at the site in the product of all layers, then letters by changing one at a time."""
     output, site = read(codes, tracks, phase)
     joint = np.eye(output.attention[0].weights.shape[-1])
     for step in output.attention:
         mean = step.weights[0].double().mean(0).numpy()
         joint = (residual * np.eye(len(mean)) + (1 - residual) * mean) @ joint
-    relevance = joint[site // 4]
+    relevance = at_site(joint, site)
     assert relevance.sum() == pytest.approx(1)
     letters, beside, _ = padded(codes, tracks, phase)
     beside = torch.tensor(beside.astype(np.uint8))[None]
@@ -132,7 +147,7 @@ def test_span_spreads_evenly_over_the_letters_of_a_token(phase):
     joint = np.eye(output.attention[0].weights.shape[-1])
     for step in output.attention:
         joint = (0.5 * np.eye(len(joint)) + 0.5 * step.weights[0].double().mean(0).numpy()) @ joint
-    expected = np.repeat(joint[site // 4] / 4, 4)[site - RADIUS : site + RADIUS + 1]
+    expected = np.repeat(at_site(joint, site) / 4, 4)[site - RADIUS : site + RADIUS + 1]
     [found] = METHODS["rollout"].score(target(tracks, phase), codes[None], MethodSettings(spread="span"))
     np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-6)
 
@@ -166,7 +181,7 @@ def test_value_rollout_takes_the_norm_of_what_a_key_adds():
         joint = (0.5 * np.eye(len(joint)) + 0.5 * added / added.sum(axis=1, keepdims=True)) @ joint
     for block in NET.blocks:
         block.attention._forward_pre_hooks.clear()
-    expected = np.repeat(joint[site // 4] / 4, 4)[site - RADIUS : site + RADIUS + 1]
+    expected = np.repeat(at_site(joint, site) / 4, 4)[site - RADIUS : site + RADIUS + 1]
     one, chosen = target(tracks, 2), MethodSettings(spread="span")
     [found] = METHODS["value-rollout"].score(one, codes[None], chosen)
     np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-6)
@@ -174,7 +189,7 @@ def test_value_rollout_takes_the_norm_of_what_a_key_adds():
 
 def double_score(vectors, phase, which=0):
     """The score from embedded letters and tracks, in double precision but for the rotation."""
-    return DOUBLE.locate(vectors).logits[0, phase + RADIUS, which].item() / 1.5
+    return smooth(DOUBLE.locate(vectors).logits[0, :, which], phase + RADIUS) / 1.5
 
 
 @pytest.mark.parametrize("phase", [0, 3])
@@ -216,13 +231,13 @@ def test_mutagenesis_tries_every_letter_beside_the_same_genes():
     codes, tracks = stretch(unknown=2)
     one = target(tracks, 2, which=1)
     [found] = METHODS["ism"].score(one, codes[None], MethodSettings())
-    before = read(codes, tracks, 2)[0].logits[0, 42 + RADIUS, 1].item()
+    before = smooth(read(codes, tracks, 2)[0].logits[0, :, 1], 42 + RADIUS)
     for place in (2, 20, RADIUS, 60):
         falls = []
         for letter in set(range(4)) - {int(codes[place])}:
             changed = codes.copy()
             changed[place] = letter
-            falls.append(before - read(changed, tracks, 2)[0].logits[0, 42 + RADIUS, 1].item())
+            falls.append(before - smooth(read(changed, tracks, 2)[0].logits[0, :, 1], 42 + RADIUS))
         assert found[place] == pytest.approx(np.mean(falls) / 1.5, abs=1e-5)
     assert (found[:2] == 0).all()
 

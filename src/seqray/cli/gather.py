@@ -89,13 +89,14 @@ def _gather(
 
 def _provenance(request: GatherRequest, shard: ShardFile, extra: dict[str, str]) -> list[str]:
     """The header that the whole scan would have written, with the outputs of this command."""
-    from seqray.cli.scan import divide_words
+    from seqray.cli.scan import PYTORCH, divide_words
     from seqray.io.tables import provenance_lines
 
     header = shard.header
+    engine = {} if header["engine"] == PYTORCH else {"engine": header["engine"]}
     command = [*header["command"], *divide_words(request.command)[1]]
     name, checksum = header["model"]
-    return provenance_lines(command, name, checksum, header["alphabet"], header["facts"] | extra)
+    return provenance_lines(command, name, checksum, header["alphabet"], header["facts"] | extra | engine)
 
 
 def _check_version(file: ShardFile) -> None:

@@ -22,7 +22,11 @@ from .arrays import (
     number_by_appearance as number_by_appearance,
     pick_evenly as pick_evenly,
 )
-from .call_rules import MIN_CALL_DISTANCE as MIN_CALL_DISTANCE, MIN_CALL_SCORE as MIN_CALL_SCORE
+from .call_rules import (
+    MIN_CALL_SCORE as MIN_CALL_SCORE,
+    MIN_DISTANCE_OF_LOCATORS as MIN_DISTANCE_OF_LOCATORS,
+    MIN_DISTANCE_OF_WINDOWS as MIN_DISTANCE_OF_WINDOWS,
+)
 from .card import (
     Card as Card,
     card_from_mapping as card_from_mapping,

@@ -108,12 +108,20 @@ class LocatorConfig:
         known and none of its strand begins within 510 letters ahead; nothing by default, and near the end of
         a contig. It corrects for starts inside genes, of which species have more or fewer mapped than those
         of training.
+    smoothing
+        Letters on either side whose probabilities count for the score of a letter, outside of training, see
+        `seqray.models.Smoothing`; 0 for none.
+    region
+        Letters on either side: outside of training, the score is multiplied by the probability that any site
+        lies among them; 0 for not.
     """
 
     tracks: tuple[str, ...] = ()
     window: int = 32
     stem: int = 32
     no_gene_ahead: tuple[float, ...] = ()
+    smoothing: int = 0
+    region: int = 0
 
     def __post_init__(self) -> None:
         known = {"known", "to-start"} <= set(self.tracks)
@@ -122,6 +130,8 @@ class LocatorConfig:
         require(
             all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "must lie between -100 and 100"
         )
+        require(0 <= self.smoothing <= 100, "model.locator.smoothing", "must lie between 0 and 100")
+        require(0 <= self.region <= 1000, "model.locator.region", "must lie between 0 and 1000")
         require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
         require(1 <= self.window <= 1024, "model.locator.window", "must lie between 1 and 1024")
         require(1 <= self.stem <= 1024, "model.locator.stem", "must lie between 1 and 1024")

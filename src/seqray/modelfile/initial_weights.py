@@ -176,9 +176,11 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 
 
 def _shaping(config: ModelConfig, name: str) -> Any:
-    """A setting, without what is added to the scores of a locator after training."""
+    """A setting, without what changes the scores of a locator after training."""
     value = getattr(config, name)
-    return replace(value, no_gene_ahead=()) if isinstance(value, LocatorConfig) else value
+    return (
+        replace(value, no_gene_ahead=(), smoothing=0, region=0) if isinstance(value, LocatorConfig) else value
+    )
 
 
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:

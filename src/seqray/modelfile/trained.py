@@ -194,7 +194,7 @@ class TrainedModel:
 
         with torch.inference_mode():
             embedded = self.locators[0].embed(letters, tracks)  # which all members read alike
-            members = [net.locate(embedded).logits.float() for net in self.locators]
+            members = [net.scores(net.locate(embedded)) for net in self.locators]
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
     def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:

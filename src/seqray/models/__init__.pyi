@@ -53,4 +53,5 @@ from .prefilter import (
     prefilter_shapes as prefilter_shapes,
 )
 from .sequence import SequenceTransformer as SequenceTransformer
+from .smoothing import Smoothing as Smoothing
 from .windowed_attention import WindowedAttention as WindowedAttention

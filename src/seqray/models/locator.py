@@ -14,6 +14,7 @@ from seqray.models.dropout import Dropout
 from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, LayerNorm, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
+from seqray.models.smoothing import Smoothing
 from seqray.models.windowed_attention import WindowedAttention, for_each
 
 LETTERS = 4
@@ -30,7 +31,7 @@ class LocatorOutput:
     Attributes
     ----------
     logits
-        (B, L, K), a score for each class of site at each letter; its logistic is a probability.
+        (B, L, K), for each class of site at each letter; the logistic is the probability of a site there.
     tracks
         (B, L, T), the logit of each gene track, predicted from what was read: the auxiliary task.
     attention
@@ -118,6 +119,7 @@ class LocatorTransformer(nn.Module):
         self.norm = LayerNorm(width)
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
+        self.smoothing = Smoothing(settings.smoothing, settings.region)
         self._no_gene_ahead = settings.no_gene_ahead
 
     @property
@@ -140,6 +142,10 @@ class LocatorTransformer(nn.Module):
             Take the explicit path through all blocks and return their weights.
         """
         return self.locate(self.embed(letters, tracks), return_attention=return_attention)
+
+    def scores(self, output: LocatorOutput) -> Tensor:
+        """Logits of the scores at each letter (B, L, K): those of the output, smoothed."""
+        return self.smoothing(output.logits.float())
 
     def embed(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
         """Input of the stem, (B, L, 4 + T): one channel a letter, then the tracks.
@@ -184,7 +190,8 @@ class LocatorTransformer(nn.Module):
         """
         rows = [LETTERS + _settings(self.config).tracks.index(name) for name in ("known", "to-start")]
         known, ahead = embedded[..., rows].split(1, dim=-1)
-        known = F.pad(known[:, self.radius :], (0, 0, 0, min(self.radius, known.shape[1])))
+        read = _letters_read(self.config)
+        known = F.pad(known[:, read:], (0, 0, 0, min(read, known.shape[1])))
         return known * (ahead == 0)
 
 
@@ -197,6 +204,12 @@ def _rotation(tokens: int, head_width: int, device: torch.device) -> Rotation:
 
 def locator_radius(config: ModelConfig) -> int:
     """Letters on either side of a letter that may change its score."""
+    settings = _settings(config)
+    return _letters_read(config) + max(settings.smoothing, settings.region)
+
+
+def _letters_read(config: ModelConfig) -> int:
+    """Letters on either side of a letter that the network reads for it."""
     reach = _REACH + STRIDE - 1  # of the stem, from the last letter of a token
     return STRIDE * _settings(config).window * config.layers + reach
 

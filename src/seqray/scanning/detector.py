@@ -43,6 +43,7 @@ class Detector(ABC):
     null_mb: ClassVar[float]
     halo: ClassVar[int]  # smallest distances scored around a part, from where peaks may be suppressed
     unit: ClassVar[str]
+    min_distance: ClassVar[int]  # of two calls, where the options give none
     around: ClassVar[int] = 0  # letters that a call keeps
 
     @property
@@ -82,6 +83,10 @@ class Detector(ABC):
     def default_threshold(self, options: ScanOptions) -> float:
         """Threshold where the options give none."""
         return self.threshold
+
+    def distance(self, options: ScanOptions) -> int:
+        """Smallest distance between two calls of a strand."""
+        return self.min_distance if options.min_distance is None else options.min_distance
 
     @abstractmethod
     def facts(self, options: ScanOptions) -> dict[str, str]:

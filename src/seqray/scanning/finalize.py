@@ -20,7 +20,8 @@ def add_calls(
     calls: CallTable,
     contig: Contig,
     grid: Grid,
-    options: ScanOptions,
+    strands: Iterable[str],
+    min_distance: int,
     pieces_of: Callable[[str], Iterable[PiecePeaks]],
 ) -> None:
     """Add the peaks within the parts of a contig to the calls of the contigs before.
@@ -28,9 +29,9 @@ def add_calls(
     ``pieces_of`` is called with a strand, and gives its pieces, in order.
     """
     rows = []
-    for strand in options.strands:
+    for strand in strands:
         pieces = list(pieces_of(strand))
-        starts, scores, letters = join_pieces(grid, strand, pieces, options.min_distance)
+        starts, scores, letters = join_pieces(grid, strand, pieces, min_distance)
         sites = grid.sites(starts, strand)
         inside = contig.scanned.contains(sites)
         rows.append((strand, sites[inside], scores[inside], letters[inside]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import MIN_CALL_DISTANCE, MIN_CALL_SCORE, ConfigError, require, require_number
+from seqray.core import MIN_CALL_SCORE, ConfigError, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,8 @@ class ScanOptions:
     per_kb
         Call that many of the best peaks per thousand positions.
     min_distance
-        Smallest distance between the sites of two calls on one strand. The default, 50, is twice the 25
-        letters within which a call is counted as right, so that no site can be found twice.
+        Smallest distance between the sites of two calls on one strand; None is 50 for models of windows, and
+        25 for locators, which tell starts apart that are near each other.
     margin
         Log-odds units, per letter between the windows scored so far, by which a peak's score may still rise
         in refinement. With 0.3 and a stride of 10, a promoter scanner found 95 % of the calls of a scan at
@@ -84,7 +84,7 @@ class ScanOptions:
     per_kb: float | None = None
     precision: float | None = None
     species: str | None = None
-    min_distance: int = MIN_CALL_DISTANCE
+    min_distance: int | None = None
     margin: float = 0.3
     circular: bool = False
     circular_ids: tuple[str, ...] = ()

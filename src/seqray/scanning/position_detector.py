@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from seqray.annotation import Gene, gene_tracks, track_rows
 from seqray.calibration import ExpectedPrecision
-from seqray.core import Codes, ConfigError, Intervals
+from seqray.core import MIN_DISTANCE_OF_LOCATORS, Codes, ConfigError, Intervals
 from seqray.inference import Dtype, Strand, StrandScorer
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
@@ -46,7 +46,8 @@ class PositionDetector(Detector):
 
     refused_options = frozenset({"stride", "prefilter", "fdr", "max_ambiguous"})
     null_mb = 0.0
-    halo = 20
+    halo = 40
+    min_distance = MIN_DISTANCE_OF_LOCATORS
     unit = "positions"
     around = LETTERS_BEFORE + 1 + LETTERS_AFTER
 

@@ -69,7 +69,8 @@ def scan_sequences(
     with detector.running():
         for contig, windows in scanner.contigs(records):
             contigs.append(contig)
-            add_calls(calls, contig, windows, options, partial(pieces, contig, windows))
+            distance = scanner.finder.min_distance
+            add_calls(calls, contig, windows, options.strands, distance, partial(pieces, contig, windows))
             del windows  # else they are in memory while the next record is read
         null = scanner.null_scores()
     threshold = scanner.finder.threshold

@@ -46,7 +46,7 @@ class Scanner:
         self.finder = PeakFinder(
             options.lowest_threshold(detector.default_threshold(options)),
             options.margin,
-            options.min_distance,
+            detector.distance(options),
             max(1, options.piece // self.rule.stride),
         )
         self.counts = ScanCounts()
@@ -124,7 +124,7 @@ class Scanner:
             if masked is not None:
                 self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts may suppress peaks within.
-        halo = self.detector.halo * (options.min_distance + self.rule.stride)
+        halo = self.detector.halo * (self.finder.min_distance + self.rule.stride)
         scored = contig.scanned.extended(halo, length, circular=circular)
         genes = self.detector.genes.find(record, circular) if self.detector.genes else None
         if genes is not None:

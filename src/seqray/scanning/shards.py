@@ -77,6 +77,7 @@ def scan_shard(
         "genes": _genes_to_list(scanner.annotation),
         "rule": asdict(scanner.rule),
         "points": scanner.finder.points,
+        "min_distance": scanner.finder.min_distance,
         "threshold": scanner.finder.threshold,
         "strands": list(options.strands),
         "contigs": [_contig_to_list(contig) for contig in contigs],
@@ -183,6 +184,13 @@ class _Shard:
         return scores
 
 
+_INPUTS = {
+    "sequences": "from other sequences",
+    "genes": "with other genes",
+}
+"""Entries of a header too long to state in an error, and what it is if they differ."""
+
+
 def _check_header(file: ShardFile) -> None:
     """Raise an error for a header that `scan_shard` does not write."""
     header = file.header
@@ -223,7 +231,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
     """Raise `InputError` for a file that is no shard or one of another scan, and for one twice or missing."""
     for file in files:
         _check_header(file)
-    first, own = files[0], ("share", "counted", "sequences")
+    first, own = files[0], ("share", "counted", *_INPUTS)
     total = first.header["share"][1]
     keys = sorted((key for key in first.header if key not in own), key=lambda key: key != "command")
     seen: dict[int, str] = {}
@@ -231,12 +239,13 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         for key in keys:
             if file.header.get(key) != first.header[key]:
                 raise _of_another_scan(file, first, _difference(key, file.header.get(key), first.header[key]))
-        if file.header["sequences"] != first.header["sequences"]:
-            raise InputError(
-                f"was scanned from other sequences than '{first.path}', though of the same ids and lengths",
-                where=file.path,
-                remedy="scan all shards from the same, unchanged file",
-            )
+        for name, what in _INPUTS.items():
+            if file.header[name] != first.header[name]:
+                raise InputError(
+                    f"was scanned {what} than '{first.path}'",
+                    where=file.path,
+                    remedy="scan all shards from the same, unchanged files",
+                )
         number, of = file.header["share"]
         common = [file.header["counted"][key] == first.header["counted"][key] for key in _COMMON]
         if of != total or not all(common):
@@ -248,7 +257,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
                 if seen[number] == file.path
                 else f"shard {number}/{of}, and so is '{seen[number]}'"
             )
-            raise InputError(f"is {same}", where=file.path)
+            raise InputError(f"is {same}", where=file.path, remedy="give each shard once")
         seen[number] = file.path
     missing = total - len(seen)
     if missing:
@@ -304,7 +313,8 @@ def _gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCal
         grid = Grid(contig.length, rule, circular=contig.circular)
         if callbacks.on_contig is not None:
             callbacks.on_contig(contig.name, contig.length)
-        add_calls(calls, contig, grid, options, partial(pieces, number, contig, grid))
+        read = partial(pieces, number, contig, grid)
+        add_calls(calls, contig, grid, options.strands, header["min_distance"], read)
     null = np.concatenate([file.array("null") for file in files])
     genes, threshold = _genes_from_list(header["genes"]), float(header["threshold"])
     return finalize_scan(calls, null, _sum_counts(files), options, threshold, rule, contigs, genes)

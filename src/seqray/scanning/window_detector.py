@@ -8,7 +8,7 @@ from functools import partial
 
 from seqray.annotation import Gene
 from seqray.calibration import Domain
-from seqray.core import Codes, Floats, Intervals, logistic
+from seqray.core import MIN_DISTANCE_OF_WINDOWS, Codes, Floats, Intervals, logistic
 from seqray.inference import BatchSize, Dtype, cascade_log_odds, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.cutoffs import Cutoffs
@@ -50,6 +50,7 @@ class WindowDetector(Detector):
     refused_options = frozenset({"genes", "codon_table", "per_kb", "precision", "species"})
     null_mb = 1.0
     halo = 2
+    min_distance = MIN_DISTANCE_OF_WINDOWS
     unit = "windows"
 
     @property

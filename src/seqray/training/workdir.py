@@ -31,6 +31,8 @@ def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
     for place in ("path", "name"):  # of a backbone that is known by its checksums
         (settings.get("model", {}).get("backbone") or {}).pop(place, None)
+    for scores in ("smoothing", "region"):  # which are made after training
+        (settings.get("model", {}).get("locator") or {}).pop(scores, None)
     settings.get("trainer", {}).pop("precision", None)
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

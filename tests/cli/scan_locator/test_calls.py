@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cli.scan_locator.records import GENES
@@ -31,6 +32,18 @@ def test_one_call_is_no_plural(scan, genome, tmp_path):
     words = ("--genes", "none", "--out", tmp_path / "x.tsv")
     assert " 1 call (" in scan(genome, *words, "--per-kb", "0.27")[1]  # of 3.74 kb
     assert " 4 calls (" in scan(genome, *words, "--per-kb", "1.07")[1]
+
+
+@pytest.mark.parametrize(("words", "distance"), [((), 25), (("--min-distance", "40"), 40)])
+def test_calls_keep_their_distance(scan, genome, words, distance):
+    out, _ = scan(genome, "--genes", "none", "--per-kb", "90", *words)
+    assert facts(out)["peaks"] == f"sites on one strand lie at least {distance} apart"
+    sites: dict[tuple[str, str], list[int]] = {}
+    for row in table(out):
+        sites.setdefault((row["contig"], row["strand"]), []).append(int(row["site"]))
+    gaps = np.concatenate([np.diff(sorted(found)) for found in sites.values()])
+    assert gaps.min() >= distance
+    assert gaps.min() < distance + 5
 
 
 def test_calls_state_their_surroundings(scan, genome, annotation, tmp_path):

@@ -12,7 +12,14 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.core import ConfigError, LocatorConfig, ModelConfig
-from seqray.models import LocatorTransformer, WindowedAttention, build_network, locator_radius, rotary_angles
+from seqray.models import (
+    LocatorTransformer,
+    Smoothing,
+    WindowedAttention,
+    build_network,
+    locator_radius,
+    rotary_angles,
+)
 
 
 def small(window: int = 4, layers: int = 2, tracks: int = 3, **settings) -> ModelConfig:
@@ -105,13 +112,13 @@ def test_the_radius_is_exact(window, layers):
 @settings(max_examples=20, deadline=None)
 @given(first=st.integers(0, 60), count=st.integers(1, 40), seed=st.integers(0, 99))
 def test_a_piece_with_its_surroundings_has_the_scores_of_the_whole(first, count, seed):
-    net = network(small(window=3, layers=1))
+    net = with_smoothing(seed % 9, seed % 30, window=3, layers=1)
     margin = -(-net.radius // 4) * 4
     letters, tracks = stretch(4 * 110, seed=seed)
     low, high = max(0, 4 * first - margin), min(4 * 110, 4 * (first + count) + margin)
     with torch.inference_mode():
-        whole = net(letters, tracks).logits[:, 4 * first : 4 * (first + count)]
-        piece = net(letters[:, low:high], tracks[..., low:high]).logits
+        whole = net.scores(net(letters, tracks))[:, 4 * first : 4 * (first + count)]
+        piece = net.scores(net(letters[:, low:high], tracks[..., low:high]))
     part = slice(4 * first - low, 4 * (first + count) - low)
     torch.testing.assert_close(piece[:, part], whole, atol=1e-5, rtol=1e-5)
 
@@ -144,6 +151,62 @@ def test_hidden_tracks_are_tracks_of_zeros():
         torch.testing.assert_close(net(letters).logits, net(letters, tracks * 0).logits)
         assert not torch.equal(net(letters).logits, net(letters, tracks).logits)
         assert net(letters, tracks).tracks.shape == (1, 80, 3)
+
+
+def with_smoothing(reach: int, region: int = 0, **settings) -> LocatorTransformer:
+    config = small(**settings)
+    assert config.locator is not None
+    return network(replace(config, locator=replace(config.locator, smoothing=reach, region=region)))
+
+
+@pytest.mark.parametrize(("reach", "region"), [(0, 0), (1, 0), (8, 0), (8, 20), (0, 7)])
+def test_scores_count_the_letters_around_by_the_kernel_of_epanechnikov(reach, region):
+    """By loops in float64: -log(1 - p) is summed, and a sure site with labels of a width of 2.5 has 1."""
+    net = with_smoothing(reach, region)
+    letters, tracks = stretch(80)
+    with torch.inference_mode():
+        output = net(letters, tracks)
+        found = torch.sigmoid(net.scores(output).double())[0].numpy()
+    p = torch.sigmoid(output.logits.double())[0].numpy()
+    kernel, wide = ({d: 1 - (d / (n + 1)) ** 2 for d in range(-n, n + 1)} for n in (reach, region))
+    label = {d: math.exp(-(d**2) / (2 * 2.5**2)) for d in range(-50, 51)}
+
+    def any_site(weights: dict[int, float], scale: float, at: int, k: int) -> float:
+        near = [(weight, p[at + d, k]) for d, weight in weights.items() if 0 <= at + d < 80]
+        return 1 - math.prod((1 - value) ** (weight / scale) for weight, value in near)
+
+    for at in range(80):
+        for k in range(2):
+            expected = any_site(kernel, sum(weight * label[d] for d, weight in kernel.items()), at, k)
+            expected *= any_site(wide, sum(label.values()), at, k) if region else 1
+            assert found[at, k] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_single_sure_letter_stays_the_best():
+    logits = torch.full((1, 60, 1), -30.0)
+    logits[0, 33] = 12.0
+    smooth = Smoothing(8)(logits)[0, :, 0]
+    assert int(smooth.argmax()) == 33
+    assert (smooth.diff()[25:33] > 0).all()
+    assert (smooth.diff()[33:41] < 0).all()
+    for value in (-500.0, 500.0):
+        for region in (0, 20):
+            assert torch.isfinite(Smoothing(8, region)(torch.full((1, 9, 1), value))).all()
+
+
+def test_smoothing_adds_its_reach_to_the_radius():
+    assert with_smoothing(5).radius == with_smoothing(5, 3).radius == with_smoothing(0).radius + 5
+    assert with_smoothing(5, 90).radius == with_smoothing(0).radius + 90
+    net = with_smoothing(5)
+    letters, tracks = stretch(400)
+    with torch.inference_mode():
+        scores = net.scores(net(letters, tracks))[0]
+        for shift, side in ((0, 1), (3, -1)):
+            at = 200 + shift - 5 * side  # its furthest letter is one of a token that sees furthest
+            for distance, changes in ((net.radius, True), (net.radius + 1, False)):
+                other = letters.clone()
+                other[0, at + side * distance] = (letters[0, at + side * distance] + 1) % 4
+                assert bool((net.scores(net(other, tracks))[0, at] != scores[at]).any()) == changes
 
 
 def with_correction(*values: float) -> LocatorTransformer:

@@ -199,7 +199,7 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
             "facts": {},
             "options": {},
         }
-        texts = {"version": "1", "alphabet": "dna", "track name": "x"}
+        texts = {"version": "1", "alphabet": "dna", "engine": "PyTorch", "track name": "x"}
         figures = {"species": None, "foreign": False, "expected": {}}
         write_shard(folder / f"{number}.shard", header | described | texts | figures, arrays)
         files.append(ShardFile(folder / f"{number}.shard"))
@@ -344,7 +344,7 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
     result = scan_sequences(
         make_detector(locator, genes=source), records, ScanOptions(threshold=0.4), ScanCallbacks()
     )
-    alone = scan(locator, records[1:], threshold=0.4, min_distance=50)
+    alone = scan(locator, records[1:], threshold=0.4, min_distance=25)
     assert [row for row in rows(result) if row[0] == "d"] == rows(alone)
     assert result.genes is not None
     assert dict(result.genes.genes) == {"c": GENES}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seqray.core.errors import InputError
+from seqray.core import InputError, LocatorConfig, ModelConfig, RunConfig
 from seqray.training.workdir import WorkDir, fingerprint, run_identity
 
 MINE = {"settings": "a", "data": "b"}
@@ -113,6 +113,15 @@ def test_words_on_the_card_and_further_members_do_not_make_another_run(make_conf
     ):
         assert fingerprint(other, classes) != mark
     assert fingerprint(config, ("b", "a")) != mark
+
+
+def test_scores_that_are_made_after_training_do_not_make_another_run():
+    def mark(**locator: int) -> str:
+        model = ModelConfig(kind="locator", positions="rotary", locator=LocatorConfig(**locator))
+        return fingerprint(RunConfig(model=model), ("a",))
+
+    assert mark(window=8) == mark(window=8, smoothing=8, region=80)
+    assert mark(window=8) != mark(window=9)
 
 
 def test_members_that_held_out_something_else_are_refused(tmp_path):

@@ -78,8 +78,9 @@ class CallingOptions(Options, heading="calling"):
         "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for a locator 0)",
     )
     seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
-    min_distance: PositiveInt = option(
-        "--min-distance N", "smallest distance between two sites on one strand", DEFAULTS.min_distance
+    min_distance: PositiveInt | None = option(
+        "--min-distance N",
+        "smallest distance between two sites on one strand (default: 50, for a locator 25)",
     )
 
 

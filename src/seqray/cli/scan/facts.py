@@ -20,7 +20,7 @@ def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
     facts = {
         "strands": " and ".join(options.strands),
         **detector.facts(options),
-        "peaks": f"sites on one strand lie at least {options.min_distance} apart",
+        "peaks": f"sites on one strand lie at least {detector.distance(options)} apart",
     }
     if options.skip_soft_masked:
         facts["soft-masked"] = "sites in lower-case letters are not scored"

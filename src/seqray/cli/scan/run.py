@@ -70,7 +70,7 @@ def run(request: ScanRequest) -> Outcome:
     model, computing = _in_context(request, model), request.computing
     detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.dtype, genes=genes)
     records, lines = scan(request, model, detector, options)
-    request.note(*notes)
+    request.note(*notes, *_left_out(model, detector, options))
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)
 
@@ -183,5 +183,4 @@ def _scan(
 
             shares_of = partial(letter_shares, request, model, result)
             staged.page.write(result, lines, findings, ModelText.of(model.card), shares_of)
-    findings = [*_left_out(model, detector, options), *findings]  # the page names the stride
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
     from seqray.scanning import Detector, ScanOptions
 
-GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb", "min_distance")
+PYTORCH = "PyTorch"
+"""The engine of a shard whose outputs name none."""
+GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
 
 
@@ -96,6 +98,7 @@ def write_share(
             "version": __version__,
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
+            "engine": model.engine or PYTORCH,
             "card": [model.card.summary, *describe_card(model.card)],
             "findings": [name_options(line) for line in findings],
             "alphabet": describe_alphabet(model.alphabet),

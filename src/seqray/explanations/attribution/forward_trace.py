@@ -184,9 +184,10 @@ def _trace_locator(
     vectors = network.embed(letters, tracks) if embedded is None else embedded
     vectors = vectors.detach().requires_grad_(gradients)
     watched = _Watch(network, None, gradients, attention=attention)
-    logits = watched.run(lambda: network.locate(vectors).logits[:, site])
+    logits = watched.run(lambda: network.scores(network.locate(vectors))[:, site])
     start = vectors.new_zeros(len(letters), letters.shape[1] // network.stem.stride)
-    start[:, site // network.stem.stride] = 1.0
+    tokens = (site + network.smoothing.distance) // network.stem.stride
+    start.index_add_(1, tokens, network.smoothing.shares().expand(len(letters), -1))
     return Trace(logits, watched.layers(), vectors, start)
 
 

@@ -168,7 +168,7 @@ class LocatorTarget(_Target[LocatorTransformer]):
     def _score(self, codes: Codes) -> Floats:
         with compute_precision(self.model.device, "fp32"):
             letters = self.letters_of(codes)
-            logits = self.network(letters, self.tracks_of(len(letters))).logits[:, self.site]
+            logits = self.network.scores(self.network(letters, self.tracks_of(len(letters))))[:, self.site]
             return self.of_logits(logits).double().cpu().numpy()
 
     def batches(self, codes: Codes) -> Iterator[slice]:

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.annotation import track_rows
-from seqray.core import MIN_CALL_DISTANCE, MIN_CALL_SCORE, Floats, Ints, local_maxima, suppress_neighbors
+from seqray.core import (
+    MIN_CALL_SCORE,
+    MIN_DISTANCE_OF_LOCATORS,
+    Floats,
+    Ints,
+    local_maxima,
+    suppress_neighbors,
+)
 from seqray.inference import CHUNK, Strand, StrandScorer
 from seqray.modelfile import TrainedModel
 from seqray.training.genomes.strands import LabeledStrand
@@ -26,7 +33,7 @@ class StrandCalls(NamedTuple):
 def profile_peaks(scores: Floats) -> Ints:
     """Positions of the calls of a profile (n,), rising."""
     candidates = np.flatnonzero(local_maxima(scores) & (scores >= MIN_CALL_SCORE))
-    return candidates[suppress_neighbors(candidates, scores[candidates], MIN_CALL_DISTANCE)]
+    return candidates[suppress_neighbors(candidates, scores[candidates], MIN_DISTANCE_OF_LOCATORS)]
 
 
 def call_stretch(
