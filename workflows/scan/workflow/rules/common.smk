@@ -114,8 +114,12 @@ def shared_options(model):
 
     A model whose further options choose its calls gets no threshold and no FDR.
     """
-    words = [str(word).partition("=")[0] for word in config["scan"]["extra"].get(model, [])]
-    names = ("stride",) if set(CHOOSING) & set(words) else ("stride", "threshold", "fdr")
+    words = [
+        str(word).partition("=")[0] for word in config["scan"]["extra"].get(model, [])
+    ]
+    names = (
+        ("stride",) if set(CHOOSING) & set(words) else ("stride", "threshold", "fdr")
+    )
     return [f"--{name}" for name in names if config["scan"][name] is not None]
 
 
