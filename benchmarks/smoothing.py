@@ -32,13 +32,19 @@ from scan_ecoli import make_sections, write_rows
 from scan_species import MIN_WEIGHT, make_section, read_models
 from seqray import load_model
 from seqray.annotation import gene_tracks, predict_all
-from seqray.core import DNA, SequenceRecord, local_maxima, reverse_complement_codes, suppress_neighbors
+from seqray.core import (
+    DNA,
+    MIN_CALL_SCORE,
+    SequenceRecord,
+    local_maxima,
+    reverse_complement_codes,
+    suppress_neighbors,
+)
 from seqray.inference import CHUNK, Strand, StrandScorer
 from seqray.models import Smoothing
 
 PARTS = ((0, TEST[0]), (TEST[1], LENGTH))
 """Of *E. coli*: all but the test region."""
-MIN_SCORE = 5e-4
 NO_RESAMPLES = 1
 TRUTHS = ("genes", "kuo")
 Strands = Mapping[str, np.ndarray]
@@ -107,7 +113,7 @@ def call(scores: Strands, choice: Choice) -> Calls:
         p = np.clip(values.astype(np.float64), 1e-9, 1 - 1e-7)
         logits = torch.from_numpy(np.log(p / (1 - p)))[None, :, None]
         found = torch.sigmoid(smooth(logits))[0, :, 0].numpy()
-        peaks = np.flatnonzero(local_maxima(found) & (found >= MIN_SCORE))
+        peaks = np.flatnonzero(local_maxima(found) & (found >= MIN_CALL_SCORE))
         peaks = peaks[suppress_neighbors(peaks, found[peaks], choice.distance)]
         position.append(peaks)
         score.append(found[peaks])

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 _SITE_WIDTH = 2.5  # letters, the default of `genomes.sigma`
-_SITE_SUM = 2.5066 * _SITE_WIDTH  # what the labels of one site add up to
+_SITE_SUM = 2.5066 * _SITE_WIDTH  # √(2π) times the width: what the labels of one site add up to
 
 
 class Smoothing(nn.Module):
@@ -15,8 +15,9 @@ class Smoothing(nn.Module):
 
     A network that expects one site, but not at which of some letters, gives each a low probability p. What
     these add up to is the better score. The sum is one of -log(1 - p), weighted by the kernel of Epanechnikov
-    (1969) and scaled so that a site that is sure keeps its score. With a ``region``, the score is multiplied
-    by the probability that the letters of the region have any site, because sites come in groups.
+    (1969). A site that is sure keeps its score if `genomes.sigma` is 2.5; with another, the order of the
+    scores is right, and their size is not. With a ``region``, the score is multiplied by the probability that
+    the letters of the region have any site, because sites come in groups.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class LocatorModule(AveragedModule):
     def validation_step(self, batch: LocatorBatch, _: int) -> None:
         out = self.evaluated_network(batch.letters, batch.tracks)
         logits = out.logits.float()
-        self._scores[batch.rows] = self.network.smoothing(logits)[..., self._positive]
+        self._scores[batch.rows] = self.network.scores(out)[..., self._positive]
         each = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none") * batch.weights
         self._sums[batch.rows] = torch.stack((each.sum((1, 2)), batch.weights.sum((1, 2))), dim=1)
 
