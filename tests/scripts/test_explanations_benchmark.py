@@ -24,9 +24,6 @@ def letters_at(record, mask):
     return "".join(letter if marked else " " for letter, marked in zip(text, mask, strict=True)).split()
 
 
-# --------------------------------------------------------------------------------------------- planting
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_records_come_by_turns_and_repeat(task):
     records = generate(task, 40, seed=5)
@@ -97,9 +94,6 @@ def test_labeled_records_carry_class_and_split():
     assert len({row.id for row in rows}) == 4
 
 
-# --------------------------------------------------------------------------------------------- measures
-
-
 def test_average_precision_on_paper():
     truth = np.array([[True, False, True, False]])
     scores = np.array([[4.0, 3.0, 2.0, 1.0]])
@@ -143,9 +137,6 @@ def test_interval_holds_the_mean_and_needs_a_record():
     assert np.isnan(mean_with_interval(np.empty(0))).all()
 
 
-# ------------------------------------------------------------------------------------------------ boxes
-
-
 def promoter(spacer, before, site=60, length=81):
     """Windows of C with perfect hexamers at a spacer and a distance to the start."""
     text = ["C"] * length
@@ -175,9 +166,6 @@ def test_places_before_the_start():
     assert np.flatnonzero(mark_places(((-3, -2),), 5, 8, around=1)).tolist() == [1, 2, 3, 4]
     assert mark_places(promoter_boxes.FIXED_BOXES, 60, 81, promoter_boxes.AROUND).sum() == 20
     assert mark_places(promoter_boxes.TATA_WINDOW, 200, 251).sum() == 16
-
-
-# ------------------------------------------------------------------------------------------ the script
 
 
 def test_each_planted_task_runs_with_each_shape_and_real_ones_once():
