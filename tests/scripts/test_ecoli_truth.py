@@ -73,11 +73,9 @@ def gene(name: str, tag: str, *synonyms: str, start: int = 1) -> Gene:
 def test_a_gene_is_found_by_tag_then_by_a_name_that_means_one_gene():
     new, twin = gene("newA", "b1", "oldA"), gene("insH", "b2", start=300)
     index = GeneIndex([new, twin, gene("insH", "b3", start=600)])
-    assert index.find(GeneRef("anything", "b2", 1, 2)) == twin
-    assert index.find(GeneRef("oldA", "", 1, 2)) == new
-    assert index.find(GeneRef("oldA", "b999", 1, 2)) == new
-    assert index.find(GeneRef("insH", "", 1, 2)) is None
-    assert index.find(GeneRef("unheard", "", 1, 2)) is None
+    asked = {("anything", "b2"): twin, ("oldA", ""): new, ("oldA", "b999"): new, ("insH", ""): None}
+    for (name, tag), found in (asked | {("unheard", ""): None}).items():
+        assert index.find(GeneRef(name, tag, 1, 2)) == found
 
 
 def test_letters_are_read_on_their_own_strand():
@@ -111,13 +109,10 @@ def test_letters_settle_what_the_map_leaves_open():
     assert (result.checked, result.confirmed) == (2, 2)
 
 
-def test_letters_that_stand_elsewhere_drop_the_site():
+def test_letters_that_stand_elsewhere_drop_the_site_also_of_the_current_version():
     result = place([printed(650, "+", shift=1), printed(650, "-")], NEW, MAP)
     assert [row.site.strand for row in result.placed] == ["-"]
     assert (result.checked, result.confirmed, len(result.dropped)) == (2, 1, 1)
-
-
-def test_tables_of_the_current_version_are_checked_in_place():
     letters = letters_at(NEW, 2500, "+", 30, 10)
     result = place([Site(2500, "+", "a", letters, 30), Site(2501, "+", "b", letters, 30)], NEW, None)
     assert [row.site.name for row in result.placed] == ["a"]
@@ -134,16 +129,11 @@ def test_starts_close_together_are_one_start_at_the_middle_member():
     assert merge_starts([]) == {"+": [], "-": []}
 
 
-def test_a_region_holds_its_first_position_and_not_its_end():
-    assert [row.position for row in in_region(placed(9, 10, 19, 20), (10, 20))] == [10, 19]
-
-
-def test_held_out_regions_are_apart_and_inside_the_genome():
+def test_regions_hold_their_first_position_and_not_their_end():
     assert 0 <= DEV[0] < DEV[1] <= TEST[0] < TEST[1] <= LENGTH
-    assert not overlaps(TEST[0] - 81, TEST[0], TEST)
-    assert overlaps(TEST[0] - 81, TEST[0] + 1, TEST)
-    assert overlaps(TEST[1] - 1, TEST[1] + 80, TEST)
-    assert not overlaps(TEST[1], TEST[1] + 81, TEST)
+    assert [row.position for row in in_region(placed(9, 10, 19, 20), (10, 20))] == [10, 19]
+    for start, inside in ((TEST[0] - 81, False), (TEST[0] - 80, True), (TEST[1] - 1, True), (TEST[1], False)):
+        assert overlaps(start, start + 81, TEST) is inside
 
 
 def capital(letters: str, index: int) -> str:
@@ -224,7 +214,9 @@ def test_all_tables_are_brought_to_the_new_genome(data):
     assert truth.predictions()[0].site.p_value == 0.002
 
 
-def test_the_report_counts_genes_and_letters(data, tmp_path):
+def test_the_report_counts_genes_letters_and_ends_that_agree(data, tmp_path):
+    genes = pairs((1, 0, 0), (300, 0, 6), (3300, 4, 3))
+    assert [lift_report.ends_kept(pair, MAP) for pair in genes] == [2, 1, 0]
     assert lift_report.main(["--data", str(data), "--out", str(tmp_path / "lift.tsv")]) == 0
     lines = (tmp_path / "lift.tsv").read_text().splitlines()
     assert lines[0] == "# command: python benchmarks/lift_report.py"
@@ -235,8 +227,3 @@ def test_the_report_counts_genes_and_letters(data, tmp_path):
     rows = {line.split("\t")[0]: line.split("\t")[1:] for line in lines}
     assert rows["dRNA-seq"] == ["5", "4", "1", "0", "5", "4", "0", "0", "0"]
     assert rows["predictions"] == ["3", "3", "0", "0", "3", "3", "3", "3", "0"]
-
-
-def test_ends_kept_counts_the_ends_that_agree_after_the_lift():
-    genes = pairs((1, 0, 0), (300, 0, 6), (3300, 4, 3))
-    assert [lift_report.ends_kept(pair, MAP) for pair in genes] == [2, 1, 0]

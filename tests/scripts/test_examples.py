@@ -140,18 +140,15 @@ def test_verify_accepts_the_file_and_the_same_text_compressed_anew(sources):
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(b"ACGA\n", mtime=0), b"ACGT\n", gzip.compress(b"ACGT\n", mtime=0)[:-6]]
+    "content", [gzip.compress(b"ACGA\n", mtime=0), b"ACGT\n", gzip.compress(b"ACGT\n", mtime=0)[:-6], None]
 )
-def test_verify_names_a_file_that_differs(sources, content):
-    (sources / "set" / "a.gz").write_bytes(content)
-    found, _ = verify.problems(sources, sources / "sources.tsv")
-    assert found == ["set/a.gz: not the file that sources.tsv describes"]
-
-
-def test_verify_names_a_missing_file_and_its_source(sources):
-    (sources / "set" / "a.gz").unlink()
-    found, _ = verify.problems(sources, sources / "sources.tsv")
-    assert found == ["set/a.gz: missing; its source is https://example.org"]
+def test_verify_names_a_file_that_differs_or_is_missing(sources, content):
+    path = sources / "set" / "a.gz"
+    path.write_bytes(content) if content else path.unlink()
+    wrong = (
+        "not the file that sources.tsv describes" if content else "missing; its source is https://example.org"
+    )
+    assert verify.problems(sources, sources / "sources.tsv")[0] == [f"set/a.gz: {wrong}"]
 
 
 def test_sources_name_an_address_and_a_licence_for_every_file():

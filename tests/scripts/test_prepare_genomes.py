@@ -111,15 +111,12 @@ def test_a_table_known_to_be_zero_based_is_read_one_letter_later(tmp_path: Path)
     assert [start.place for start in placed] == [("c", 400, "+"), ("c", 200, "-")]
 
 
-def test_bed_is_zero_based_and_one_set_is_late_on_the_plus_strand(tmp_path: Path):
+def test_bed_is_zero_based_one_set_is_late_on_plus_and_of_windows_only_promoters_are_read(tmp_path: Path):
     text = "c\t10\t11\t.\t0\t+\nc\t20\t21\t.\t0\t-\t\n\n"
     for name, expected in (("HPYLORI", [10, 20]), ("RHODOBACTER_1", [11, 20])):
         starts = read_bed(write_gzip(tmp_path / f"{name}.bed.gz", text), "promotech")
         assert [start.position for start in starts] == expected
         assert [start.strand for start in starts] == ["+", "-"]
-
-
-def test_only_promoter_windows_are_read(tmp_path: Path):
     text = ">Genus species--1\nacgt\n>Genus species CDS--1\nCCCC\n>Genus species Convergent--1\nGGGG\n"
     assert read_windows(write_gzip(tmp_path / "01_train.txt.gz", text)) == ["ACGT"]
 

@@ -56,15 +56,13 @@ def test_a_call_claims_the_nearest_start_that_is_free():
     assert found.tolist() == [1, 0, UNCLAIMED]
 
 
-@pytest.mark.parametrize(("distance", "hit"), [(25, True), (26, False)])
-@pytest.mark.parametrize("side", [1, -1])
-def test_the_tolerance_is_inclusive_on_both_sides(distance, hit, side):
-    found = claim(calls((1000 + side * distance, "-", 1.0)), make_starts({"-": [1000]}), tolerance=25)
+@pytest.mark.parametrize(
+    ("position", "strand", "hit"),
+    [(975, "-", True), (974, "-", False), (1025, "-", True), (1026, "-", False), (1000, "+", False)],
+)
+def test_the_tolerance_is_inclusive_on_both_sides_of_one_strand(position, strand, hit):
+    found = claim(calls((position, strand, 1.0)), make_starts({"-": [1000]}), tolerance=25)
     assert bool(found[0] != UNCLAIMED) is hit
-
-
-def test_the_strand_has_to_be_right():
-    assert claim(calls((100, "-", 1.0)), make_starts({"+": [100]}))[0] == UNCLAIMED
 
 
 positions = st.lists(st.tuples(st.integers(0, 400), st.sampled_from("+-"), st.integers(0, 9)), max_size=30)
@@ -101,11 +99,6 @@ def example_curve():
     return make_curve(ranked, strong, make_starts({"+": [100, 300, 1500]}), origin=0, block=1000)
 
 
-def test_area_by_hand():
-    assert example_curve().area(np.ones(2), 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
-    assert example_curve().area(np.ones(2), 3) == pytest.approx(0.25 * (1 + 2 / 3))
-
-
 @pytest.mark.parametrize(
     ("blocks", "expected_recall", "expected_precision"),
     [
@@ -119,7 +112,9 @@ def test_recall_and_precision_after_each_call(blocks, expected_recall, expected_
     assert precision == pytest.approx(expected_precision)
 
 
-def test_depths_that_are_not_reached_have_no_value():
+def test_areas_by_hand_and_depths_that_are_not_reached():
+    assert example_curve().area(np.ones(2), 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
+    assert example_curve().area(np.ones(2), 3) == pytest.approx(0.25 * (1 + 2 / 3))
     _, precision = example_curve().at(np.ones(2))
     assert at_depth(precision, 4) == 0.75
     assert np.isnan([at_depth(precision, 6), at_depth(precision, 0)]).all()
@@ -153,9 +148,11 @@ def test_a_restricted_section_drops_calls_and_starts_outside():
     assert len(part.calls(calls((1100, "+", 2.0), (1100, "-", 1.0), (5200, "+", 0.5)))) == 1
 
 
-def test_rows_stop_at_the_calls_there_are():
-    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
-    rows = evaluation.depth_rows(small_section(), "m", ranked, small_section().weights(20, 0))
+def test_rows_stop_at_the_calls_there_are_and_a_method_does_not_differ_from_itself():
+    ranked, section = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0)), small_section()
+    for row in evaluation.difference_rows(section, {"a": ranked, "b": ranked}, section.weights(30, 0)):
+        assert all(value == 0 for name, value in row.items() if "strong" in name)
+    rows = evaluation.depth_rows(section, "m", ranked, section.weights(20, 0))
     assert [(row["calls_per_kb"], row["calls"]) for row in rows] == [("0.1", 2), ("all", 3)]
     assert rows[0]["recall_strong"] == pytest.approx(1 / 3)
     assert rows[1]["precision_strong"] == pytest.approx(2 / 3)
@@ -201,13 +198,6 @@ def test_differences_are_taken_on_the_same_blocks():
     assert half["auprc_strong"] == pytest.approx(1 / 3)
 
 
-def test_a_method_does_not_differ_from_itself():
-    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
-    section = small_section()
-    for row in evaluation.difference_rows(section, {"a": ranked, "b": ranked}, section.weights(30, 0)):
-        assert all(value == 0 for name, value in row.items() if "strong" in name)
-
-
 letters = Letters(3)
 WINDOWS = [letters(81) for _ in range(60)]
 LABELS = ["promoter" if "TATAAT" in w or i % 3 == 0 else "background" for i, w in enumerate(WINDOWS)]
@@ -228,18 +218,14 @@ def test_kmer_profile_gives_the_numbers_of_the_classifier():
     probability = model.predict_proba([genome[i : i + 81] for i in range(120)])[:, 1]
     profile = comparators.kmer_profile(model, DNA.encode(genome))
     assert profile == pytest.approx(np.log(probability / (1 - probability)), abs=1e-9)
-
-
-def test_words_are_numbered_in_base_four():
-    assert comparators.words(np.array([0, 1, 2, 3]), 2).tolist() == [1, 6, 11]
+    assert comparators.words(np.array([0, 1, 2, 3]), 2).tolist() == [1, 6, 11]  # in base four
 
 
 @pytest.mark.parametrize("strand", ["+", "-"])
 def test_a_scan_finds_a_planted_window_at_its_site(strand):
     window = WINDOWS[0]
-    model = PositionWeightMatrix(positive="promoter").fit(
-        [window] * 20 + WINDOWS[1:40], ["promoter"] * 20 + ["background"] * 39
-    )
+    labels = ["promoter"] * 20 + ["background"] * 39
+    model = PositionWeightMatrix(positive="promoter").fit([window] * 20 + WINDOWS[1:40], labels)
     genome = letters(500) + (window if strand == "+" else opposite(window)) + letters(500)
     found = comparators.scan_with(model.scan_codes, genome, (100, 900), min_distance=50)
     assert (found.position[0], "+" if found.plus[0] else "-") == (560 if strand == "+" else 520, strand)
@@ -252,12 +238,8 @@ def prediction(position: int, sigma: str, score: float, p_value: float) -> Place
 
 
 def test_published_predictions_are_ranked_by_p_value_or_within_one_sigma_by_score():
-    rows = [
-        prediction(100, "Sigma70", 2.0, 1e-4),
-        prediction(120, "Sigma70", 5.0, 1e-3),
-        prediction(400, "Sigma24", 9.0, 1e-2),
-        prediction(900, "Sigma70", 7.0, 1e-9),
-    ]
+    rows = [prediction(100, "Sigma70", 2.0, 1e-4), prediction(120, "Sigma70", 5.0, 1e-3)]
+    rows += [prediction(400, "Sigma24", 9.0, 1e-2), prediction(900, "Sigma70", 7.0, 1e-9)]
     assert comparators.published(rows, (0, 800), None, None).position.tolist() == [100, 120, 400]
     assert comparators.published(rows, (0, 800), "Sigma70", None).position.tolist() == [120, 100]
     assert comparators.published(rows, (0, 800), "Sigma70", 50).position.tolist() == [120]
@@ -294,6 +276,8 @@ def test_a_locator_is_scanned_with_genes_and_other_models_with_a_stride():
     assert command[-1] == "--circular"
     assert "--genes" not in window.command(Path("g.fa"), Path("o.tsv"))
     assert (window.name, locator.name) == ("ecoli-promoter", "mine, no genes")
+    (scan,) = scan_models.plan_scans(["ecoli-promoter"], ["predict", "none"], 10, 1)
+    assert (scan.kind, scan.genes) == ("sequence", None)
 
 
 def test_calls_of_several_contigs_are_laid_end_to_end(tmp_path):
@@ -301,11 +285,6 @@ def test_calls_of_several_contigs_are_laid_end_to_end(tmp_path):
     path.write_text("# a\ncontig\tsite\tstrand\tscore\nc1\t10\t+\t0.5\nc2\t7\t-\t0.75\n")
     assert scan_models.read_calls(path, {"c1": 0, "c2": 300}).position.tolist() == [307, 10]
     assert scan_models.read_calls(path).position.tolist() == [7, 10]
-
-
-def test_shipped_window_models_need_no_genes():
-    (scan,) = scan_models.plan_scans(["ecoli-promoter"], ["predict", "none"], 10, 1)
-    assert (scan.kind, scan.genes) == ("sequence", None)
 
 
 def test_a_command_that_fails_is_not_measured():
