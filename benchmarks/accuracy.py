@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
-from machine import describe, keep_rows, read_table, with_decimals
+from machine import RESULTS, describe, keep_rows, read_table, script_parser, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
 from seqray.io.tables import read_labeled_table, write_table
@@ -42,7 +42,6 @@ from seqray.modelfile import TrainedModel, load_model
 from seqray.models import count_parameters
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 RUNS = Path("runs")
 COLUMNS = (
     *("set", "protocol", "condition", "n", "measure", "published", "floor", "seqray", "low", "high"),
@@ -348,11 +347,10 @@ def find_model(name: str, folder: Path | None) -> TrainedModel | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "accuracy.tsv")
     parser.add_argument("--models", type=Path, help="folder of model files to prefer to the shipped ones")
     parser.add_argument("--only", nargs="+", help="sets to measure; the others keep their rows")
     parser.add_argument("--floor", action="store_true", help="measure the floors of sets with a test part")
-    parser.add_argument("--out", type=Path, default=RESULTS / "accuracy.tsv")
     args = parser.parse_args()
     rows = measure_all(args)
     before: list[str] = []

@@ -8,13 +8,13 @@ The first row of a model is the one figure that ``seqray models`` lists.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from accuracy_page import TABLE, read
+from machine import script_parser
 
 FOLDER = TABLE.parent
 
@@ -43,7 +43,7 @@ def _figure(row: Mapping[str, str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--table", type=Path, default=TABLE)
     args = parser.parse_args()

@@ -8,13 +8,12 @@ addresses are in ``data/sources.tsv``.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from machine import ROOT, add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.core import ALPHABETS, Alphabet, LabeledSequence
 from seqray.datasets.audit import audit
 from seqray.io import open_input
@@ -133,13 +132,10 @@ def audited(name: str, folder: Path, seed: int) -> list[tuple[str, ...]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "audit_sets.tsv")
     add_data(parser)
     parser.add_argument("--sets", nargs="*", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "audit_sets.tsv")
     args = parser.parse_args()
     rows = []
     for name in args.sets:

@@ -14,7 +14,6 @@ training took (``SET.cpu``).
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from machine import ROOT, describe, run
+from machine import ROOT, describe, run, script_parser
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, from_mapping, to_mapping
 from seqray.core.results import Answers
 from seqray.evaluation import Records, answers_from_probabilities, evaluate_answers, floor_answers
@@ -194,10 +193,9 @@ def known_rows(path: Path) -> list[list[str]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train, compare and write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "automatic.tsv")
     parser.add_argument("--data", type=Path, default=Path("runs/data"), help="folder of the tables")
     parser.add_argument("--work", type=Path, default=Path("runs/automatic"), help="folder of the models")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "automatic.tsv")
     parser.add_argument(
         "--only", nargs="+", choices=list(SETS), default=list(SETS), help="the others keep their rows"
     )

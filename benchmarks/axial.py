@@ -38,7 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, describe, write_and_show
+from machine import describe, script_parser, write_and_show
 
 WIDTH, HEADS = 64, 4
 METHODS = ("full", "seqray tied", "seqray untied", "fair-esm", "axial-attention")
@@ -179,15 +179,12 @@ def cells(rows: list[Row]) -> Iterator[list[object]]:
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "axial.tsv")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="turns over all shapes (1 with --quick)")
     parser.add_argument("--calls", type=int, default=5, help="calls a measurement")
     parser.add_argument("--full", type=int, default=1 << 16, help="most cells of full attention")
     parser.add_argument("--quick", action="store_true", help="few shapes, one round, full to 16384 cells")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "axial.tsv")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="fair-esm among them")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

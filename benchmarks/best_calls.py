@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from ecoli_split import TEST
 from ecoli_truth import Placed, Truth, load_truth
-from machine import ROOT, add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.core.results import Call
 from seqray.io.tables import write_table
 from seqray.io.tracks import read_gff3_calls
 
-RESULTS = ROOT / "benchmarks/results/best_calls.tsv"
 SOURCES = ("RegulonDB", "EcoCyc", "dRNA-seq")
 COLUMNS = ("rank", "site", "strand", "score", "gene", "to_start_codon", "minus35", "spacer", "minus10")
 COLUMNS += ("mapped", "offset", "name", "sources", "sigma", "grade", "evidence")
@@ -64,11 +62,10 @@ def table_row(rank: int, call: Call, truth: Truth) -> Iterator[object]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "best_calls.tsv")
     add_data(parser)
     parser.add_argument("--calls", required=True, help="GFF3 of seqray scan")
     parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args(arguments)
 
 

@@ -9,18 +9,16 @@ seconds of the processor are those of the forward and the backward pass, medians
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from machine import ROOT, describe, take_turns, with_decimals, write_and_show
+from machine import describe, script_parser, take_turns, with_decimals, write_and_show
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models.layers import LayerNorm
 
@@ -83,8 +81,7 @@ def row_of(name: str, norms: str) -> Iterator[object]:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/bfloat16.tsv")
+    parser = script_parser(__doc__, "bfloat16.tsv")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = [with_decimals(row_of(name, norms), 3) for name in MODELS for norms in ("torch", "seqray")]

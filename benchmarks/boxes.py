@@ -8,13 +8,12 @@ factors is in several files. ``shuffled`` are the same windows with their dinucl
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.core import DNA, Codes, dinucleotide_shuffle
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
@@ -49,9 +48,8 @@ def rows_of(folder: Path) -> Iterator[tuple[object, ...]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "boxes.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/boxes.tsv")
     options = parser.parse_args(argv)
     write_table(options.out, COLUMNS, rows_of(options.data), describe(["boxes.py"]))
 

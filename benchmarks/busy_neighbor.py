@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, describe, write_and_show
+from machine import describe, script_parser, write_and_show
 
 POLICIES = {"sleep": {}, "spin": {"GOMP_SPINCOUNT": "300000", "KMP_BLOCKTIME": "200"}}
 SET = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS")
@@ -68,14 +68,13 @@ def measure(args: argparse.Namespace) -> dict[tuple[str, int], list[float]]:
 
 def main() -> None:
     """Measure all four, and write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "busy_neighbor.tsv")
     add = parser.add_argument
     add("--model", default="ecoli-promoter")
     add("--letters", type=int, default=50_000)
     add("--threads", type=int, default=2)
     add("--neighbors", type=int, default=1)
     add("--rounds", type=int, default=3)
-    add("--out", type=Path, default=ROOT / "benchmarks" / "results" / "busy_neighbor.tsv")
     args = parser.parse_args()
     medians = {key: statistics.median(values) for key, values in measure(args).items()}
     notes = describe(["busy_neighbor.py", *sys.argv[1:]])

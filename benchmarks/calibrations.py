@@ -10,7 +10,6 @@ and shift are those of all examples.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +23,7 @@ from sklearn.metrics import matthews_corrcoef
 
 import automatic
 from accuracy import table_of
-from machine import describe, with_decimals
+from machine import describe, script_parser, with_decimals
 from seqray.calibration import (
     Calibration,
     choose_threshold,
@@ -105,12 +104,11 @@ def measure(name: str, model: TrainedModel, scores: np.ndarray, examples: list[L
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "calibrations.tsv")
     parser.add_argument("--data", type=Path, default=Path("runs/data"), help="folder of the tables")
     parser.add_argument(
         "--automatic", type=Path, default=Path("runs/automatic"), help="models of benchmarks/automatic.py"
     )
-    parser.add_argument("--out", default="benchmarks/results/calibrations.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     notes = describe(sys.argv)

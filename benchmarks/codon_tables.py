@@ -9,13 +9,12 @@ letters in genes. Of each, the lowest and the highest of all pieces.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-from machine import ROOT, add_data, cores, describe
+from machine import add_data, cores, describe, script_parser
 from seqray.annotation import GenePredictor
 from seqray.core import DNA
 from seqray.io.sequences import read_sequences
@@ -51,9 +50,8 @@ def row_of(path: Path) -> tuple[object, ...]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write a row per genome."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "codon_tables.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/codon_tables.tsv")
     options = parser.parse_args(argv)
     files = sorted(options.data.glob("genomes/*.gz"))
     with ProcessPoolExecutor(cores()) as pool:

@@ -22,7 +22,6 @@ Source of the measure: Rao et al. 2021, "MSA Transformer", section 4.1; of 8 Å:
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import sys
@@ -38,7 +37,7 @@ from Bio.PDB.PDBParser import PDBParser
 from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
-from machine import add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.core import PROTEIN, RNA, Alignment, load_run_config
 from seqray.core.msa import (
     average_product_correction,
@@ -184,14 +183,13 @@ def protein_network(weights: Path, config: Path) -> AxialTransformer:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "contacts.tsv")
     add = parser.add_argument
     add_data(parser)
     add("--model", default="rna-family-type", help="model of RNA alignments")
     add("--weights", type=Path, help="of seqray pretrain on the alignments of the domains")
     add("--config", type=Path, default=Path("configs/pfam-pretraining.yaml"), help="settings of the weights")
     add("--only", choices=TASKS, help="measure these; the other rows of the file stay")
-    add("--out", default="benchmarks/results/contacts.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     rows: list[list[str]] = []

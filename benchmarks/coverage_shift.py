@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from accuracy import table_of
-from machine import add_data, describe, keep_rows, with_decimals
+from machine import add_data, describe, keep_rows, script_parser, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
 from seqray.core import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
@@ -150,13 +150,12 @@ def _label(model: TrainedModel, label: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "coverage_shift.tsv")
     add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
     parser.add_argument("--model", nargs="+", default=[], help="these models; the others keep their rows")
-    parser.add_argument("--out", default="benchmarks/results/coverage_shift.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     notes, rows = describe(sys.argv), list[list[object]]()

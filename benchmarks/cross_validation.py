@@ -40,7 +40,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
-from machine import describe, keep_rows, with_decimals
+from machine import RESULTS, describe, keep_rows, script_parser, with_decimals
 from published_sets import with_made_negatives
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
@@ -246,7 +246,7 @@ def summarize(
 
 
 def write_folds(
-    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[dict[str, Any]] = ()
+    path: str | Path, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[dict[str, Any]] = ()
 ) -> None:
     """Write the rows as TSV under comment lines, and below them rows that stay."""
     columns = ["set", "protocol", "model", "fold", "n", *MEASURES]
@@ -291,7 +291,7 @@ def headline(rows: Sequence[dict[str, Any]], measure: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--train", type=Path, required=True, help="labeled table")
     parser.add_argument("--protocol", nargs="+", choices=["random", "grouped"], default=["random", "grouped"])
@@ -312,7 +312,7 @@ def main() -> None:
     args = parser.parse_args()
     name = args.train.name.split(".")[0]
     args.work_dir = args.work_dir or Path("runs/cv") / name
-    args.out = args.out or f"benchmarks/results/cv_{name}.tsv"
+    args.out = args.out or RESULTS / f"cv_{name}.tsv"
     config = load_run_config(args.config)
     config = replace(config, members=args.members or config.members)
     data = read_labeled_table(args.train, ALPHABETS[config.model.alphabet])

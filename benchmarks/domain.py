@@ -12,7 +12,6 @@ set, rule and input: the share flagged and its 95 % Wilson interval.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from machine import add_data, describe, read_table, with_decimals
+from machine import add_data, describe, read_table, script_parser, with_decimals
 from seqray.calibration import Domain
 from seqray.core import DNA, dinucleotide_shuffle
 from seqray.homology import grouped_folds, kmer_groups
@@ -117,9 +116,8 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "domain.tsv")
     add_data(parser)
-    parser.add_argument("--out", default="benchmarks/results/domain.tsv")
     args = parser.parse_args()
     notes, rows = describe(sys.argv), []
     for name, codes in training_sets(args.data):

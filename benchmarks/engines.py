@@ -14,18 +14,16 @@ is the share of sequences of which a probability is printed with other digits th
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from machine import ROOT, describe, take_turns, write_and_show
+from machine import describe, script_parser, take_turns, write_and_show
 from seqray.core import format_number
 from seqray.inference import Dtype, Engine, score_codes, score_ragged, with_engine
 from seqray.modelfile import TrainedModel, load_model
@@ -125,12 +123,9 @@ def cells(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
 
 def main() -> None:
     """Measure both models."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "engines.tsv")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9, help="turns of each engine")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "engines.tsv")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     from importlib.metadata import version

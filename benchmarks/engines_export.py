@@ -16,7 +16,6 @@ by that of the graph ``hand`` on the same engine.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
@@ -26,14 +25,13 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from exportable import rewritten
-from machine import ROOT, describe, take_turns
+from machine import describe, script_parser, take_turns
 from seqray.core import SeqrayError
 from seqray.inference.engines import RUNNERS, Run
 from seqray.inference.onnx import build_graph
@@ -173,12 +171,9 @@ def measure(name: str, rounds: int) -> list[list[str]]:
 
 def main() -> None:
     """Measure the models."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "engines_export.tsv")
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL")
     parser.add_argument("--rounds", type=int, default=31, help="turns of each graph")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "engines_export.tsv")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     packages = ", ".join(f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "openvino", "onnxscript"))

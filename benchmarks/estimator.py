@@ -11,16 +11,14 @@ median of the rounds, with quartiles. The overhead is the median over rounds of 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from machine import ROOT, describe, take_turns, write_and_show
+from machine import describe, script_parser, take_turns, write_and_show
 from seqray.api import SequenceClassifier
 from seqray.core import SequenceRecord
 from seqray.inference import predict_records
@@ -60,13 +58,10 @@ def rows_of(name: str, count: int, seconds: dict[str, list[float]]) -> list[list
 
 def main() -> None:
     """Measure both models."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "estimator.tsv")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9, help="turns of each method")
     parser.add_argument("--count", type=int, default=10_000, help="sequences")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "estimator.tsv")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     threads = f"threads: {arguments.threads}; medians and quartiles of {arguments.rounds} interleaved rounds"

@@ -16,7 +16,6 @@ from matching import (
     at_depth,
     block_weights,
     make_curve,
-    precision_at_recall,
 )
 from seqray.metrics import percentile_interval
 
@@ -221,38 +220,3 @@ def measure_depths(
 
 def _at_most(values: np.ndarray, depth: int, without: float) -> float:
     return at_depth(values, depth) if depth else without
-
-
-def equal_recall_rows(
-    section: Section, ours: Calls, others: Mapping[str, Calls], weights: np.ndarray
-) -> list[dict[str, str | float | int]]:
-    """Return, for each other method and pair of starts, our precision at the recall of all its calls.
-
-    NaN where our calls don't reach that recall. The interval is that of the difference, from the same
-    resampled blocks for both; a resample in which our calls fall short counts as a precision of 0.
-    """
-    rows = []
-    our_curves = section.curves(ours)
-    for method, calls in others.items():
-        for pair, curve in section.curves(calls).items():
-            values = np.array([_compare(our_curves[pair], curve, weight) for weight in weights])
-            recall, theirs, mine = values[0]
-            resampled = np.nan_to_num(values[1:, 2]) - values[1:, 1]
-            low, high = percentile_interval(resampled) if not np.isnan(mine) else (np.nan, np.nan)
-            row = {
-                "section": section.name,
-                "method": method,
-                "truth": pair,
-                "calls": len(section.calls(calls)),
-            }
-            row |= {"recall": recall, "precision": theirs, "precision_seqray": mine}
-            rows.append(row | {"difference": mine - theirs, "difference_low": low, "difference_high": high})
-    return rows
-
-
-def _compare(ours: Curve, theirs: Curve, weight: np.ndarray) -> tuple[float, float, float]:
-    """Return recall and precision of all their calls, and our precision at that recall."""
-    recall, precision = theirs.at(weight)
-    if not len(recall):
-        return float("nan"), float("nan"), float("nan")
-    return float(recall[-1]), float(precision[-1]), precision_at_recall(*ours.at(weight), float(recall[-1]))

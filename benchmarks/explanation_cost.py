@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from machine import describe, write_and_show
+from machine import describe, script_parser, write_and_show
 from seqray.core import DNA
 from seqray.io.sequences import read_fasta
 
@@ -130,13 +130,10 @@ def time_explain(promoters: Path, records: int, threads: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "explanation_cost.tsv")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--promoters", type=Path, help="FASTA of 81-bp promoters")
     parser.add_argument("--records", type=int, default=1000)
-    parser.add_argument(
-        "--out", type=Path, default=Path(__file__).parent / "results" / "explanation_cost.tsv"
-    )
     parser.add_argument("--memory-of", choices=("forward", "rollout"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.memory_of:

@@ -18,7 +18,6 @@ The planted networks are kept under ``--work-dir`` and not trained again.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -30,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import add_data, describe
+from machine import add_data, describe, script_parser
 from planted import LENGTH, POSITIVE, TASKS, Planted, generate, labeled
 from pointing import (
     Floats,
@@ -240,10 +239,9 @@ def _cell(value: object) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "explanations.tsv")
     parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *REAL], default=[*TASKS, *REAL])
     add_data(parser, required=False)
-    parser.add_argument("--out", default="benchmarks/results/explanations.tsv")
     parser.add_argument("--work-dir", type=Path, default=Path("runs/explanations"))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     args = parser.parse_args()

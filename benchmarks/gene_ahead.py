@@ -13,7 +13,6 @@ coefficient divided by the first: the value of ``model.locator.no_gene_ahead``.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -54,10 +53,9 @@ def read_answers(genomes: Path, row: dict[str, str], calls: Path) -> tuple[np.nd
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Fit without each genus in turn."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = machine.script_parser(__doc__, "gene_ahead.tsv")
     parser.add_argument("--genomes", type=Path, required=True, help="sheet of data/prepare_genomes.py")
     parser.add_argument("--calls", type=Path, required=True, help="folder of scan_species.py")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gene_ahead.tsv")
     args = parser.parse_args(argv)
     parts = [
         (row["genus"], *read_answers(args.genomes, row, path))

@@ -9,7 +9,6 @@ that the prediction has; the codon table chosen; processor time; and memory besi
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from machine import ROOT, add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.annotation import Gene, count_starts, predict_all, read_genes
 from seqray.core import DNA
 from seqray.io.sequences import read_genbank
@@ -72,9 +71,8 @@ def row_of(path: Path) -> tuple[object, ...]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write a row per genome."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "genes.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/genes.tsv")
     options = parser.parse_args(argv)
     files = sorted(options.data.glob("ecoli_genome/*.gbff.gz")) + sorted(
         options.data.glob("genomes/*.gbk.gz")

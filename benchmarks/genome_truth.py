@@ -68,12 +68,6 @@ class KnownGenome:
         )
 
 
-def read_genomes(sheet: Path, least_weight: float = 0.5) -> list[KnownGenome]:
-    """Read the genomes of a sheet whose starts are worth at least a weight."""
-    rows = (row for row in read_table(sheet) if float(row["weight"]) >= least_weight)
-    return [read_genome(sheet.parent, row) for row in rows]
-
-
 def read_genome(folder: Path, row: Mapping[str, str]) -> KnownGenome:
     """Read one genome of a sheet; starts of no weight are left out."""
     contigs = {r.id: r.sequence.upper() for r in read_sequences(folder / row["genome"], DNA)}

@@ -15,14 +15,12 @@ Without a GPU this says so in one line, and ends with exit status 3.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -30,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 
-from machine import ROOT, describe, write_and_show
+from machine import describe, script_parser, write_and_show
 from seqray.core import format_number
 from seqray.explanations.attribution import rollout, trace
 from seqray.inference import CHUNK, Dtype, Strand, StrandScorer, compute_precision, score_codes
@@ -187,14 +185,11 @@ def timed(work: Callable[[], object], device: torch.device, rounds: int) -> tupl
 
 def main() -> int:
     """Measure all models, and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "gpu.tsv")
     parser.add_argument("--device", default="cuda", help="cuda or cuda:N")
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--sequences", type=int, default=4096, help="that CPU and GPU are compared on")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "gpu.tsv")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         print("gpu.py: torch sees no GPU here; nothing was measured", file=sys.stderr)

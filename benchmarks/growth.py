@@ -16,7 +16,6 @@ three sizes: smaller ones hold what does not grow.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from transformers import BertConfig, BertModel
 
 import seqray
 from axial import resident_kb
-from machine import ROOT, describe
+from machine import describe, script_parser
 from seqray.cli import main as main_of_seqray
 from seqray.core import RNA, Alignment, Card, ModelConfig, from_mapping
 from seqray.inference import PredictOptions, predict_alignments
@@ -232,11 +231,8 @@ def exponent(sizes: list[int], values: list[float]) -> str:
 
 def main() -> None:
     """Measure, and write the table; docs/figures.py draws it."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "growth.tsv")
     parser.add_argument("--only", nargs="+", choices=AXES, default=list(AXES), metavar="WHAT")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "growth.tsv")
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "METHOD", "X"), help="measure one and print it")
     arguments = parser.parse_args()
     if arguments.one:

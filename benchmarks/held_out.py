@@ -9,7 +9,6 @@ bootstrap over the table's groups (blocks of 10 kb of the genome). ``--card`` wr
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from cross_validation import (
     write_card_figures,
     write_folds,
 )
-from machine import describe
+from machine import RESULTS, describe, script_parser
 from seqray.core import LabeledSequence
 from seqray.inference import score_codes
 from seqray.io.tables import read_labeled_table
@@ -58,7 +57,7 @@ def answer(model: TrainedModel, data: Sequence[LabeledSequence]) -> Answer:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("--model", required=True, help="file or name")
     parser.add_argument("--train", type=Path, required=True, help="labeled table with a split column")
     parser.add_argument("--out", help="TSV; benchmarks/results/held_out_<table>.tsv by default")
@@ -75,7 +74,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = [
         {"set": name, "protocol": given.protocol, **row} for row in summarize([given], labels, groups, 1)
     ]
-    out = args.out or f"benchmarks/results/held_out_{name}.tsv"
+    out = args.out or RESULTS / f"held_out_{name}.tsv"
     write_folds(out, rows, [*describe(sys.argv), f"model: {model.card.name}"])
     if args.card:
         write_card_figures(args.card, {"headline": headline(rows, "auroc"), **card_figures(rows)})

@@ -12,17 +12,15 @@ that are flagged as unlike the training data, beside that share on the test sequ
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
-from machine import describe, with_decimals
+from machine import describe, script_parser, with_decimals
 from seqray.cli import override
 from seqray.core import LabeledSequence, SequenceRecord, load_run_config
 from seqray.core.results import Prediction
@@ -111,10 +109,9 @@ def rows_of(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "held_out_genera.tsv")
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings to change")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/held_out_genera.tsv")
     args = parser.parse_args()
     data = table_of("bacteria")
     rows = []

@@ -14,7 +14,6 @@ AUROC over the same members as configured, its mean, ``lowest`` and ``highest``;
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -30,7 +29,7 @@ from sklearn.metrics import matthews_corrcoef, roc_auc_score
 
 from accuracy import ROOT, table_of
 from cross_validation import BACKGROUND
-from machine import describe
+from machine import RESULTS, describe, script_parser
 from seqray.cli import override
 from seqray.core import load_run_config
 from seqray.homology import grouped_folds
@@ -135,7 +134,7 @@ def row(name: str, lever: str, outcome: Outcome, base: Outcome) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("set", choices=SETS, metavar="SET", help=", ".join(SETS))
     parser.add_argument(
         "--levers", nargs="+", default=list(LEVERS), choices=LEVERS, metavar="LEVER", help="all by default"
@@ -155,7 +154,7 @@ def main() -> None:
             base = base or outcome
             table.append(row(args.set, lever, outcome, base))
             print(*table[-1], sep="\t", file=sys.stderr, flush=True)
-    out = args.out or f"benchmarks/results/levers_{args.set}.tsv"
+    out = args.out or RESULTS / f"levers_{args.set}.tsv"
     write_table(out, COLUMNS, table, describe(sys.argv))
 
 

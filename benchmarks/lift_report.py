@@ -3,21 +3,18 @@
     python benchmarks/lift_report.py --data "$SEQRAY_DATA"
 
 writes ``results/ecoli_lift.tsv`` (tables: genes whose two ends are where the annotation has them after the
-lift, sites whose printed letters stand at the lifted place, sites dropped) and
-``results/ecoli_lift_exceptions.tsv`` (every gene with an end elsewhere).
+lift, sites whose printed letters stand at the lifted place, sites dropped).
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from coordinates import GenePair, OffsetMap
 from ecoli_split import TEST
 from ecoli_truth import Truth, in_region, load_truth
-from machine import add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.io.tables import write_table
 
 COLUMNS = (
@@ -32,7 +29,6 @@ COLUMNS = (
     "letters_match",
     "sites_in_test_region",
 )
-EXCEPTION_COLUMNS = ("gene", "old_start", "old_end", "lifted_start", "lifted_end", "start", "end")
 
 
 def ends_kept(pair: GenePair, offsets: OffsetMap) -> int:
@@ -67,22 +63,10 @@ def computational(truth: Truth) -> tuple[int, int]:
     return len(rows), sum((row.position, row.strand) in predicted for row in rows)
 
 
-def exception_rows(truth: Truth) -> list[list[object]]:
-    """Return every gene with an end that the lift brings elsewhere than the annotation has it."""
-    rows = []
-    for pair in sorted({pair for pairs in truth.pairs.values() for pair in pairs}):
-        lifted = [truth.offsets.lift(old) for old in pair.old]
-        if ends_kept(pair, truth.offsets) < 2:
-            shown = ["between segments" if end is None else end for end in lifted]
-            rows.append([pair.name, *pair.old, *shown, *pair.new])
-    return rows
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the report."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "ecoli_lift.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ecoli_lift.tsv")
     args = parser.parse_args(argv)
     truth = load_truth(args.data)
     provenance = describe(["lift_report.py"])
@@ -97,10 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     notes.append(f"RegulonDB without an experiment: {without}, of which published predictions: {predicted}")
     rows = [table_row(name, truth) for name in truth.lifted]
     write_table(args.out, COLUMNS, rows, [*provenance, *notes])
-    exceptions = args.out.with_name(args.out.stem + "_exceptions.tsv")
-    about = "genes with an end that moved otherwise; 1-based"
-    write_table(exceptions, EXCEPTION_COLUMNS, exception_rows(truth), [*provenance, about])
-    print(f"wrote {args.out}\nwrote {exceptions}")
+    print(f"wrote {args.out}")
     return 0
 
 

@@ -10,13 +10,12 @@ species left out, the card of a shipped model states what its folds reach.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from machine import ROOT, describe, write_and_show
+from machine import describe, script_parser, write_and_show
 from seqray.core import Card
 from seqray.modelfile import locate_model, read_card
 
@@ -49,10 +48,9 @@ def rows_of(cards: Sequence[tuple[str, Card]], split: str = SPLITS[0]) -> Iterat
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "locator_cards.tsv")
     parser.add_argument("--model", nargs="+", required=True, help="shipped locators, or files")
     parser.add_argument("--split", choices=SPLITS, default=SPLITS[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/locator_cards.tsv")
     options = parser.parse_args(argv)
     cards = [(Path(name).name, read_card(locate_model(name))) for name in options.model]
     arguments = sys.argv[1:] if argv is None else argv

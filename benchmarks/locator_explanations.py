@@ -23,7 +23,7 @@ import numpy as np
 
 import ecoli_tables as tables
 from ecoli_split import CONTIG
-from machine import add_data, describe, with_decimals, write_and_show
+from machine import add_data, describe, script_parser, with_decimals, write_and_show
 from pointing import Floats, mean_with_interval
 from seqray.annotation import TRACKS, Annotation, Tracks, gene_tracks, predict_all, read_genes
 from seqray.core import DNA, SequenceRecord
@@ -44,15 +44,13 @@ Areas = dict[tuple[str, str], list[float]]
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "locator_explanations.tsv")
     add_data(parser)
     parser.add_argument("--model", required=True, help="a locator: a shipped one, or a file")
     parser.add_argument("--genes", default="predict", help="predict, none or a file")
     parser.add_argument("--calls", type=int, default=200, help="the best calls of the region")
     methods = ["rollout", "value-rollout", "grad-rollout", "input-x-gradient"]
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=methods)
-    out = Path(__file__).parent / "results" / "locator_explanations.tsv"
-    parser.add_argument("--out", type=Path, default=out)
     return parser.parse_args(argv)
 
 

@@ -19,6 +19,7 @@ from typing import TypeVar
 from seqray.io.tables import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
 Key = TypeVar("Key", bound=Hashable)
 
 # --- cost ------------------------------------------------------------------------------------------------
@@ -133,6 +134,15 @@ def describe(command: Sequence[str]) -> list[str]:
 
 
 # --- the command line and tables -------------------------------------------------------------------------
+
+
+def script_parser(doc: str | None, table: str = "") -> argparse.ArgumentParser:
+    """Return a parser with the docstring of a script as help, and ``--out`` for its table in ``results/``."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=doc, formatter_class=form)
+    if table:
+        parser.add_argument("--out", type=Path, default=RESULTS / table, help=f"default: results/{table}")
+    return parser
 
 
 def add_data(parser: argparse.ArgumentParser, *, required: bool = True) -> None:

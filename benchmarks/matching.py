@@ -148,12 +148,6 @@ def at_depth(values: np.ndarray, depth: int) -> float:
     return float(values[depth - 1]) if 0 < depth <= len(values) else float("nan")
 
 
-def precision_at_recall(recall: np.ndarray, precision: np.ndarray, wanted: float) -> float:
-    """Return the precision at the first rank that reaches a recall, or NaN where none does."""
-    reached = np.nonzero(recall >= wanted - 1e-12)[0]
-    return float(precision[reached[0]]) if len(reached) else float("nan")
-
-
 def block_weights(blocks: int, replicates: int, seed: int) -> np.ndarray:
     """Return (1 + replicates, blocks) weights: all ones, then multinomial resamples of the blocks."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,6 @@ the limit.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import describe, run
+from machine import describe, run, script_parser
 from seqray.core import DNA, Card, ModelConfig, from_mapping
 from seqray.modelfile import save_model
 from seqray.models import build_model
@@ -101,7 +100,7 @@ def add_row(path: Path, row: str) -> None:
 
 def main() -> int:
     """Make the file, run the verb on it, compare with the limit."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("verb", choices=list(OPTIONS))
     parser.add_argument("input", choices=["records", "contigs", "two"], help="contigs are for scan")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the input (default: 1)")

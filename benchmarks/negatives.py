@@ -11,7 +11,6 @@ pooled over the test folds, with 95 % intervals from a bootstrap over these grou
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from machine import add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.core import DNA, LabeledSequence
 from seqray.datasets.negatives import (
     RECIPES,
@@ -152,7 +151,7 @@ def figures(data: Pool, scores: np.ndarray, tested_on: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     add_data(parser)
     parser.add_argument("--out", required=True, help="TSV")
     args = parser.parse_args()

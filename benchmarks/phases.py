@@ -8,12 +8,11 @@ beginning of a part of *E. coli* that training left out, which moves the tokens 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from machine import ROOT, add_data, describe
+from machine import add_data, describe, script_parser
 from seqray.annotation import Annotation, Gene, read_genes
 from seqray.core import DNA, SequenceRecord
 from seqray.io.sequences import read_sequences
@@ -68,10 +67,9 @@ def _scan(network: TrainedModel, letters: str, genes: Sequence[Gene], cut: int) 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "phases.tsv")
     add_data(parser)
     parser.add_argument("--model", default="bacteria-genome")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/phases.tsv")
     options = parser.parse_args(argv)
     write_table(options.out, COLUMNS, rows_of(options.data, options.model), describe(["phases.py"]))
 

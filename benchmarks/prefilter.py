@@ -11,13 +11,12 @@ twice by a model without one.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from machine import ROOT, add_data, describe
+from machine import RESULTS, add_data, describe, script_parser
 from seqray.core import SequenceRecord
 from seqray.inference import recognize_context
 from seqray.io.sequences import read_sequences
@@ -88,7 +87,7 @@ def _scan(model: TrainedModel, part: SequenceRecord, options: ScanOptions) -> tu
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__)
     add_data(parser)
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
@@ -98,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows = list(rows_of(options.data, model, options.letters))
     name = "prefilter.tsv" if options.model == MODEL else f"prefilter_{model.card.name}.tsv"
     command = describe(["prefilter.py", *(sys.argv[1:] if argv is None else argv)])
-    write_table(options.out or ROOT / "benchmarks/results" / name, COLUMNS, rows, command)
+    write_table(options.out or RESULTS / name, COLUMNS, rows, command)
 
 
 if __name__ == "__main__":

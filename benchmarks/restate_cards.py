@@ -10,12 +10,11 @@ are; the checksum of the file and its self-test are made anew.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from machine import ROOT
+from machine import ROOT, script_parser
 from seqray.core import load_run_config
 from seqray.modelfile import load_model, locate_model, save_model
 
@@ -30,7 +29,7 @@ def restate(name: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("models", nargs="+")
     for name in parser.parse_args(arguments).models:
         restate(name)

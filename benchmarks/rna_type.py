@@ -27,7 +27,6 @@ network to the axial one (paired bootstrap).
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import itertools
 import json
@@ -48,7 +47,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
-from machine import add_data, describe, with_decimals
+from machine import add_data, describe, script_parser, with_decimals
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
 from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
@@ -263,7 +262,7 @@ def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "rna_type.tsv")
     add = parser.add_argument
     add_data(parser)
     add("--labels", type=Path, default=Path("runs/data/rna-type.tsv"))
@@ -271,7 +270,6 @@ def main() -> None:
     add("--folds", type=int, default=5)
     add("--only", type=int, action="append", help="compute this fold and write no table; may be repeated")
     add("--work-dir", type=Path, default=Path("runs/rna_type"))
-    add("--out", default="benchmarks/results/rna_type.tsv")
     add("--card", help="JSON for seqray train --metrics; figures are added to it")
     args = parser.parse_args()
     torch.set_num_threads(1)

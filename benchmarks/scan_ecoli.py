@@ -2,9 +2,8 @@
 
     python benchmarks/scan_ecoli.py --data "$SEQRAY_DATA" --model ecoli-promoter
 
-Writes three tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
-curve for every method (``scan_ecoli.tsv``), the differences of each two methods (``scan_ecoli_paired.tsv``),
-and our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``).
+Writes two tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
+curve for every method (``scan_ecoli.tsv``), and differences of each two methods (``scan_ecoli_paired.tsv``).
 
 Truth (``ecoli_truth.py``), a call within the tolerance (25 or 5 nt) on the right strand, each start claimed
 once:
@@ -58,7 +57,6 @@ from evaluation import (
     Section,
     depth_rows,
     difference_rows,
-    equal_recall_rows,
     restrict,
     upstream_masks,
 )
@@ -82,7 +80,7 @@ Row = Mapping[str, str | float | int]
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = machine.script_parser(__doc__)
     machine.add_data(parser)
     parser.add_argument("--model", nargs="+", default=["ecoli-promoter"], help="shipped models, or files")
     parser.add_argument(
@@ -101,7 +99,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="table; results/scan_ecoli.tsv, or scan_ecoli_dev.tsv")
     args = parser.parse_args(argv)
     name = "scan_ecoli.tsv" if args.region == "test" else f"scan_ecoli_{args.region}.tsv"
-    args.out = args.out or Path(__file__).parent / "results" / name
+    args.out = args.out or machine.RESULTS / name
     return args
 
 
@@ -272,7 +270,6 @@ def write_comparison(
         Comments at the head of each table.
     """
     depths: list[Row] = []
-    equal: list[Row] = []
     paired: list[Row] = []
     for section in sections:
         weights = section.weights(args.replicates, seed=0)
@@ -281,9 +278,7 @@ def write_comparison(
                 depths += depth_rows(section, method, calls, weights, tolerance)
             if section is sections[0]:
                 paired += difference_rows(section, methods, weights, tolerance)
-        if "models" in args.methods and theirs:
-            equal += equal_recall_rows(section, next(iter(methods.values())), theirs, weights)
-    for suffix, rows in (("", depths), ("_paired", paired), ("_equal_recall", equal)):
+    for suffix, rows in (("", depths), ("_paired", paired)):
         if rows:
             write_rows(Path(f"{stem}{suffix}.tsv"), rows, lines)
     print_depths(depths)

@@ -10,7 +10,6 @@ say the same on a busy machine; wall time does not. Letters, calls and genes are
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import re
 import sys
@@ -20,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecoli_tables import GENOME
-from machine import ROOT, Cost, add_data, describe, run
+from machine import Cost, add_data, describe, run, script_parser
 from seqray.io.tables import write_table
 
-RESULTS = ROOT / "benchmarks/results/scan_genomes.tsv"
 LAMBDA = "lambda_genome/lambda_virus.fa.gz"
 ECOLI = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"
 MODEL = "bacteria-genome"
@@ -85,9 +83,8 @@ def table_row(case: Case, cost: Cost, table: str) -> tuple[object, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "scan_genomes.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         rows = []

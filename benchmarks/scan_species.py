@@ -76,7 +76,7 @@ Key = tuple[str, int, str, float]
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = machine.script_parser(__doc__, "scan_species.tsv")
     parser.add_argument("--genomes", type=Path, required=True, help="sheet of data/prepare_genomes.py")
     parser.add_argument("--models", type=Path, help="TSV with the columns 'genus' and 'model'")
     parser.add_argument(
@@ -91,7 +91,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--stride", type=int, default=10, help="of window models")
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--replicates", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "scan_species.tsv")
     args = parser.parse_args(argv)
     if "models" in args.methods and args.models is None:
         parser.error("name the models with --models, or the other methods with --methods")

@@ -1,8 +1,6 @@
 """The scan workflow beside single commands on the same cores, on the E. coli genome and on two short files.
 
-    python benchmarks/scan_workflow.py --cores 2
-    python benchmarks/scan_workflow.py --cores 2 --shards 1 --fasta lambda.fa.gz data/example/regions.fa \\
-        --out benchmarks/results/scan_workflow_small.tsv
+    python benchmarks/scan_workflow.py --cores 2 --shards 1 --fasta lambda.fa.gz data/example/regions.fa
 
 Seconds of the workflow (shards, gathering, summary and the explanations of the best calls), of a second run
 that finds nothing to do, and of ``seqray scan`` alone, one file after the other; and whether the calls are
@@ -11,7 +9,6 @@ the same bytes.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -23,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from machine import ROOT, add_data, describe, with_decimals
+from machine import ROOT, add_data, describe, script_parser, with_decimals
 from seqray.io.tables import write_table
 
 WORKFLOW = ROOT / "workflows" / "scan"
@@ -43,14 +40,13 @@ def timed(command: list[str], folder: Path) -> tuple[float, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "scan_workflow_small.tsv")
     add = parser.add_argument
     add_data(parser, required=False)
     add("--fasta", type=Path, nargs="+", help="default: the genome of E. coli")
     add("--model", default="ecoli-promoter")
     add("--cores", type=int, default=os.cpu_count() or 1)
     add("--shards", type=int, default=4)
-    add("--out", default="benchmarks/results/scan_workflow.tsv")
     args = parser.parse_args()
     if args.data is None and not args.fasta:
         parser.error("name the folder of the public files with --data or SEQRAY_DATA, or files with --fasta")

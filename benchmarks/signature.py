@@ -15,7 +15,6 @@ sequences of each: one of *E. coli* by other authors, and sets of other organism
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from accuracy import ROOT, table_of
+from accuracy import table_of
 from held_out_genera import genus
-from machine import add_data, describe, with_decimals
+from machine import add_data, describe, script_parser, with_decimals
 from seqray.calibration import KmerCounter, Signature
 from seqray.core import DNA, LabeledSequence, stack_sequences
 from seqray.io.tables import write_table
@@ -147,9 +146,8 @@ def other_rows(signature: Signature) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "signature.tsv")
     add_data(parser)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/signature.tsv")
     args = parser.parse_args()
     data = table_of("bacteria")
     signature = fitted([e for e in data if e.split != "test"])

@@ -170,12 +170,11 @@ def measure(args: argparse.Namespace, *, genes: bool) -> Iterator[dict[str, str 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = machine.script_parser(__doc__, "smoothing.tsv")
     machine.add_data(parser)
     parser.add_argument("--genomes", type=Path, required=True, help="sheet of data/prepare_genomes.py")
     parser.add_argument("--models", type=Path, required=True, help="TSV with the columns 'genus' and 'model'")
     parser.add_argument("--profiles", type=Path, help="folder that keeps the scores, and serves again")
-    parser.add_argument("--out", type=Path, default=machine.ROOT / "benchmarks/results/smoothing.tsv")
     args = parser.parse_args(argv)
     lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
     rows = [row for genes in (True, False) for row in measure(args, genes=genes)]

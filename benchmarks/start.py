@@ -8,13 +8,12 @@ that is not counted. ``times_torch`` divides it by that of ``import torch``.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from machine import ROOT, describe, run, write_and_show
+from machine import describe, run, script_parser, write_and_show
 
 ENGINES = ("torch", "onnx", "openvino")
 IMPORT = "import torch"
@@ -37,12 +36,9 @@ def commands(folder: Path, model: str) -> dict[str, list[str]]:
 
 def main() -> None:
     """Measure all, and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "start.tsv")
     parser.add_argument("--model", default="ecoli-promoter")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "start.tsv")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         turns = commands(Path(name), arguments.model)

@@ -11,7 +11,6 @@ GUE, a source that they have not seen.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
-from machine import ROOT, add_data, describe, with_decimals
+from machine import ROOT, add_data, describe, script_parser, with_decimals
 from other_sources import OTHER_SOURCES
 from published_sets import BACKGROUND, PUBLISHED, with_made_negatives
 from seqray.core import LabeledSequence, load_run_config
@@ -109,10 +108,9 @@ def measure(model: TrainedModel, examples: Sequence[LabeledSequence], start: int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "subclasses.tsv")
     add_data(parser)
     parser.add_argument("--seeds", type=int, default=2, help="networks of each kind (default: 2)")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/subclasses.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     rows = []

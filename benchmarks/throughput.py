@@ -13,7 +13,6 @@ Random weights: speed does not depend on them. What bf16 does to probabilities i
 
 from __future__ import annotations
 
-import argparse
 import copy
 import statistics
 import sys
@@ -21,14 +20,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import torch
 from transformers import BertConfig, BertModel
 
-from machine import ROOT, describe, take_turns, write_and_show
+from machine import ROOT, describe, script_parser, take_turns, write_and_show
 from seqray.core import Card, ModelConfig, StemConfig, load_run_config
 from seqray.inference import Dtype, score_codes
 from seqray.modelfile import TrainedModel
@@ -147,12 +145,9 @@ def cells(rows: list[Row]) -> Iterator[list[str]]:
 
 def main() -> None:
     """Measure all shapes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "throughput.tsv")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15, help="turns of each method")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "throughput.tsv")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)

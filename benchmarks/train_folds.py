@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 import numpy as np
 
 from loci import words
-from machine import read_table
+from machine import read_table, script_parser
 from seqray.core import DNA
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
@@ -65,7 +65,7 @@ class Genus:
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__)
     parser.add_argument("--sheet", type=Path, required=True, help="genomes, for `seqray train`")
     parser.add_argument("--config", type=Path, required=True, help="settings, for `seqray train`")
     parser.add_argument("--out", type=Path, required=True, help="folder of the models")

@@ -11,7 +11,6 @@ environment.
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import statistics
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 import yaml
 
-from machine import ROOT, describe, read_table, run
+from machine import ROOT, describe, read_table, run, script_parser
 from seqray.io.tables import write_table
 from seqray.modelfile import load_model
 
@@ -88,9 +87,7 @@ def count_trained(table: Path, name: str) -> int:
 
 def main() -> None:
     """Measure all, and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = script_parser(__doc__, "training.tsv")
     parser.add_argument("--against", help="commit to compare with")
     parser.add_argument("--data", type=Path, default=ROOT / "runs" / "data")
     parser.add_argument(
@@ -98,7 +95,6 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "training.tsv")
     arguments = parser.parse_args()
     about = f"{MEMBERS} networks, {arguments.threads} threads"
     about += f"; medians of {arguments.rounds} interleaved rounds"

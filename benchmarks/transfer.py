@@ -37,7 +37,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from accuracy import interval, table_of
-from machine import add_data, describe, keep_rows, with_decimals
+from machine import add_data, describe, keep_rows, script_parser, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
@@ -304,14 +304,13 @@ def protocols(scored: Scored | None) -> Iterator[tuple[str, Scored]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__, "transfer.tsv")
     add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
     parser.add_argument("--models", type=Path, help="folder of model files; default: the shipped ones")
     parser.add_argument("--only", nargs="+", metavar="MODEL", help="these models; the others keep their rows")
-    parser.add_argument("--out", type=Path, default="benchmarks/results/transfer.tsv")
     args = parser.parse_args()
     notes, rows = describe(sys.argv), []
     for row in all_rows(args):

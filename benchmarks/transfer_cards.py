@@ -10,17 +10,15 @@ source is in training count with networks that were trained without it.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from accuracy_page import read
-from machine import ROOT
+from machine import RESULTS, script_parser
 from transfer import LEFT_OUT, MEASURES, QUESTIONS, SHIFTS
 
-RESULTS = ROOT / "benchmarks" / "results"
 INTERVAL = (("value", "auroc"), ("low", "low"), ("high", "high"))
 OTHER, KNOWN = "another source", "source in training"
 
@@ -73,7 +71,7 @@ def put_first(path: Path, figures: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = script_parser(__doc__)
     parser.add_argument("models", nargs="+")
     _, rows = read(RESULTS / "transfer.tsv")
     for model in parser.parse_args().models:

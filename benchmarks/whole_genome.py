@@ -10,7 +10,6 @@ and the table has the medians of the rounds.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from ecoli_tables import GENOME
-from machine import ROOT, Cost, add_data, describe, run, write_and_show
+from machine import Cost, add_data, describe, run, script_parser, write_and_show
 
 MODELS = ("bacteria-genome", "ecoli-promoter", "bacteria-promoter", "bacteria-promoter-fast")
 COLUMNS = ("model", "rounds", "wall_s", "wall_least", "wall_most", "cpu_s", "peak_mb", "calls")
@@ -37,11 +36,10 @@ def count_calls(table: Path) -> int:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = script_parser(__doc__, "whole_genome.tsv")
     add_data(parser)
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/whole_genome.tsv")
     options = parser.parse_args(argv)
     costs: dict[str, list[Cost]] = {name: [] for name in options.models}
     calls = {}

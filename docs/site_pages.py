@@ -129,6 +129,7 @@ def _module(name: str) -> str:
 def _decisions() -> str:
     head = "# Decisions\n\nOne short record for each decision that somebody may want to undo.\n\n"
     pages = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+    pages.append(DOCS / "decisions" / "tried.md")
     return head + "\n".join(f"- [{_title(page)}]({page.name})" for page in pages) + "\n"
 
 

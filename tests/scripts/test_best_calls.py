@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-
 import best_calls
 import scan_genomes
 from best_calls import COLUMNS, best, table_row
 from ecoli_tables import Site, read_regulondb
 from ecoli_truth import Placed, TablePlacement, Truth
-from machine import Cost
+from invented import write_gzip
+from machine import RESULTS, Cost
 from seqray.core.results import Box, Call, CallContext
 
 
@@ -53,9 +52,7 @@ def test_a_row_names_the_nearest_start_on_the_strand_and_all_its_sources():
 def test_the_experiments_of_regulondb_are_named(tmp_path):
     fields = ["id", "abcp", "forward", "7", "sigma70", "acgtAc", "abc", "-9"]
     fields += ["[COMP-AINF:W][EXP-IDA-RACE:S][EXP-IMP:S][EXP-IMP:W]", "", "S", "1"]
-    with gzip.open(tmp_path / "p.tsv.gz", "wt") as handle:
-        handle.write("\t".join(fields) + "\n")
-    [site] = read_regulondb(tmp_path / "p.tsv.gz")
+    [site] = read_regulondb(write_gzip(tmp_path / "p.tsv.gz", "\t".join(fields) + "\n"))
     assert (site.evidence, site.experimental) == ("IDA-RACE, IMP", True)
 
 
@@ -72,13 +69,12 @@ def test_the_cost_of_a_scan_stands_beside_what_its_header_states(tmp_path):
 
 
 def test_small_plasmids_are_taken_from_whole_genomes(tmp_path):
-    with gzip.open(tmp_path / "g.fna.gz", "wt") as handle:
-        handle.write(f">chromosome\nACGT\n>p1 a plasmid\nAC\nGT\n>p2 plasmid\n{'A' * 50_000}\n")
-    assert list(scan_genomes.plasmids(tmp_path / "g.fna.gz")) == [("p1", "AC\nGT\n")]
+    text = f">chromosome\nACGT\n>p1 a plasmid\nAC\nGT\n>p2 plasmid\n{'A' * 50_000}\n"
+    assert list(scan_genomes.plasmids(write_gzip(tmp_path / "g.fna.gz", text))) == [("p1", "AC\nGT\n")]
 
 
 def test_the_committed_tables_have_these_columns():
     for module in (best_calls, scan_genomes):
-        lines = module.RESULTS.read_text().splitlines()
+        lines = (RESULTS / f"{module.__name__}.tsv").read_text().splitlines()
         header = next(line for line in lines if not line.startswith("#"))
         assert tuple(header.split("\t")) == module.COLUMNS

@@ -13,7 +13,7 @@ import pytest
 import check_examples
 import verify
 from check_examples import Example
-from synthetic import reverse_complement
+from invented import opposite
 
 DATA = Path(__file__).parents[2] / "data"
 FOLDER = DATA / "example"
@@ -30,22 +30,21 @@ def letters() -> dict[str, str]:
     return {example.id: example.letters for example in check_examples.read_examples(FOLDER)}
 
 
-def test_promoters_and_controls_are_about_as_many(rows):
+def test_promoters_and_controls_are_as_many_with_verdicts_that_the_script_can_give(rows):
     kinds = [row["kind"] for row in rows.values()]
     assert kinds.count("promoter") >= 10
     assert kinds.count("control") == kinds.count("promoter")
+    verdicts = {row["checked"] for name, row in rows.items() if name != "lacUV5"}
+    assert verdicts == {"exact", check_examples.NOT_CHECKED}
 
 
 def test_every_example_is_as_long_as_its_interval_and_has_a_source(rows, letters):
+    assert len(set(letters.values())) == len(letters)
     for name, found in letters.items():
         assert len(found) == int(rows[name]["end"]) - int(rows[name]["start"])
         assert len(found) == 81 or rows[name]["kind"] == "region"
         assert set(found) <= set("ACGT")
         assert rows[name]["source"]
-
-
-def test_no_window_occurs_twice(letters):
-    assert len(set(letters.values())) == len(letters)
 
 
 def test_the_start_lies_60_letters_into_each_promoter(rows):
@@ -60,7 +59,7 @@ def test_the_promoters_in_the_regions_stand_where_the_truth_says(rows, letters):
     truth = [line.split("\t") for line in (FOLDER / "regions.truth.bed").read_text().splitlines()]
     for region, start, end, name, _, strand in truth:
         window = letters[region][int(start) : int(end)]
-        assert (window if strand == "+" else reverse_complement(window)) == letters[name]
+        assert (window if strand == "+" else opposite(window)) == letters[name]
     inside = {
         (region, name)
         for region, row in rows.items()
@@ -97,11 +96,6 @@ def test_boxes_stand_as_in_the_literature(letters, name, box_35, spacer, box_10)
     assert 5 <= 60 - (start + 12 + spacer) <= 9  # letters between the -10 box and the transcription start
 
 
-def test_expected_verdicts_are_those_that_the_script_can_give(rows):
-    verdicts = {row["checked"] for name, row in rows.items() if name != "lacUV5"}
-    assert verdicts == {"exact", check_examples.NOT_CHECKED}
-
-
 WINDOW = "ACGTTGCAAC" * 8 + "A"
 GENOME = "GG" + WINDOW + "TTT"
 
@@ -113,18 +107,13 @@ def example(**changes: object) -> Example:
 def test_comparison_tells_the_place_of_a_difference_from_the_start_of_transcription():
     changed = WINDOW[:59] + "G" + WINDOW[60] + "T" + WINDOW[62:]
     assert check_examples.compare(example(), GENOME) == "exact"
+    assert check_examples.compare(example(start=10, end=91), GENOME) == "81 letters for an interval of 76"
     assert check_examples.compare(example(letters=changed), GENOME) == "2 mismatches: -1 C>G, +2 C>T"
 
 
 def test_comparison_reads_the_minus_strand():
-    other = WINDOW.translate(str.maketrans("ACGT", "TGCA"))[::-1]
-    assert check_examples.compare(example(strand="-", letters=other), GENOME) == "exact"
-    assert check_examples.compare(example(strand="-"), GENOME).endswith("A>T") is False
+    assert check_examples.compare(example(strand="-", letters=opposite(WINDOW)), GENOME) == "exact"
     assert "mismatches" in check_examples.compare(example(strand="-"), GENOME)
-
-
-def test_comparison_off_the_end_of_the_genome_is_told():
-    assert check_examples.compare(example(start=10, end=91), GENOME) == "81 letters for an interval of 76"
 
 
 def test_an_example_without_its_genome_counts_as_not_checked():
@@ -151,18 +140,15 @@ def test_verify_accepts_the_file_and_the_same_text_compressed_anew(sources):
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(b"ACGA\n", mtime=0), b"ACGT\n", gzip.compress(b"ACGT\n", mtime=0)[:-6]]
+    "content", [gzip.compress(b"ACGA\n", mtime=0), b"ACGT\n", gzip.compress(b"ACGT\n", mtime=0)[:-6], None]
 )
-def test_verify_names_a_file_that_differs(sources, content):
-    (sources / "set" / "a.gz").write_bytes(content)
-    found, _ = verify.problems(sources, sources / "sources.tsv")
-    assert found == ["set/a.gz: not the file that sources.tsv describes"]
-
-
-def test_verify_names_a_missing_file_and_its_source(sources):
-    (sources / "set" / "a.gz").unlink()
-    found, _ = verify.problems(sources, sources / "sources.tsv")
-    assert found == ["set/a.gz: missing; its source is https://example.org"]
+def test_verify_names_a_file_that_differs_or_is_missing(sources, content):
+    path = sources / "set" / "a.gz"
+    path.write_bytes(content) if content else path.unlink()
+    wrong = (
+        "not the file that sources.tsv describes" if content else "missing; its source is https://example.org"
+    )
+    assert verify.problems(sources, sources / "sources.tsv")[0] == [f"set/a.gz: {wrong}"]
 
 
 def test_sources_name_an_address_and_a_licence_for_every_file():

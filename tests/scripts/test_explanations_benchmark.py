@@ -24,17 +24,17 @@ def letters_at(record, mask):
     return "".join(letter if marked else " " for letter, marked in zip(text, mask, strict=True)).split()
 
 
-# --------------------------------------------------------------------------------------------- planting
-
-
 @pytest.mark.parametrize("task", TASKS)
-def test_records_come_by_turns_and_repeat(task):
+def test_records_come_by_turns_repeat_and_carry_class_and_split(task):
     records = generate(task, 40, seed=5)
     assert [r.positive for r in records] == [True, False] * 20
     assert all(r.codes.shape == r.truth.shape == r.against.shape == (LENGTH,) for r in records)
     again = generate(task, 40, seed=5)
     assert all((a.codes == b.codes).all() for a, b in zip(records, again, strict=True))
     assert any((a.codes != b.codes).any() for a, b in zip(records, generate(task, 40, seed=6), strict=True))
+    rows = labeled(records, "train")
+    assert [row.label for row in rows] == ["motif", "background"] * 20
+    assert ({row.split for row in rows}, len({row.id for row in rows})) == ({"train"}, 40)
 
 
 def test_single_marks_the_word_and_negatives_lack_it():
@@ -50,13 +50,10 @@ def test_pair_asks_for_both_words_at_the_right_distance():
     for record in generate("pair", 400, seed=1):
         text = DNA.decode(record.codes)
         one, two = text.find(planted.FIRST), text.find(planted.SECOND)
-        right = one >= 0 and two == one + len(planted.FIRST) + GAP
-        assert right == record.positive
-        if record.positive:
-            assert letters_at(record, record.truth) == [planted.FIRST, planted.SECOND]
-        else:
-            assert not record.truth.any()
-            kinds.add((one >= 0, two >= 0))
+        assert record.positive == (one >= 0 and two == one + len(planted.FIRST) + GAP)
+        both = [planted.FIRST, planted.SECOND]
+        assert letters_at(record, record.truth) == (both if record.positive else [])
+        kinds |= set() if record.positive else {(one >= 0, two >= 0)}
     assert kinds == {(True, True), (True, False), (False, True)}
 
 
@@ -75,10 +72,8 @@ def test_suppressor_is_marked_against_the_class_only_beside_the_activator():
 @pytest.mark.parametrize("task", TASKS)
 def test_composition_gives_nothing_away(task):
     records = generate(task, 2000, seed=1)
-    share = [
-        np.bincount(np.concatenate([r.codes for r in records if r.positive is k])) for k in (True, False)
-    ]
-    positive, negative = (counts / counts.sum() for counts in share)
+    codes = [np.concatenate([r.codes for r in records if r.positive is kind]) for kind in (True, False)]
+    positive, negative = (np.bincount(one) / len(one) for one in codes)
     assert np.abs(positive - negative).max() < 0.006  # of 80,000 letters each, 3 standard errors
 
 
@@ -90,25 +85,10 @@ def test_scrambled_words_keep_the_letters_and_differ():
         assert sum(a == b for a, b in zip(other, word, strict=True)) <= len(word) // 2
 
 
-def test_labeled_records_carry_class_and_split():
-    rows = labeled(generate("single", 4, seed=1), "train")
-    assert [row.label for row in rows] == ["motif", "background"] * 2
-    assert {row.split for row in rows} == {"train"}
-    assert len({row.id for row in rows}) == 4
-
-
-# --------------------------------------------------------------------------------------------- measures
-
-
-def test_average_precision_on_paper():
-    truth = np.array([[True, False, True, False]])
-    scores = np.array([[4.0, 3.0, 2.0, 1.0]])
-    assert average_precision(scores, truth)[0] == pytest.approx((1 / 1 + 2 / 3) / 2)
-
-
-def test_precision_at_the_number_of_true_letters():
+def test_average_precision_and_precision_at_the_number_of_true_letters():
     truth = np.array([[True, False, True, False], [True, True, False, False]])
     scores = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 1.0, -1.0, -2.0]])
+    assert average_precision(scores, truth).tolist() == pytest.approx([(1 / 1 + 2 / 3) / 2, 1])
     assert precision_at(scores, truth).tolist() == [0.5, 1.0]
     assert precision_at(scores, truth, k=1).tolist() == [1.0, 1.0]
     assert precision_at(scores, truth, k=3).tolist() == pytest.approx([2 / 3, 2 / 3])
@@ -121,13 +101,10 @@ def test_ties_count_as_broken_at_random():
     assert precision_at(one_above, truth)[0] == pytest.approx((1 + 0.5) / 2)
 
 
-def test_share_below_zero():
+def test_share_below_zero_and_chance():
     truth = np.array([[True, True, False], [True, True, True]])
     scores = np.array([[-1.0, 0.0, -5.0], [-1.0, -2.0, 3.0]])
     assert share_below_zero(scores, truth).tolist() == pytest.approx([1 / 2, 2 / 3])
-
-
-def test_chance_is_the_share_of_true_letters():
     truth = np.zeros((300, 50), dtype=bool)
     truth[:, :10] = True
     assert by_chance(precision_at, truth).mean() == pytest.approx(0.2, abs=0.01)
@@ -143,9 +120,6 @@ def test_interval_holds_the_mean_and_needs_a_record():
     assert np.isnan(mean_with_interval(np.empty(0))).all()
 
 
-# ------------------------------------------------------------------------------------------------ boxes
-
-
 def promoter(spacer, before, site=60, length=81):
     """Windows of C with perfect hexamers at a spacer and a distance to the start."""
     text = ["C"] * length
@@ -155,18 +129,13 @@ def promoter(spacer, before, site=60, length=81):
     return DNA.encode("".join(text)), (ten - spacer - 6, ten)
 
 
-@pytest.mark.parametrize(("spacer", "before"), [(17, 6), (15, 4), (19, 9)])
-def test_perfect_boxes_are_found(spacer, before):
+@pytest.mark.parametrize(("spacer", "before", "found"), [(17, 6, 1), (15, 4, 1), (19, 9, 1), (17, 20, 0)])
+def test_perfect_boxes_are_found_where_a_start_would_follow(spacer, before, found):
     codes, places = promoter(spacer, before)
-    assert find_boxes(codes, 60) == places
+    assert (find_boxes(codes, 60) == places) == found
     mark = mark_found(codes, 60)
     assert mark.sum() == 16
-    assert all(mark[start - 1 : start + 7].all() for start in places)
-
-
-def test_boxes_are_not_found_where_no_start_would_follow():
-    codes, places = promoter(17, 20)
-    assert find_boxes(codes, 60) != places
+    assert all(mark[start - 1 : start + 7].all() for start in places) == found
 
 
 def test_places_before_the_start():
@@ -175,9 +144,6 @@ def test_places_before_the_start():
     assert np.flatnonzero(mark_places(((-3, -2),), 5, 8, around=1)).tolist() == [1, 2, 3, 4]
     assert mark_places(promoter_boxes.FIXED_BOXES, 60, 81, promoter_boxes.AROUND).sum() == 20
     assert mark_places(promoter_boxes.TATA_WINDOW, 200, 251).sum() == 16
-
-
-# ------------------------------------------------------------------------------------------ the script
 
 
 def test_each_planted_task_runs_with_each_shape_and_real_ones_once():

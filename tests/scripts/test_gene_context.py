@@ -20,15 +20,22 @@ GENES = (
 )
 
 
-def test_the_gap_is_counted_to_the_nearest_gene_upstream_on_either_strand():
-    gaps = {gene.name: gap for gene, gap in upstream_gaps(GENES, LENGTH)}
-    assert gaps == {"a": 100, "b": -10, "c": 250, "d": 250}
+LONG = (Gene(0, 900, "-", "long"), Gene(100, 200, "+", "inside"), Gene(950, 990, "+", "after"))
 
 
-def test_a_long_gene_before_a_short_one_still_ends_the_gap():
-    genes = [Gene(0, 900, "-", "long"), Gene(100, 200, "+", "inside"), Gene(950, 990, "+", "after")]
-    gaps = {gene.name: gap for gene, gap in upstream_gaps(genes, 1000)}
-    assert gaps == {"long": 50, "inside": -800, "after": 50}
+@pytest.mark.parametrize(
+    ("genes", "length", "gaps"),
+    [
+        (GENES, LENGTH, {"a": 100, "b": -10, "c": 250, "d": 250}),
+        (
+            LONG,
+            1000,
+            {"long": 50, "inside": -800, "after": 50},
+        ),  # the long gene ends the gap
+    ],
+)
+def test_the_gap_is_counted_to_the_nearest_gene_upstream_on_either_strand(genes, length, gaps):
+    assert {gene.name: gap for gene, gap in upstream_gaps(genes, length)} == gaps
 
 
 def test_the_rule_without_letters_calls_45_letters_before_each_start_codon():
@@ -37,9 +44,7 @@ def test_the_rule_without_letters_calls_45_letters_before_each_start_codon():
     assert calls.position.tolist() == [1044, 1205, 55, 345]
     assert calls.plus.tolist() == [False, True, True, True]
     assert calls.score.tolist() == [250, 250, 100, -10]
-
-
-def test_no_call_lies_beyond_the_contig():
+    # No call lies beyond the contig.
     assert len(no_letters([Gene(44, 200, "+", "a"), Gene(300, 500, "-", "b")], 540)) == 0
     assert no_letters([Gene(45, 200, "+", "a")], 540).position.tolist() == [0]
     assert len(no_letters([], 540)) == 0

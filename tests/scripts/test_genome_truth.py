@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
-from genome_truth import KnownGenome, KnownStart, end_to_end, place_calls, read_genomes
+from genome_truth import KnownGenome, KnownStart, end_to_end, place_calls, read_genome
+from invented import SHEET, SITES, Letters, opposite, write_fasta, write_rows
 
-RNG = random.Random(23)
-FIRST, SECOND = ("".join(RNG.choice("ACGT") for _ in range(n)) for n in (300, 200))
-PAIRS = str.maketrans("ACGT", "TGCA")
+FIRST, SECOND = map(Letters(23), (300, 200))
 
 
 def known(position: int, strand: str = "+", distance: int | None = 10) -> KnownStart:
@@ -29,27 +27,23 @@ def test_starts_within_five_letters_are_one():
 
 def test_windows_are_calls_at_their_last_letter():
     assert end_to_end(make().contigs) == {"c1": 0, "c2": 300}
-    back = SECOND[50:90].translate(PAIRS)[::-1]
-    calls = place_calls([(FIRST[20:60], 0.7), (back, 0.9), ("A" * 40, 0.8)], make())
+    calls = place_calls([(FIRST[20:60], 0.7), (opposite(SECOND[50:90]), 0.9), ("A" * 40, 0.8)], make())
     assert calls.position.tolist() == [350, 59]
     assert calls.plus.tolist() == [False, True]
     assert calls.score.tolist() == [0.9, 0.7]
 
 
-def test_a_sheet_is_read_with_the_starts_that_have_weight(tmp_path: Path):
-    (tmp_path / "g.fa").write_text(f">c1\n{FIRST}\n>c2\n{SECOND}\n")
-    columns = ["species", "genus", "genome", "genes", "sites", "weight", "domain", "name", "note"]
-    good = ["G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", ""]
-    poor = ["H s", "H", "none.fa", "", "none.tsv", "0.2", "bacteria", "h", ""]
-    (tmp_path / "genomes.tsv").write_text("\n".join("\t".join(row) for row in (columns, good, poor)) + "\n")
-    sites = [
-        ["contig", "position", "strand", "site", "weight", "source", "part", "strong", "distance", "inside"],
-        ["c1", "11", "+", "promoter", "1.00", "a;b", "", "1", "0", ""],
-        ["c2", "11", "-", "internal", "0.50", "a", "", "0", "", "same"],
-        ["c2", "99", "-", "internal", "0.00", "b", "", "0", "", "same"],
-    ]
-    (tmp_path / "g.tsv").write_text("\n".join("\t".join(row) for row in sites) + "\n")
-    (genome,) = read_genomes(tmp_path / "genomes.tsv")
+def test_a_genome_of_a_sheet_is_read_with_the_starts_that_have_weight(tmp_path: Path):
+    write_fasta(tmp_path / "g.fa", c1=FIRST, c2=SECOND)
+    row = ("G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", "")
+    write_rows(
+        tmp_path / "g.tsv",
+        SITES,
+        ("c1", "11", "+", "promoter", "1.00", "a;b", "", "1", "0", ""),
+        ("c2", "11", "-", "internal", "0.50", "a", "", "0", "", "same"),
+        ("c2", "99", "-", "internal", "0.00", "b", "", "0", "", "same"),
+    )
+    genome = read_genome(tmp_path, dict(zip(SHEET, row, strict=True)))
     assert (genome.name, genome.species, genome.genus) == ("g", "G s", "G")
     assert genome.starts == (
         KnownStart(10, "+", "promoter", 0, frozenset({"a", "b"}), True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import prepare_genomes
 import start_quality
 from genome_sources import Genome
 from grouping import SHARED_WORD
+from invented import Letters, opposite, write_gzip, write_rows
 from loci import Finder, intervals, words
 from seqray.annotation import Gene, GeneIndex
 from seqray.core import DNA
@@ -24,26 +26,7 @@ from seqray.homology import KmerSet
 from start_classes import StartClass, classify
 from starts import Start, place_contexts, read_bed, read_contexts, read_windows, window_at
 
-RNG = random.Random(19)
-PAIRS = str.maketrans("ACGT", "TGCA")
-
-
-def letters(n: int) -> str:
-    return "".join(RNG.choice("ACGT") for _ in range(n))
-
-
-def opposite(text: str) -> str:
-    return text.translate(PAIRS)[::-1]
-
-
-def write_gzip(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt") as handle:
-        handle.write(text)
-    return path
-
-
-# ------------------------------------------------------------------------------------- words and places
+letters = Letters(19)
 
 
 @settings(max_examples=30, deadline=None)
@@ -84,9 +67,6 @@ def test_masks_cover_what_either_strand_shares_and_no_more():
     assert not KmerSet([], SHARED_WORD).marks(DNA.encode(other)).any()
 
 
-# --------------------------------------------------------------------------------------------- readers
-
-
 def kuo_row(strand: str, tss: int, gene: tuple[int, int], end10: int, parts: list[str]) -> str:
     return "\t".join(["CDS", str(tss), strand, *map(str, gene), "", "", "", str(end10), *parts]) + "\n"
 
@@ -98,16 +78,8 @@ HEADER += "Minus10_3end_coordinate\tUP\tMinus35\tSpacer\tMinus10\tDis\tStart\tIT
 def kuo_parts(upstream: str, tss: int, end10: int) -> list[str]:
     """Cut the parts out of the strand of the start; positions are 0-based there."""
     low = end10 - 5
-    gap = upstream[end10 + 1 : tss - 1] or "*"
-    return [
-        upstream[low - 123 : low - 23],
-        upstream[low - 23 : low - 17],
-        upstream[low - 17 : low],
-        upstream[low : end10 + 1],
-        gap,
-        upstream[tss - 1 : tss + 2],
-        upstream[tss + 2 : tss + 102],
-    ]
+    ends = (low - 123, low - 23, low - 17, low, end10 + 1, tss - 1, tss + 2, tss + 102)
+    return [upstream[first:last] or "*" for first, last in pairwise(ends)]
 
 
 def test_contexts_are_joined_and_placed_on_both_strands(tmp_path: Path):
@@ -139,44 +111,34 @@ def test_a_table_known_to_be_zero_based_is_read_one_letter_later(tmp_path: Path)
     assert [start.place for start in placed] == [("c", 400, "+"), ("c", 200, "-")]
 
 
-def test_bed_is_zero_based_and_one_set_is_late_on_the_plus_strand(tmp_path: Path):
+def test_bed_is_zero_based_one_set_is_late_on_plus_and_of_windows_only_promoters_are_read(tmp_path: Path):
     text = "c\t10\t11\t.\t0\t+\nc\t20\t21\t.\t0\t-\t\n\n"
     for name, expected in (("HPYLORI", [10, 20]), ("RHODOBACTER_1", [11, 20])):
         starts = read_bed(write_gzip(tmp_path / f"{name}.bed.gz", text), "promotech")
         assert [start.position for start in starts] == expected
         assert [start.strand for start in starts] == ["+", "-"]
-
-
-def test_only_promoter_windows_are_read(tmp_path: Path):
     text = ">Genus species--1\nacgt\n>Genus species CDS--1\nCCCC\n>Genus species Convergent--1\nGGGG\n"
     assert read_windows(write_gzip(tmp_path / "01_train.txt.gz", text)) == ["ACGT"]
-
-
-# ----------------------------------------------------------------------------------------------- genes
 
 
 def test_classes_follow_the_genes_of_either_strand():
     genes = [Gene(1000, 2000, "+", "a"), Gene(2300, 2600, "+", "b"), Gene(3000, 4200, "-", "c")]
     index = {"c": GeneIndex(genes, 6000)}
     expected = {
-        (900, "+"): ("promoter", 100, ""),
-        (1000, "+"): ("promoter", 0, "same"),
-        (500, "+"): ("promoter", 500, ""),
-        (499, "+"): ("promoter", None, ""),
-        (1200, "+"): ("internal", None, "same"),
-        (1900, "+"): ("promoter", 400, "same"),
-        (1500, "-"): ("antisense", None, "opposite"),
-        (4199, "-"): ("promoter", 0, "same"),
-        (4299, "-"): ("promoter", 100, ""),
-        (4100, "-"): ("internal", None, "same"),
-        (3500, "+"): ("antisense", None, "opposite"),
-        (2250, "-"): ("promoter", None, ""),
+        ("promoter", ""): {
+            (900, "+"): 100,
+            (500, "+"): 500,
+            (499, "+"): None,
+            (4299, "-"): 100,
+            (2250, "-"): None,
+        },
+        ("promoter", "same"): {(1000, "+"): 0, (1900, "+"): 400, (4199, "-"): 0},
+        ("internal", "same"): {(1200, "+"): None, (4100, "-"): None},
+        ("antisense", "opposite"): {(1500, "-"): None, (3500, "+"): None},
     }
-    for (position, strand), (site, distance, inside) in expected.items():
-        assert classify(index, ("c", position, strand)) == StartClass(site, distance, inside), position
-
-
-# --------------------------------------------------------------------------------------------- quality
+    for (site, inside), places in expected.items():
+        for place, distance in places.items():
+            assert classify(index, ("c", *place)) == StartClass(site, distance, inside), place
 
 
 def start_windows(n: int, shift: int = 0) -> list[str]:
@@ -218,9 +180,6 @@ def test_random_letters_have_no_weight_and_few_starts_no_measure():
     assert start_quality.measure(["N" * 111, "ACGT"] * 100) is None
 
 
-# ---------------------------------------------------------------------------------------------- splits
-
-
 def test_a_stretch_runs_over_contigs_laid_end_to_end():
     lengths = {"a": 500, "b": 300, "c": 200}
     assert genome_splits.stretch(lengths, 0.40, 0.55) == [("a", 400, 500), ("b", 0, 50)]
@@ -242,9 +201,6 @@ def test_what_shares_a_locus_with_a_held_out_part_is_masked_across_genomes():
     assert list(genome_splits.masked_rows(genomes[0], found)) == []
 
 
-# ------------------------------------------------------------------------------------------ end to end
-
-
 def test_sites_of_a_small_genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """One genome, three tables: a start seen by two of them is one row, and positions are 1-based."""
     text = letters(3000)
@@ -259,20 +215,10 @@ def test_sites_of_a_small_genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     row = kuo_row("+", 901, (1001, 2000), 893, kuo_parts(text, 900, 892))
     write_gzip(data / "tss/kuo/Genus_species.tsv.gz", HEADER + row)
     write_gzip(data / "tss/set/bed.bed.gz", "c\t1199\t1200\t.\t0\t+\n")
-    sheet = {
-        "name": "g",
-        "species": "Genus species",
-        "genus": "Genus",
-        "domain": "bacteria",
-        "genome": "g.fna.gz",
-        "genes": "g.gff.gz",
-        "ipromp": "99",
-        "kuo": "Genus_species",
-        "beds": "set/bed",
-        "note": "",
-    }
-    table = tmp_path / "genomes.tsv"
-    table.write_text("\t".join(sheet) + "\n" + "\t".join(sheet.values()) + "\n")
+    sheet = {"name": "g", "species": "Genus species", "genus": "Genus", "domain": "bacteria"}
+    sheet |= {"genome": "g.fna.gz", "genes": "g.gff.gz", "note": ""}
+    sheet |= {"ipromp": "99", "kuo": "Genus_species", "beds": "set/bed"}
+    table = write_rows(tmp_path / "genomes.tsv", sheet, sheet.values())
     monkeypatch.setattr(genome_sources, "LIST", table)
     monkeypatch.setattr("sys.argv", ["prepare_genomes.py", "--data", str(data), "--out", str(out)])
     prepare_genomes.main()
@@ -292,11 +238,7 @@ def test_sites_of_a_small_genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (context["genus"], context["distance"], context["shares"]) == ("Genus", "100", "")
     with (out / "genomes.tsv").open() as handle:
         (written,) = csv.DictReader(handle, delimiter="\t")
-    assert (written["species"], written["sites"], written["weight"]) == (
-        "Genus species",
-        "g.sites.tsv",
-        "0.0",
-    )
+    assert [written[key] for key in ("species", "sites", "weight")] == ["Genus species", "g.sites.tsv", "0.0"]
 
 
 def test_the_best_source_gives_the_weight():

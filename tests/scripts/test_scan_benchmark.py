@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +18,7 @@ import scan_models
 from ecoli_tables import Site
 from ecoli_truth import Placed
 from evaluation import Section
+from invented import Letters, opposite, write_gzip
 from matching import (
     UNCLAIMED,
     Calls,
@@ -28,7 +27,6 @@ from matching import (
     claim,
     make_curve,
     make_starts,
-    precision_at_recall,
     rank_calls,
     thin,
 )
@@ -39,9 +37,6 @@ from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatri
 
 def calls(*rows: tuple[int, str, float]) -> Calls:
     return rank_calls([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
-
-
-# ------------------------------------------------------------------------------------------- matching
 
 
 def test_calls_are_ranked_by_score_then_position_then_strand():
@@ -61,15 +56,13 @@ def test_a_call_claims_the_nearest_start_that_is_free():
     assert found.tolist() == [1, 0, UNCLAIMED]
 
 
-@pytest.mark.parametrize(("distance", "hit"), [(25, True), (26, False)])
-@pytest.mark.parametrize("side", [1, -1])
-def test_the_tolerance_is_inclusive_on_both_sides(distance, hit, side):
-    found = claim(calls((1000 + side * distance, "-", 1.0)), make_starts({"-": [1000]}), tolerance=25)
+@pytest.mark.parametrize(
+    ("position", "strand", "hit"),
+    [(975, "-", True), (974, "-", False), (1025, "-", True), (1026, "-", False), (1000, "+", False)],
+)
+def test_the_tolerance_is_inclusive_on_both_sides_of_one_strand(position, strand, hit):
+    found = claim(calls((position, strand, 1.0)), make_starts({"-": [1000]}), tolerance=25)
     assert bool(found[0] != UNCLAIMED) is hit
-
-
-def test_the_strand_has_to_be_right():
-    assert claim(calls((100, "-", 1.0)), make_starts({"+": [100]}))[0] == UNCLAIMED
 
 
 positions = st.lists(st.tuples(st.integers(0, 400), st.sampled_from("+-"), st.integers(0, 9)), max_size=30)
@@ -99,9 +92,6 @@ def test_thinned_calls_keep_their_distance_and_lose_only_to_better_ones(rows, di
         assert max(near) >= score
 
 
-# --------------------------------------------------------------------------------------------- curves
-
-
 def example_curve():
     """Five calls, of which the 1st, 3rd and 4th find the starts at 100, 500 and 1500; one start is missed."""
     ranked = calls((100, "+", 5.0), (300, "+", 4.0), (500, "+", 3.0), (1500, "+", 2.0), (1700, "+", 1.0))
@@ -109,30 +99,25 @@ def example_curve():
     return make_curve(ranked, strong, make_starts({"+": [100, 300, 1500]}), origin=0, block=1000)
 
 
-def test_recall_and_precision_after_each_call():
-    recall, precision = example_curve().at(np.ones(2))
-    assert recall.tolist() == [0.25, 0.25, 0.5, 0.75, 0.75]
-    assert precision == pytest.approx([1, 1, 2 / 3, 3 / 4, 3 / 5])
+@pytest.mark.parametrize(
+    ("blocks", "expected_recall", "expected_precision"),
+    [
+        ([1.0, 1.0], [0.25, 0.25, 0.5, 0.75, 0.75], [1, 1, 2 / 3, 3 / 4, 3 / 5]),
+        ([2.0, 0.0], [0.5, 0.5, 1, 1, 1], [1, 1, 2 / 3, 2 / 3, 2 / 3]),  # drawn twice, it counts twice
+    ],
+)
+def test_recall_and_precision_after_each_call(blocks, expected_recall, expected_precision):
+    recall, precision = example_curve().at(np.array(blocks))
+    assert recall.tolist() == expected_recall
+    assert precision == pytest.approx(expected_precision)
 
 
-def test_area_by_hand():
+def test_areas_by_hand_and_depths_that_are_not_reached():
     assert example_curve().area(np.ones(2), 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
     assert example_curve().area(np.ones(2), 3) == pytest.approx(0.25 * (1 + 2 / 3))
-
-
-def test_a_block_drawn_twice_counts_twice():
-    recall, precision = example_curve().at(np.array([2.0, 0.0]))
-    assert recall.tolist() == [0.5, 0.5, 1, 1, 1]
-    assert precision == pytest.approx([1, 1, 2 / 3, 2 / 3, 2 / 3])
-
-
-def test_depths_and_recalls_that_are_not_reached_have_no_value():
-    recall, precision = example_curve().at(np.ones(2))
+    _, precision = example_curve().at(np.ones(2))
     assert at_depth(precision, 4) == 0.75
     assert np.isnan([at_depth(precision, 6), at_depth(precision, 0)]).all()
-    assert precision_at_recall(recall, precision, 0.75) == 0.75
-    assert precision_at_recall(recall, precision, 0.3) == pytest.approx(2 / 3)
-    assert np.isnan(precision_at_recall(recall, precision, 0.8))
 
 
 def test_resamples_draw_as_many_blocks_as_there_are():
@@ -141,9 +126,6 @@ def test_resamples_draw_as_many_blocks_as_there_are():
     assert (weights[0] == 1).all()
     assert (weights.sum(axis=1) == 40).all()
     assert weights[1:].var() == pytest.approx(1 - 1 / 40, rel=0.05)  # multinomial: n p (1 - p)
-
-
-# ------------------------------------------------------------------------------------------- sections
 
 
 def small_section() -> Section:
@@ -155,11 +137,8 @@ def test_upstream_of_a_gene_is_before_it_on_its_strand():
     masks = evaluation.upstream_masks({"+": [1010], "-": [1100]}, (1000, 1200), reach=20)
     assert np.flatnonzero(masks.plus).tolist() == list(range(0, 11))  # cut at the start of the region
     assert np.flatnonzero(masks.minus).tolist() == list(range(100, 121))
-    assert masks.holds(np.array([1005, 1005, 1110]), np.array([True, False, False])).tolist() == [
-        True,
-        False,
-        True,
-    ]
+    held = masks.holds(np.array([1005, 1005, 1110]), np.array([True, False, False]))
+    assert held.tolist() == [True, False, True]
 
 
 def test_a_restricted_section_drops_calls_and_starts_outside():
@@ -169,9 +148,11 @@ def test_a_restricted_section_drops_calls_and_starts_outside():
     assert len(part.calls(calls((1100, "+", 2.0), (1100, "-", 1.0), (5200, "+", 0.5)))) == 1
 
 
-def test_rows_stop_at_the_calls_there_are():
-    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
-    rows = evaluation.depth_rows(small_section(), "m", ranked, small_section().weights(20, 0))
+def test_rows_stop_at_the_calls_there_are_and_a_method_does_not_differ_from_itself():
+    ranked, section = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0)), small_section()
+    for row in evaluation.difference_rows(section, {"a": ranked, "b": ranked}, section.weights(30, 0)):
+        assert all(value == 0 for name, value in row.items() if "strong" in name)
+    rows = evaluation.depth_rows(section, "m", ranked, section.weights(20, 0))
     assert [(row["calls_per_kb"], row["calls"]) for row in rows] == [("0.1", 2), ("all", 3)]
     assert rows[0]["recall_strong"] == pytest.approx(1 / 3)
     assert rows[1]["precision_strong"] == pytest.approx(2 / 3)
@@ -184,11 +165,10 @@ def test_rows_stop_at_the_calls_there_are():
 def test_a_call_ten_letters_off_counts_within_25_and_not_within_5():
     ranked = calls((1110, "+", 3.0), (5205, "+", 2.0))
     section = small_section()
-    found = {
-        tolerance: evaluation.depth_rows(section, "m", ranked, section.weights(5, 0), tolerance)[0]
-        for tolerance in evaluation.TOLERANCES
-    }
-    assert {t: row["tolerance"] for t, row in found.items()} == {25: 25, 5: 5}
+    weights = section.weights(5, 0)
+    rows = (evaluation.depth_rows(section, "m", ranked, weights, t)[0] for t in evaluation.TOLERANCES)
+    found = {row["tolerance"]: row for row in rows}
+    assert set(found) == {25, 5}
     assert found[25]["recall_strong"] == pytest.approx(2 / 3)
     assert found[5]["recall_strong"] == pytest.approx(1 / 3)
     assert found[5]["precision_strong"] == 0.5
@@ -218,54 +198,7 @@ def test_differences_are_taken_on_the_same_blocks():
     assert half["auprc_strong"] == pytest.approx(1 / 3)
 
 
-def test_a_method_does_not_differ_from_itself():
-    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
-    section = small_section()
-    for row in evaluation.difference_rows(section, {"a": ranked, "b": ranked}, section.weights(30, 0)):
-        assert all(value == 0 for name, value in row.items() if "strong" in name)
-
-
-def test_comparison_at_equal_recall_takes_our_first_calls_that_reach_theirs():
-    ours = calls((1100, "+", 5.0), (2000, "+", 4.0), (9000, "-", 3.0), (5200, "+", 2.0))
-    theirs = calls((1100, "+", 9.0), (9000, "-", 8.0), (12_000, "+", 7.0), (13_000, "+", 6.0))
-    (row,) = evaluation.equal_recall_rows(small_section(), ours, {"x": theirs}, np.ones((1, 2)))
-    assert (row["recall"], row["precision"]) == (pytest.approx(2 / 3), 0.5)
-    assert row["precision_seqray"] == pytest.approx(2 / 3)
-    assert row["difference"] == pytest.approx(1 / 6)
-
-
-def test_a_resample_in_which_we_fall_short_counts_against_us():
-    starts = make_starts({"+": [1100, 15_000]})  # one in each block
-    section = Section("region", (1000, 21_000), None, {"strong": (starts, starts)})
-    ours, theirs = calls((1100, "+", 5.0)), calls((15_000, "+", 8.0), (15_500, "+", 7.0))
-    weights = np.array([[1.0, 1.0], [0.0, 2.0]])
-    (row,) = evaluation.equal_recall_rows(section, ours, {"x": theirs}, weights)
-    assert row["difference"] == pytest.approx(1 - 1 / 2)
-    assert row["difference_low"] == pytest.approx(0 - 1 / 2)  # without the first block we find nothing
-
-
-def test_a_recall_that_we_never_reach_has_no_difference():
-    ours, theirs = calls((1100, "+", 5.0)), calls((1100, "+", 8.0), (9000, "-", 7.0))
-    (row,) = evaluation.equal_recall_rows(small_section(), ours, {"x": theirs}, np.ones((5, 2)))
-    assert np.isnan([row["precision_seqray"], row["difference"], row["difference_low"]]).all()
-
-
-def test_a_method_without_calls_gives_no_numbers():
-    none = calls()
-    (row,) = evaluation.equal_recall_rows(small_section(), none, {"x": none}, np.ones((3, 2)))
-    assert np.isnan([row["recall"], row["difference"], row["difference_low"]]).all()
-
-
-# ---------------------------------------------------------------------------------------- comparators
-
-
-RNG = random.Random(3)
-
-
-def letters(length: int) -> str:
-    return "".join(RNG.choice("ACGT") for _ in range(length))
-
-
+letters = Letters(3)
 WINDOWS = [letters(81) for _ in range(60)]
 LABELS = ["promoter" if "TATAAT" in w or i % 3 == 0 else "background" for i, w in enumerate(WINDOWS)]
 
@@ -285,20 +218,15 @@ def test_kmer_profile_gives_the_numbers_of_the_classifier():
     probability = model.predict_proba([genome[i : i + 81] for i in range(120)])[:, 1]
     profile = comparators.kmer_profile(model, DNA.encode(genome))
     assert profile == pytest.approx(np.log(probability / (1 - probability)), abs=1e-9)
-
-
-def test_words_are_numbered_in_base_four():
-    assert comparators.words(np.array([0, 1, 2, 3]), 2).tolist() == [1, 6, 11]
+    assert comparators.words(np.array([0, 1, 2, 3]), 2).tolist() == [1, 6, 11]  # in base four
 
 
 @pytest.mark.parametrize("strand", ["+", "-"])
 def test_a_scan_finds_a_planted_window_at_its_site(strand):
     window = WINDOWS[0]
-    model = PositionWeightMatrix(positive="promoter").fit(
-        [window] * 20 + WINDOWS[1:40], ["promoter"] * 20 + ["background"] * 39
-    )
-    other = window.translate(str.maketrans("ACGT", "TGCA"))[::-1]
-    genome = letters(500) + (window if strand == "+" else other) + letters(500)
+    labels = ["promoter"] * 20 + ["background"] * 39
+    model = PositionWeightMatrix(positive="promoter").fit([window] * 20 + WINDOWS[1:40], labels)
+    genome = letters(500) + (window if strand == "+" else opposite(window)) + letters(500)
     found = comparators.scan_with(model.scan_codes, genome, (100, 900), min_distance=50)
     assert (found.position[0], "+" if found.plus[0] else "-") == (560 if strand == "+" else 520, strand)
     assert found.score[0] == pytest.approx(model.score_codes(DNA.encode(window)[None])[0])
@@ -310,23 +238,17 @@ def prediction(position: int, sigma: str, score: float, p_value: float) -> Place
 
 
 def test_published_predictions_are_ranked_by_p_value_or_within_one_sigma_by_score():
-    rows = [
-        prediction(100, "Sigma70", 2.0, 1e-4),
-        prediction(120, "Sigma70", 5.0, 1e-3),
-        prediction(400, "Sigma24", 9.0, 1e-2),
-        prediction(900, "Sigma70", 7.0, 1e-9),
-    ]
+    rows = [prediction(100, "Sigma70", 2.0, 1e-4), prediction(120, "Sigma70", 5.0, 1e-3)]
+    rows += [prediction(400, "Sigma24", 9.0, 1e-2), prediction(900, "Sigma70", 7.0, 1e-9)]
     assert comparators.published(rows, (0, 800), None, None).position.tolist() == [100, 120, 400]
     assert comparators.published(rows, (0, 800), "Sigma70", None).position.tolist() == [120, 100]
     assert comparators.published(rows, (0, 800), "Sigma70", 50).position.tolist() == [120]
 
 
 def test_promotech_starts_are_the_last_letters_of_its_windows(tmp_path):
-    path = tmp_path / "scan.csv.gz"
-    with gzip.open(path, "wt") as handle:
-        handle.write("chrom\tstart\tend\tscore\tstrand\tsequence\n")
-        handle.write("c\t100\t139\t0.7\t+\tA\nc\t300\t339\t0.9\t-\tA\nc\t900\t939\t0.8\t+\tA\n")
-    found = comparators.read_promotech(path, (0, 900))
+    text = "chrom\tstart\tend\tscore\tstrand\tsequence\n"
+    text += "c\t100\t139\t0.7\t+\tA\nc\t300\t339\t0.9\t-\tA\nc\t900\t939\t0.8\t+\tA\n"
+    found = comparators.read_promotech(write_gzip(tmp_path / "scan.csv.gz", text), (0, 900))
     assert found.position.tolist() == [300, 139]
     assert found.plus.tolist() == [False, True]
 
@@ -337,9 +259,6 @@ def test_random_calls_cover_the_region_on_both_strands():
     assert drawn.position.max() < 101_000
     assert 0.4 < drawn.plus.mean() < 0.6
     assert len(drawn) < 2000
-
-
-# ------------------------------------------------------------------------------------------ the script
 
 
 def test_provenance_tells_no_path():
@@ -357,6 +276,8 @@ def test_a_locator_is_scanned_with_genes_and_other_models_with_a_stride():
     assert command[-1] == "--circular"
     assert "--genes" not in window.command(Path("g.fa"), Path("o.tsv"))
     assert (window.name, locator.name) == ("ecoli-promoter", "mine, no genes")
+    (scan,) = scan_models.plan_scans(["ecoli-promoter"], ["predict", "none"], 10, 1)
+    assert (scan.kind, scan.genes) == ("sequence", None)
 
 
 def test_calls_of_several_contigs_are_laid_end_to_end(tmp_path):
@@ -364,11 +285,6 @@ def test_calls_of_several_contigs_are_laid_end_to_end(tmp_path):
     path.write_text("# a\ncontig\tsite\tstrand\tscore\nc1\t10\t+\t0.5\nc2\t7\t-\t0.75\n")
     assert scan_models.read_calls(path, {"c1": 0, "c2": 300}).position.tolist() == [307, 10]
     assert scan_models.read_calls(path).position.tolist() == [7, 10]
-
-
-def test_shipped_window_models_need_no_genes():
-    (scan,) = scan_models.plan_scans(["ecoli-promoter"], ["predict", "none"], 10, 1)
-    assert (scan.kind, scan.genes) == ("sequence", None)
 
 
 def test_a_command_that_fails_is_not_measured():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -15,16 +14,11 @@ import pytest
 import scan_species
 import train_folds
 from genome_truth import KnownGenome, KnownStart
+from invented import SHEET, SITES, Letters, opposite, write_fasta, write_rows
 from matching import rank_calls
 from train_folds import Genus
 
-RNG = random.Random(5)
-
-
-def letters(length: int) -> str:
-    return "".join(RNG.choice("ACGT") for _ in range(length))
-
-
+letters = Letters(5)
 CONTIGS = {"c1": letters(12_000), "c2": letters(8000)}
 
 
@@ -38,9 +32,6 @@ def genome(name: str = "g", *starts: KnownStart) -> KnownGenome:
 
 def sheet_row(name: str, domain: str = "bacteria", weight: str = "1.0") -> dict[str, str]:
     return {"name": name, "species": f"{name} s", "genus": "G", "domain": domain, "weight": weight}
-
-
-# --------------------------------------------------------------------------------------------- truth
 
 
 def test_recall_counts_starts_of_full_weight_and_any_start_makes_a_call_right():
@@ -71,9 +62,8 @@ def test_a_truth_that_some_genomes_lack_has_the_mean_of_the_others():
     truth = genome("b", *listed(50))
     calls = {"seqray": rank_calls([100, 200, 300], ["+"] * 3, [3.0, 2.0, 1.0])}
     has = scan_species.measure_genome(sheet_row("b"), truth, calls, "", 20)
-    means = {
-        row["truth"]: row for row in scan_species.mean_rows([result("a"), has]) if row["genome"] == "mean"
-    }
+    rows = scan_species.mean_rows([result("a"), has])
+    means = {row["truth"]: row for row in rows if row["genome"] == "mean"}
     assert (means["kuo"]["species"], means["kuo"]["recall"]) == ("1 genomes", pytest.approx(3 / 50))
     assert means["all"]["species"] == "2 genomes"
 
@@ -84,9 +74,6 @@ def test_the_starts_of_one_data_set_are_a_truth_of_their_own():
     pairs = scan_species.make_section(genome("hpylori", *starts)).pairs
     assert [part.position.tolist() for part in pairs["1907"]] == [[700, 900], [700, 900]]
     assert [part.position.tolist() for part in pairs["1907 genes"]] == [[700], [700, 900]]
-
-
-# ------------------------------------------------------------------------------------------- figures
 
 
 def result(name: str, weight: str = "1.0", genus: str = "G", replicates: int = 20) -> scan_species.Result:
@@ -119,15 +106,12 @@ def test_rows_of_a_genome():
 
 def test_means_are_of_genomes_that_count_and_of_methods_that_all_have():
     first, second, poor = result("a"), result("b"), result("c", weight="0.2")
-    second = scan_species.Result(
-        second.row,
-        second.model,
-        second.starts,
-        {key: values / 2 for key, values in second.recall.items() if key[0] == "seqray"},
-        {key: values for key, values in second.precision.items() if key[0] == "seqray"},
-        second.calls,
-    )
+    recall = {key: values / 2 for key, values in second.recall.items() if key[0] == "seqray"}
+    precision = {key: values for key, values in second.precision.items() if key[0] == "seqray"}
+    second = replace(second, recall=recall, precision=precision)
     assert [one.counted for one in (first, second, poor)] == [True, True, False]
+    archaeon = sheet_row("g", domain="archaea")
+    assert not scan_species.measure_genome(archaeon, genome("g", known(100)), {}, "", 2).counted
     rows = list(scan_species.mean_rows([first, second, poor]))
     assert {row["method"] for row in rows} == {"seqray"}
     mean = next(row for row in rows if (row["truth"], row["tolerance"]) == ("genes", 25))
@@ -148,19 +132,7 @@ def test_the_strains_of_a_genus_count_as_one_in_the_mean_of_genera():
         for row in scan_species.mean_rows([*strains, other])
         if (row["method"], row["truth"], row["tolerance"]) == ("seqray", "genes", 25)
     }
-    assert means == {
-        "mean": pytest.approx((1 + 1 + 0.25) / 3),
-        "mean of genera": pytest.approx((1 + 0.25) / 2),
-    }
-
-
-def test_archaea_do_not_count():
-    truth = genome("g", known(100))
-    row = sheet_row("g", domain="archaea")
-    assert not scan_species.measure_genome(row, truth, {}, "", 2).counted
-
-
-# -------------------------------------------------------------------------------------------- models
+    assert means == pytest.approx({"mean": (1 + 1 + 0.25) / 3, "mean of genera": (1 + 0.25) / 2})
 
 
 def test_models_are_found_beside_their_table_and_for_genera_that_it_does_not_name(tmp_path):
@@ -171,16 +143,13 @@ def test_models_are_found_beside_their_table_and_for_genera_that_it_does_not_nam
 
 
 def test_the_whole_benchmark_without_models(tmp_path, capsys):
-    (tmp_path / "g.fa").write_text("".join(f">{name}\n{text}\n" for name, text in CONTIGS.items()))
-    columns = ["species", "genus", "genome", "genes", "sites", "weight", "domain", "name", "note"]
-    cells = [
-        ["G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", ""],
-        ["H s", "H", "g.fa", "", "none.tsv", "0.0", "bacteria", "h", ""],
-    ]
-    (tmp_path / "genomes.tsv").write_text("\n".join("\t".join(row) for row in (columns, *cells)) + "\n")
-    head = "contig\tposition\tstrand\tsite\tweight\tsource\tpart\tstrong\tdistance\tinside\n"
-    (tmp_path / "g.tsv").write_text(head + "c2\t101\t+\tpromoter\t1.00\ta\t\t0\t20\t\n")
-    (tmp_path / "none.tsv").write_text(head + "c2\t101\t+\tpromoter\t0.00\ta\t\t0\t20\t\n")
+    write_fasta(tmp_path / "g.fa", **CONTIGS)
+    good = ("G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", "")
+    poor = ("H s", "H", "g.fa", "", "none.tsv", "0.0", "bacteria", "h", "")
+    write_rows(tmp_path / "genomes.tsv", SHEET, good, poor)
+    for name, weight in (("g", "1.00"), ("none", "0.00")):
+        site = ("c2", "101", "+", "promoter", weight, "a", "", "0", "20", "")
+        write_rows(tmp_path / f"{name}.tsv", SITES, site)
     out = tmp_path / "out.tsv"
     arguments = ["--genomes", str(tmp_path / "genomes.tsv"), "--methods", "no-letters", "--out", str(out)]
     assert scan_species.main([*arguments, "--replicates", "5"]) == 0
@@ -189,9 +158,6 @@ def test_the_whole_benchmark_without_models(tmp_path, capsys):
     rows = [line.split("\t") for line in text.splitlines() if line[0] != "#"]
     assert {row[0] for row in rows} == {"genome", "mean", "mean of genera", "g"}
     assert "g               no letters" in capsys.readouterr().out
-
-
-# --------------------------------------------------------------------------------------------- folds
 
 
 def genus(name: str, size: int, *shared: int) -> Genus:
@@ -207,23 +173,18 @@ def test_genera_that_share_words_stay_together():
     assert [[one.name for one in group] for group in groups] == [["A"], ["B"], ["C"]]
 
 
-def test_folds_hold_about_the_same_letters():
+def test_folds_hold_about_the_same_letters_with_the_contexts_of_relatives_alone():
     groups = [[genus(name, size)] for name, size in zip("ABCDE", (9, 7, 5, 4, 0), strict=True)]
     assert train_folds.balance(groups, 2) == [["A", "D"], ["B", "C"]]
-
-
-def test_related_contexts_are_held_out_with_a_genome_and_others_never():
     groups = [[genus("A", 5), genus("relative", 0)], [genus("B", 5)], [genus("far", 0)]]
-    folds = train_folds.balance(groups, 2)
-    assert folds == [["A", "relative"], ["B"]]
+    assert train_folds.balance(groups, 2) == [["A", "relative"], ["B"]]
 
 
 def test_words_of_either_strand_are_sampled_alike():
     text = letters(3000)
-    turned = text.translate(str.maketrans("ACGT", "TGCA"))[::-1]
     found = train_folds.sample_words(text)
     assert 0 < len(found) < 3000 / 4
-    assert found.tolist() == train_folds.sample_words(turned).tolist()
+    assert found.tolist() == train_folds.sample_words(opposite(text)).tolist()
     assert len(train_folds.sample_words("ACGT")) == 0
 
 

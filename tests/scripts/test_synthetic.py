@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import synthetic
+from invented import opposite
 
+STOPS = ("TAA", "TAG", "TGA")
 EXAMPLE = Path(__file__).parents[2] / "data" / "example"
 
 
@@ -30,9 +33,8 @@ def test_the_committed_construct_can_be_made_again(tmp_path):
 
 
 def test_another_seed_gives_another_genome(tmp_path):
-    assert make(tmp_path, "--length", "3000", "--count", "2", "--seed", "3") != make(
-        tmp_path, "--length", "3000", "--count", "2", "--seed", "4"
-    )
+    options = ["--length", "3000", "--count", "2", "--seed"]
+    assert make(tmp_path, *options, "3") != make(tmp_path, *options, "4")
 
 
 def test_planted_windows_stand_where_the_truth_says(tmp_path):
@@ -42,11 +44,9 @@ def test_planted_windows_stand_where_the_truth_says(tmp_path):
     }
     letters, truth = make(tmp_path, "--promoters", str(EXAMPLE / "promoters.fa"), "--length", "9000")
     assert [row[3] for row in truth] == list(promoters)
-    pairs = str.maketrans("ACGT", "TGCA")
     for _, start, end, name, _, strand in truth:
         window = letters[int(start) : int(end)]
-        window = window if strand == "+" else window.translate(pairs)[::-1]
-        assert window == promoters[name]
+        assert (window if strand == "+" else opposite(window)) == promoters[name]
     assert {row[5] for row in truth} == {"+", "-"}
 
 
@@ -74,9 +74,8 @@ def test_boxes_keep_to_the_consensus_as_often_as_they_should():
     boxes = [synthetic.random_box(rng, "TATAAT", synthetic.CONSERVATION[1]) for _ in range(4000)]
     for position, (letter, chance) in enumerate(zip("TATAAT", synthetic.CONSERVATION[1], strict=True)):
         share = sum(box[position] == letter for box in boxes) / len(boxes)
-        assert share == pytest.approx(
-            chance + (1 - chance) / 4, abs=0.03
-        )  # a random letter may be the right one
+        expected = chance + (1 - chance) / 4  # a random letter may be the right one
+        assert share == pytest.approx(expected, abs=0.03)
 
 
 def test_a_random_background_has_the_gc_content_asked_for(tmp_path):
@@ -94,9 +93,7 @@ def test_a_reading_frame_runs_from_a_start_to_its_only_stop():
         frame = synthetic.reading_frame(rng)
         found = [frame[place : place + 3] for place in range(0, len(frame), 3)]
         assert (found[0], len(frame) % 3) == ("ATG", 0)
-        assert [place for place, codon in enumerate(found) if codon in ("TAA", "TAG", "TGA")] == [
-            len(found) - 1
-        ]
+        assert [i for i, codon in enumerate(found) if codon in STOPS] == [len(found) - 1]
         codons.update(found[1:-1])
     share = {codon: count / codons.total() for codon, count in codons.items()}
     assert share["CTG"] == pytest.approx(0.053, abs=0.006)  # 18,000 codons: 4 standard errors
@@ -105,23 +102,15 @@ def test_a_reading_frame_runs_from_a_start_to_its_only_stop():
 
 def test_a_coding_background_has_genes_on_both_strands(tmp_path):
     letters, _ = make(tmp_path, "--length", "60000", "--count", "0")
-    other = letters.translate(str.maketrans("ACGT", "TGCA"))[::-1]
-    longest = [max(map(len, open_frames(strand))) for strand in (letters, other)]
+    longest = [max(map(len, open_frames(strand))) for strand in (letters, opposite(letters))]
     assert len(letters) == 60000
     assert min(longest) >= 400  # by chance, in so many random letters, about 160
 
 
 def open_frames(letters: str) -> list[list[str]]:
     """Runs of codons without a stop, in the three frames of one strand."""
-    runs: list[list[str]] = []
-    for frame in range(3):
-        runs.append([])
-        for place in range(frame, len(letters) - 2, 3):
-            if letters[place : place + 3] in ("TAA", "TAG", "TGA"):
-                runs.append([])
-            else:
-                runs[-1].append(letters[place : place + 3])
-    return runs
+    frames = ([letters[place : place + 3] for place in range(f, len(letters) - 2, 3)] for f in range(3))
+    return [list(run) for codons in frames for stop, run in groupby(codons, STOPS.__contains__) if not stop]
 
 
 @pytest.mark.parametrize(

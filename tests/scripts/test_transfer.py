@@ -47,11 +47,9 @@ def test_the_headline_of_a_card_is_the_lowest_on_a_source_that_was_left_out():
         _row("human-promoter-300", "ipromoter-human", 0, 0.2),  # another model
     ]
     figures = card_figures(rows, "mouse-tata-promoter")
-    assert figures["headline"] == {
-        "metric": "auroc",
-        "split": f"gue-tata, {LEFT_OUT}; the lowest of 2 sets",
-        **{"value": 0.8, "low": 0.7, "high": 0.9},
-    }
+    split = f"gue-tata, {LEFT_OUT}; the lowest of 2 sets"
+    expected = {"metric": "auroc", "split": split, "value": 0.8, "low": 0.7, "high": 0.9}
+    assert figures["headline"] == expected
     assert [name for name in figures if name != "headline"] == [
         f"another source, gue-tata, {LEFT_OUT}",
         f"another source, gue-tata, {LEFT_OUT}, cut 5 letters off",
@@ -61,12 +59,8 @@ def test_the_headline_of_a_card_is_the_lowest_on_a_source_that_was_left_out():
 
 
 def test_the_headline_of_a_model_that_saw_no_other_source_is_its_lowest():
-    rows = [
-        _row("human-promoter-300", "ipromoter-human", 0, 0.9),
-        _row("human-promoter-300", "ipromoter-mouse", 0, 0.8),
-        _row("human-promoter-300", "ipromoter-mouse", -5, 0.5),
-    ]
-    figures = card_figures(rows, "human-promoter-300")
+    scored = (("ipromoter-human", 0, 0.9), ("ipromoter-mouse", 0, 0.8), ("ipromoter-mouse", -5, 0.5))
+    figures = card_figures([_row("human-promoter-300", *row) for row in scored], "human-promoter-300")
     assert figures["headline"]["value"] == 0.8
     assert figures["headline"]["split"] == "ipromoter-mouse, another source; the lowest of 2 sets"
     assert figures["another source, ipromoter-mouse, cut 5 letters off"]["auroc"]["value"] == 0.5
@@ -116,18 +110,12 @@ def test_a_context_is_told_or_recognized_from_the_windows(monkeypatch, tiny_mode
         return model, records
 
     monkeypatch.setattr(transfer, "recognize_context", recognize)
-    assert transfer.set_context(tiny_model, "", ["ACGT"])[1] == "-"
-    assert seen == []
-    assert transfer.set_context(tiny_model, transfer.RECOGNIZED, ["ACGT"])[1] == "recognized: none"
-    assert seen == ["ACGT"]
+    for asked, told, read in (("", "-", []), (transfer.RECOGNIZED, "recognized: none", ["ACGT"])):
+        assert (transfer.set_context(tiny_model, asked, ["ACGT"])[1], seen) == (told, read)
 
 
-def test_the_middle_is_without_flanks():
-    assert middle("NNACGTNN", 4) == "ACGT"
-    assert middle("ACGT", 4) == "ACGT"
-
-
-def test_a_window_has_the_start_at_its_index_on_both_strands():
+def test_a_window_has_the_start_at_its_index_on_both_strands_and_its_middle_no_flanks():
+    assert middle("NNACGTNN", 4) == middle("ACGT", 4) == "ACGT"
     forward, reverse = window(CONTIG, 150, "+"), window(CONTIG, 150, "-")
     assert forward == CONTIG[90:171]
     assert reverse == reverse_complement(CONTIG[130:211])
