@@ -34,12 +34,17 @@ from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
 from machine import RESULTS, describe, keep_rows, read_table, script_parser, with_decimals
-from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
-from seqray.inference import predict_records
-from seqray.io.tables import read_labeled_table, write_table
-from seqray.metrics import auprc, auroc, default_baseline, threshold_metrics
-from seqray.modelfile import TrainedModel, load_model
-from seqray.models import count_parameters
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.run_config import load_run_config
+from seqray.inference.sequences import predict_records
+from seqray.io.labeled import read_labeled_table
+from seqray.io.tables import write_table
+from seqray.metrics.baselines import default_baseline
+from seqray.metrics.classification import auprc, auroc, threshold_metrics
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.models.build import count_parameters
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = Path("runs")
@@ -311,7 +316,7 @@ def fold_row(
     floors = [row for row in rows if row["model"] != "seqray" and row["fold"] == "mean"]
     published, source = task.published.get(measure, ("", ""))
     config = load_run_config(ROOT / "configs" / f"{task.config}.yaml")
-    from seqray.models import build_model
+    from seqray.models.build import build_model
 
     return {
         "set": task.table,
@@ -336,7 +341,7 @@ def fold_row(
 
 def find_model(name: str, folder: Path | None) -> TrainedModel | None:
     """Load a model from the folder, or the shipped one; None where there is neither."""
-    from seqray.core import ModelFileError
+    from seqray.core.errors import ModelFileError
 
     path = None if folder is None else folder / f"{name}.safetensors"
     try:

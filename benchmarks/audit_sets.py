@@ -14,10 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from machine import add_data, describe, script_parser
-from seqray.core import ALPHABETS, Alphabet, LabeledSequence
-from seqray.datasets.audit import audit
-from seqray.io import open_input
-from seqray.io.tables import read_labeled_fastas, read_labeled_table, write_table
+from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.records import LabeledSequence
+from seqray.datasets.audit.run import audit
+from seqray.io.files import open_input
+from seqray.io.labeled import read_labeled_fastas, read_labeled_table
+from seqray.io.tables import write_table
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]
 COLUMNS = ("set", "sequences", "finding", "found", "severity", "figures")

@@ -23,13 +23,19 @@ from typing import Any
 import numpy as np
 
 from machine import ROOT, describe, run, script_parser
-from seqray.core import ALPHABETS, LabeledSequence, RunConfig, from_mapping, to_mapping
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
-from seqray.evaluation import Records, answers_from_probabilities, evaluate_answers, floor_answers
-from seqray.inference import score_ragged
-from seqray.io.tables import read_labeled_table, write_table
-from seqray.modelfile import TrainedModel, load_model
-from seqray.training import partition, related_groups
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping, to_mapping
+from seqray.evaluation.floor import answers_from_probabilities, floor_answers
+from seqray.evaluation.run import Records, evaluate_answers
+from seqray.inference.sequences import score_ragged
+from seqray.io.labeled import read_labeled_table
+from seqray.io.tables import write_table
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.training.partitions import partition, related_groups
 
 FIGURES = ("mcc", "auroc", "auprc", "accuracy")
 COLUMNS = (

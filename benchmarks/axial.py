@@ -69,7 +69,8 @@ def make(method: str) -> Callable:
     import torch
     from esm.axial_attention import ColumnSelfAttention, RowSelfAttention
 
-    from seqray.models import ColumnAttention, MultiHeadAttention, RowAttention
+    from seqray.models.attention import MultiHeadAttention
+    from seqray.models.axial import ColumnAttention, RowAttention
 
     torch.manual_seed(0)
     if method == "full":
@@ -97,7 +98,7 @@ def measure_here(method: str, rows: int, columns: int, calls: int, threads: int)
     """Measure one method on one shape and print what was found."""
     import torch
 
-    from seqray.models import keep_freed_memory
+    from seqray.models.attention import keep_freed_memory
 
     torch.set_num_threads(threads)
     keep_freed_memory()

@@ -18,8 +18,8 @@ from ecoli_split import TEST
 from ecoli_truth import Placed, Truth, load_truth
 from machine import add_data, describe, script_parser
 from seqray.core.results import Call
+from seqray.io.gff3 import read_gff3_calls
 from seqray.io.tables import write_table
-from seqray.io.tracks import read_gff3_calls
 
 SOURCES = ("RegulonDB", "EcoCyc", "dRNA-seq")
 COLUMNS = ("rank", "site", "strand", "score", "gene", "to_start_codon", "minus35", "spacer", "minus10")

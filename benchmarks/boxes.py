@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from machine import add_data, describe, script_parser
-from seqray.core import DNA, Codes, dinucleotide_shuffle
+from seqray.core.alphabet import DNA
+from seqray.core.arrays import Codes
+from seqray.core.letters import dinucleotide_shuffle
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
-from seqray.scanning import find_boxes
+from seqray.scanning.calls import find_boxes
 
 COLUMNS = ("letters", "sites", "pair", "minus10_alone")
 WINDOW, SITE = 81, 60

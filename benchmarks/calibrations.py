@@ -24,18 +24,17 @@ from sklearn.metrics import matthews_corrcoef
 import automatic
 from accuracy import table_of
 from machine import describe, script_parser, with_decimals
-from seqray.calibration import (
-    Calibration,
-    choose_threshold,
-    cross_fitted,
-    log_loss,
-)
-from seqray.core import ALPHABETS, CalibrationMethod, LabeledSequence
-from seqray.inference import score_codes
-from seqray.io.tables import read_labeled_table, write_table
-from seqray.metrics import calibration_error
-from seqray.modelfile import TrainedModel, load_model
-from seqray.training import related_groups
+from seqray.calibration.fit import Calibration, choose_threshold, cross_fitted, log_loss
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.records import LabeledSequence
+from seqray.core.run_config import CalibrationMethod
+from seqray.inference.sequences import score_codes
+from seqray.io.labeled import read_labeled_table
+from seqray.io.tables import write_table
+from seqray.metrics.classification import calibration_error
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.training.partitions import related_groups
 
 SETS = {
     "human-core-promoter": "human-core-all",

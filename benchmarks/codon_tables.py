@@ -1,4 +1,4 @@
-"""What a wrong codon table does to predicted genes: the limits of `seqray.annotation.predict`.
+"""What a wrong codon table does to predicted genes: the limits of `seqray.genome.predict`.
 
     SEQRAY_DATA=... python benchmarks/codon_tables.py
 
@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from machine import add_data, cores, describe, script_parser
-from seqray.annotation import GenePredictor
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
+from seqray.genome.predict import GenePredictor
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 

@@ -14,8 +14,10 @@ import numpy as np
 from ecoli_truth import Placed, in_region
 from machine import read_table
 from matching import Calls, rank_calls, thin
-from seqray.core import DNA, LabeledSequence, local_maxima, reverse_complement_codes
-from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.arrays import local_maxima
+from seqray.core.records import LabeledSequence
+from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix
 
 WINDOW, SITE = 81, 60
 

@@ -8,8 +8,8 @@ Rows of the table:
 - base pairs: the seed alignments with a consensus structure (``SS_cons``) of ten pairs or more. Scores: the
   row-attention maps of a model (symmetrised, average-product corrected), here the shipped rna-family-type,
   which learned types and no structure; mutual information with the same correction; the same with columns
-  weighted by how many rows have letters in both, `seqray.core.msa.column_covariation`; helices, which is what
-  ``model.helices`` tells a network (`seqray.models.helices`), of all rows and of the first one; and chance.
+  weighted by how many rows have letters in both, `seqray.core.alignment`; helices, which is what
+  ``model.helices`` tells a network (`seqray.models.alignment`), of all rows and of the first one; and chance.
 - contacts: 20 domains whose alignment and structure are known; residues are in contact where their C-beta
   atoms (C-alpha of glycine) are at most 8 Å apart. Scores: as above; the maps are those of a network that
   ``seqray pretrain`` taught to guess hidden residues of these alignments (``--weights``), where one is named.
@@ -38,8 +38,7 @@ from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
 from machine import add_data, describe, script_parser
-from seqray.core import PROTEIN, RNA, Alignment, load_run_config
-from seqray.core.msa import (
+from seqray.core.alignment import (
     average_product_correction,
     base_pairs,
     choose_cells,
@@ -49,11 +48,18 @@ from seqray.core.msa import (
     pairs_from_maps,
     row_weights,
 )
-from seqray.explanations.attribution import helices, row_maps, trace
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.records import Alignment
+from seqray.core.run_config import load_run_config
+from seqray.explanations.layers import row_maps
+from seqray.explanations.pairs import helices
+from seqray.explanations.trace import trace
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import write_table
-from seqray.modelfile import apply_initial_weights, load_initial_weights, load_model
-from seqray.models import AxialTransformer, build_network
+from seqray.modelfile.initial_weights import apply_initial_weights, load_initial_weights
+from seqray.modelfile.zoo import load_model
+from seqray.models.alignment import AxialTransformer
+from seqray.models.build import build_network
 from seqray.models.tokenizers import AlignmentTokenizer
 
 CONTACT, APART = 8.0, 6  # Å, columns

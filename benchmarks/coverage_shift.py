@@ -24,13 +24,16 @@ import torch
 
 from accuracy import table_of
 from machine import add_data, describe, keep_rows, script_parser, with_decimals
-from seqray.calibration import COVERAGE, coverage_cutoffs
-from seqray.core import LabeledSequence, SequenceRecord
+from seqray.calibration.conformal import COVERAGE, coverage_cutoffs
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference import FileCheck, predict_records, recognize_context
+from seqray.inference.labeled import recognize_context
+from seqray.inference.origin import FileCheck
+from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
-from seqray.metrics import auroc
-from seqray.modelfile import TrainedModel, load_model
+from seqray.metrics.classification import auroc
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 from transfer import OTHER_SOURCES, QUESTIONS, SHIFTS, cut_windows
 
 SEED, MAX_EXAMPLES, PARTS, SIZES = 1, 1500, 50, (100, 301)

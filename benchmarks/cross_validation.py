@@ -42,12 +42,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from machine import RESULTS, describe, keep_rows, script_parser, with_decimals
 from published_sets import with_made_negatives
-from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
-from seqray.homology import grouped_folds, random_folds
-from seqray.io import open_output
-from seqray.io.tables import read_labeled_table, write_table
-from seqray.metrics import KmerPositionalBaseline, bootstrap_samples, class_metrics, percentile_interval
-from seqray.training import RunOptions
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.records import LabeledSequence
+from seqray.core.run_config import RunConfig, load_run_config
+from seqray.homology.split import grouped_folds, random_folds
+from seqray.io.files import open_output
+from seqray.io.labeled import read_labeled_table
+from seqray.io.tables import write_table
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
+from seqray.metrics.classification import class_metrics
+from seqray.training.members import RunOptions
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
@@ -86,9 +91,10 @@ def run_fold(task: Task) -> Answer:
     """Train on the other folds, score this one."""
     import torch
 
-    from seqray.inference import score_codes
-    from seqray.modelfile import TrainedModel, load_initial_weights
-    from seqray.training import train
+    from seqray.inference.sequences import score_codes
+    from seqray.modelfile.initial_weights import load_initial_weights
+    from seqray.modelfile.model import TrainedModel
+    from seqray.training.fit import train
 
     torch.set_num_threads(1)
     began = time.monotonic()

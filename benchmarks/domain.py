@@ -23,9 +23,11 @@ import numpy as np
 from scipy.stats import binomtest
 
 from machine import add_data, describe, read_table, script_parser, with_decimals
-from seqray.calibration import Domain
-from seqray.core import DNA, dinucleotide_shuffle
-from seqray.homology import grouped_folds, kmer_groups
+from seqray.calibration.domain import Domain
+from seqray.core.alphabet import DNA
+from seqray.core.letters import dinucleotide_shuffle
+from seqray.homology.kmers import kmer_groups
+from seqray.homology.split import grouped_folds
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
 

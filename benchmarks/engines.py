@@ -2,7 +2,7 @@
 
     python benchmarks/engines.py --threads 1 --rounds 9
 
-Shipped models of 81 and 251 letters. ``predict`` is `seqray.inference.score_ragged` on sequences of
+Shipped models of 81 and 251 letters. ``predict`` is `seqray.inference.sequences.score_ragged` on sequences of
 unequal lengths, so that batches are padded and masked; ``scan`` is `score_codes` on overlapping windows
 of one random sequence. Both from letter codes to calibrated probabilities, as many sequences at a time as
 told. All engines take turns, in another order each round; a figure is the median of the rounds, with
@@ -24,9 +24,12 @@ import numpy as np
 import torch
 
 from machine import describe, script_parser, take_turns, write_and_show
-from seqray.core import format_number
-from seqray.inference import Dtype, Engine, score_codes, score_ragged, with_engine
-from seqray.modelfile import TrainedModel, load_model
+from seqray.core.text import format_number
+from seqray.inference.engines import Engine, with_engine
+from seqray.inference.predictions import Dtype
+from seqray.inference.sequences import score_codes, score_ragged
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast")
 BATCHES = (1, 64)  # sequences at once: one, and what keeps the largest tensor in the cache

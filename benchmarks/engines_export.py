@@ -32,12 +32,12 @@ from torch import Tensor, nn
 
 from exportable import rewritten
 from machine import describe, script_parser, take_turns
-from seqray.core import SeqrayError
+from seqray.core.errors import SeqrayError
 from seqray.inference.engines import RUNNERS, Run
-from seqray.inference.onnx import build_graph
-from seqray.inference.onnx.export import check_graph
+from seqray.inference.onnx import build_graph, check_graph
 from seqray.io.tables import write_table
-from seqray.modelfile import TrainedModel, load_model
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 from seqray.models.tokenizers import CLS
 
 MODELS = (

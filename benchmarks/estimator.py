@@ -4,7 +4,7 @@
 
 Both begin with a list of records in memory and end with all probabilities; the model is loaded and has
 answered once. Seconds are those of the processor, which other programs on the machine change little. The
-command's path is `seqray.inference.predict_records`, which also flags and names each
+command's path is `seqray.inference.sequences.predict_records`, which also flags and names each
 answer; writing the table is not counted. The two take turns, in another order each round; a figure is the
 median of the rounds, with quartiles. The overhead is the median over rounds of the ratio within a round.
 """
@@ -19,10 +19,10 @@ import numpy as np
 import torch
 
 from machine import describe, script_parser, take_turns, write_and_show
-from seqray.api import SequenceClassifier
-from seqray.core import SequenceRecord
-from seqray.inference import predict_records
-from seqray.modelfile import load_model
+from seqray.api.estimator import SequenceClassifier
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import predict_records
+from seqray.modelfile.zoo import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
 COLUMNS = ("model", "sequences", "method", "cpu_seconds", "q25", "q75", "overhead_percent")

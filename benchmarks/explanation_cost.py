@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from machine import describe, script_parser, write_and_show
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from seqray.io.sequences import read_fasta
 
 TOKENS, BATCH, MICRO, LONG_TOKENS = 301, 64, 8, 16_001
@@ -32,8 +32,8 @@ def network(length: int):  # noqa: ANN201
     """Reference network with random weights."""
     import torch
 
-    from seqray.core import ModelConfig
-    from seqray.models import build_model
+    from seqray.core.model_config import ModelConfig
+    from seqray.models.build import build_model
 
     torch.manual_seed(0)
     config = ModelConfig(d_model=128, layers=4, heads=8, d_ff=512, max_length=length, dropout=0.0)
@@ -44,8 +44,9 @@ def time_rollout(threads: int) -> list[tuple[str, float]]:
     """Medians of interleaved rounds: forward alone, rollout, and their ratio."""
     import torch
 
-    from seqray.explanations.attribution import rollout, trace
-    from seqray.models import keep_freed_memory
+    from seqray.explanations.rollout import rollout
+    from seqray.explanations.trace import trace
+    from seqray.models.attention import keep_freed_memory
 
     torch.set_num_threads(threads)
     keep_freed_memory()
@@ -83,7 +84,8 @@ def memory(what: str) -> float:
 def _measure_memory(what: str) -> float:
     import torch
 
-    from seqray.explanations.attribution import rollout, trace
+    from seqray.explanations.rollout import rollout
+    from seqray.explanations.trace import trace
 
     torch.set_num_threads(1)
     model = network(LONG_TOKENS - 1)

@@ -42,14 +42,18 @@ from pointing import (
     share_below_zero,
 )
 from promoter_boxes import Promoters, plant_tata, sigma70
-from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
-from seqray.explanations import MethodSettings
-from seqray.explanations.attribution import METHODS, member_scores, sequence_targets
-from seqray.inference import score_codes
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.run_config import DataConfig, OptimizerConfig, RunConfig, StoppingConfig
+from seqray.explanations.methods import METHODS, member_scores
+from seqray.explanations.options import MethodSettings
+from seqray.explanations.targets import sequence_targets
+from seqray.inference.sequences import score_codes
 from seqray.io.tables import write_table
-from seqray.metrics import auroc
-from seqray.modelfile import TrainedModel, load_model
-from seqray.training import RunOptions, train
+from seqray.metrics.classification import auroc
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
 
 SHAPES = {
     "stem 9, stride 1": StemConfig(kernels=(9,)),

@@ -15,15 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.core import ModelConfig
-from seqray.models import (
-    ConvolutionalStem,
-    MultiHeadAttention,
-    PositionTerms,
-    SequenceTransformer,
-    rotate,
-    sinusoidal,
-)
+from seqray.core.model_config import ModelConfig
+from seqray.models.attention import MultiHeadAttention
+from seqray.models.layers import ConvolutionalStem
+from seqray.models.positions import PositionTerms, rotate, sinusoidal
+from seqray.models.sequence import SequenceTransformer
 
 
 def _strided_sums(x: Tensor, stride: int) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from matching import Calls, Starts, rank_calls
-from seqray.annotation import Gene
+from seqray.genome.genes import Gene
 
 UPSTREAM = 45
 """Letters from the start that the rule without letters calls to the start codon of its gene."""

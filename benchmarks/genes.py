@@ -18,8 +18,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from machine import add_data, describe, script_parser
-from seqray.annotation import Gene, count_starts, predict_all, read_genes
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
+from seqray.genome.genes import Gene, count_starts
+from seqray.genome.predict import predict_all
+from seqray.genome.read import read_genes
 from seqray.io.sequences import read_genbank
 from seqray.io.tables import write_table
 

@@ -21,7 +21,7 @@ from ecoli_truth import merge_near
 from loci import Finder
 from machine import read_table
 from matching import Calls, Starts, make_starts, rank_calls
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from seqray.io.sequences import read_sequences
 
 WINDOW_START = 39

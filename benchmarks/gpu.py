@@ -29,10 +29,14 @@ from torch import Tensor
 from torch.nn import Module
 
 from machine import describe, script_parser, write_and_show
-from seqray.core import format_number
-from seqray.explanations.attribution import rollout, trace
-from seqray.inference import CHUNK, Dtype, Strand, StrandScorer, compute_precision, score_codes
-from seqray.modelfile import TrainedModel, load_model
+from seqray.core.text import format_number
+from seqray.explanations.rollout import rollout
+from seqray.explanations.trace import trace
+from seqray.inference.locators import CHUNK, Strand, StrandScorer
+from seqray.inference.predictions import Dtype, compute_precision
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 
 NO_GPU = 3
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast", "bacteria-genome")

@@ -33,12 +33,17 @@ from transformers import BertConfig, BertModel
 import seqray
 from axial import resident_kb
 from machine import describe, script_parser
-from seqray.cli import main as main_of_seqray
-from seqray.core import RNA, Alignment, Card, ModelConfig, from_mapping
-from seqray.inference import PredictOptions, predict_alignments
+from seqray.cli.main import main as main_of_seqray
+from seqray.core.alphabet import RNA
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment
+from seqray.core.serialization import from_mapping
+from seqray.inference.alignments import predict_alignments
+from seqray.inference.predictions import PredictOptions
 from seqray.io.tables import write_table
-from seqray.modelfile import TrainedModel
-from seqray.models import build_network
+from seqray.modelfile.model import TrainedModel
+from seqray.models.build import build_network
 from throughput import bert_like
 
 SEQRAY, BERT, DNABERT = "seqray", "BertModel", "BertModel of DNABERT-2's size"

@@ -29,11 +29,12 @@ from cross_validation import (
     write_folds,
 )
 from machine import RESULTS, describe, script_parser
-from seqray.core import LabeledSequence
-from seqray.inference import score_codes
-from seqray.io.tables import read_labeled_table
-from seqray.metrics import KmerPositionalBaseline
-from seqray.modelfile import TrainedModel, load_model
+from seqray.core.records import LabeledSequence
+from seqray.inference.sequences import score_codes
+from seqray.io.labeled import read_labeled_table
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 
 
 def central(example: LabeledSequence, window: int) -> str:

@@ -21,14 +21,16 @@ import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
 from machine import describe, script_parser, with_decimals
-from seqray.cli import override
-from seqray.core import LabeledSequence, SequenceRecord, load_run_config
+from seqray.cli.train_learn import override
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference import predict_records
+from seqray.core.run_config import load_run_config
+from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
-from seqray.metrics import KmerPositionalBaseline
-from seqray.modelfile import TrainedModel
-from seqray.training import RunOptions, train
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.modelfile.model import TrainedModel
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
 
 COLUMNS = ("species", "part", "n", "auroc", "low", "high", "floor", "flagged", "flagged_known")
 FLOOR_SAMPLE = 40_000

@@ -30,14 +30,16 @@ from sklearn.metrics import matthews_corrcoef, roc_auc_score
 from accuracy import ROOT, table_of
 from cross_validation import BACKGROUND
 from machine import RESULTS, describe, script_parser
-from seqray.cli import override
-from seqray.core import load_run_config
-from seqray.homology import grouped_folds
-from seqray.inference import score_codes
+from seqray.cli.train_learn import override
+from seqray.core.run_config import load_run_config
+from seqray.homology.split import grouped_folds
+from seqray.inference.sequences import score_codes
 from seqray.io.tables import write_table
-from seqray.metrics import KmerPositionalBaseline
-from seqray.modelfile import TrainedModel
-from seqray.training import RunOptions, partition, train
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.modelfile.model import TrainedModel
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
+from seqray.training.partitions import partition
 
 SETS = {
     "mouse-tata": "mouse-tata",

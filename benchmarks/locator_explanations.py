@@ -25,15 +25,21 @@ import ecoli_tables as tables
 from ecoli_split import CONTIG
 from machine import add_data, describe, script_parser, with_decimals, write_and_show
 from pointing import Floats, mean_with_interval
-from seqray.annotation import TRACKS, Annotation, Tracks, gene_tracks, predict_all, read_genes
-from seqray.core import DNA, SequenceRecord
-from seqray.explanations import MethodSettings, Stretch, cut_stretches
-from seqray.explanations.attribution import METHODS, LocatorTarget, ensemble_score, member_scores
-from seqray.explanations.checks import curves
-from seqray.explanations.checks.faithfulness import RANDOM_RANKINGS, areas, random_ranks, ranks_of
+from seqray.core.alphabet import DNA
+from seqray.core.records import SequenceRecord
+from seqray.explanations.calls import Stretch, cut_stretches
+from seqray.explanations.checks import RANDOM_RANKINGS, areas, curves, random_ranks, ranks_of
+from seqray.explanations.methods import METHODS, member_scores
+from seqray.explanations.options import MethodSettings
+from seqray.explanations.targets import LocatorTarget, ensemble_score
+from seqray.genome.genes import Annotation
+from seqray.genome.predict import predict_all
+from seqray.genome.read import read_genes
+from seqray.genome.tracks import TRACKS, Tracks, gene_tracks
+from seqray.io.gff3 import read_gff3_calls
 from seqray.io.sequences import read_sequences
-from seqray.io.tracks import read_gff3_calls
-from seqray.modelfile import TrainedModel, load_model
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 
 REGION = (2_000_000, 2_300_000)
 COLUMNS = ("method", "measure", "against", "calls", "value", "low", "high")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecoli_split import TOLERANCE
-from seqray.core import suppress_neighbors
-from seqray.metrics import UNCLAIMED, average_precision, claim_sites
+from seqray.core.arrays import suppress_neighbors
+from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,12 @@ import numpy as np
 import torch
 
 from machine import describe, run, script_parser
-from seqray.core import DNA, Card, ModelConfig, from_mapping
-from seqray.modelfile import save_model
-from seqray.models import build_model
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.serialization import from_mapping
+from seqray.modelfile.file import save_model
+from seqray.models.build import build_model
 
 WINDOW = 81
 CHUNK = 1_000_000

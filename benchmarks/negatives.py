@@ -21,24 +21,17 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from machine import add_data, describe, script_parser
-from seqray.core import DNA, LabeledSequence
-from seqray.datasets.negatives import (
-    RECIPES,
-    GeneIntervals,
-    Genome,
-    GenomeContext,
-    Member,
-    NegativeOptions,
-    assign_groups,
-    find_occurrences,
-    make_negatives,
-    near_starts,
-)
-from seqray.homology import grouped_folds
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabeledSequence
+from seqray.datasets.negatives.genome import Genome, NegativeOptions, find_occurrences
+from seqray.datasets.negatives.make import Member, assign_groups, make_negatives
+from seqray.datasets.negatives.regions import RECIPES, GeneIntervals, GenomeContext, near_starts
+from seqray.homology.split import grouped_folds
+from seqray.io.features import read_features, select_features
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
-from seqray.io.tracks import read_features, select_features
-from seqray.metrics import KmerPositionalBaseline, mcc_and_auroc
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.metrics.bootstrap import mcc_and_auroc
 
 SETS: Mapping[str, tuple[str, int]] = {
     **{name: (name, 20) for name in RECIPES},

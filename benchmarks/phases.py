@@ -13,12 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from machine import add_data, describe, script_parser
-from seqray.annotation import Annotation, Gene, read_genes
-from seqray.core import DNA, SequenceRecord
+from seqray.core.alphabet import DNA
+from seqray.core.records import SequenceRecord
+from seqray.genome.genes import Annotation, Gene
+from seqray.genome.read import read_genes
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
-from seqray.modelfile import TrainedModel, load_model
-from seqray.scanning import genes_of_annotation, scan_records
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.scanning.genes import genes_of_annotation
+from seqray.scanning.scan import scan_records
 
 COLUMNS = ("cut", "strand", "calls_uncut", "calls", "same_letter", "within_2", "largest_change")
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"

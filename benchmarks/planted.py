@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import DNA, LabeledSequence
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabeledSequence
 
 Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]

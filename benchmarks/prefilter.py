@@ -17,12 +17,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from machine import RESULTS, add_data, describe, script_parser
-from seqray.core import SequenceRecord
-from seqray.inference import recognize_context
+from seqray.core.records import SequenceRecord
+from seqray.inference.labeled import recognize_context
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
-from seqray.modelfile import TrainedModel, load_model
-from seqray.scanning import ScanOptions, scan_records
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.scan import scan_records
 
 COLUMNS = ("model", "genome", "letters", "learned_from", "way", "calls", "lost", "more", "wall_s", "cpu_s")
 ECOLI = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from machine import ROOT, script_parser
-from seqray.core import load_run_config
-from seqray.modelfile import load_model, locate_model, save_model
+from seqray.core.run_config import load_run_config
+from seqray.modelfile.file import save_model
+from seqray.modelfile.zoo import load_model, locate_model
 
 
 def restate(name: str) -> None:

@@ -48,18 +48,25 @@ from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
 from machine import add_data, describe, script_parser, with_decimals
-from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
-from seqray.core.msa import crop_alignment
-from seqray.homology import grouped_folds
-from seqray.inference import predict_alignments, predict_records
+from seqray.core.alignment import crop_alignment
+from seqray.core.alphabet import RNA
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment, SequenceRecord
+from seqray.core.run_config import RunConfig, load_run_config
+from seqray.core.serialization import to_mapping
+from seqray.homology.split import grouped_folds
+from seqray.inference.alignments import predict_alignments
+from seqray.inference.sequences import predict_records
 from seqray.io.alignments import read_labeled_stockholm
 from seqray.io.tables import write_table
-from seqray.kinds import queries
-from seqray.metrics import KmerPositionalBaseline
-from seqray.modelfile import TrainedModel
-from seqray.models import helix_profile
+from seqray.kinds.labeled import queries
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.modelfile.model import TrainedModel
+from seqray.models.alignment import helix_profile
 from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
-from seqray.training import RunOptions, data_sha256, train
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
+from seqray.training.partitions import data_sha256
 
 DEPTHS = (1, 2, 4)
 COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"

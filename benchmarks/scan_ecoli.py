@@ -64,9 +64,13 @@ from gene_context import ContextPrior, GeneContext, no_letters, with_prior
 from matching import Calls, Starts, make_starts, thin
 from prepare import ecoli
 from scan_models import Scan, plan_scans
-from seqray.annotation import predict_genes
-from seqray.core import DNA, MIN_DISTANCE_OF_LOCATORS, LabeledSequence, format_number
-from seqray.io.tables import read_labeled_table, write_table
+from seqray.core.alphabet import DNA
+from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
+from seqray.core.records import LabeledSequence
+from seqray.core.text import format_number
+from seqray.genome.predict import predict_genes
+from seqray.io.labeled import read_labeled_table
+from seqray.io.tables import write_table
 
 REGIONS = {"test": TEST, "dev": DEV}
 REACH = 250

@@ -48,8 +48,9 @@ from genome_truth import KnownGenome, end_to_end, read_genome, read_promotech
 from matching import Calls, rank_calls, thin
 from scan_ecoli import write_rows
 from scan_models import Scan, plan_scans, read_calls
-from seqray.annotation import predict_all
-from seqray.core import MIN_DISTANCE_OF_LOCATORS, SequenceRecord
+from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
+from seqray.core.records import SequenceRecord
+from seqray.genome.predict import predict_all
 
 PER_KB = (0.5, 1.0, 2.0)
 MIN_WEIGHT = 0.5

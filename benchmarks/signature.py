@@ -26,8 +26,10 @@ import numpy as np
 from accuracy import table_of
 from held_out_genera import genus
 from machine import add_data, describe, script_parser, with_decimals
-from seqray.calibration import KmerCounter, Signature
-from seqray.core import DNA, LabeledSequence, stack_sequences
+from seqray.calibration.signature import KmerCounter, Signature
+from seqray.core.alphabet import DNA
+from seqray.core.letters import stack_sequences
+from seqray.core.records import LabeledSequence
 from seqray.io.tables import write_table
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1

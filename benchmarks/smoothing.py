@@ -30,18 +30,14 @@ from genome_truth import KnownGenome, read_genome
 from matching import Calls, rank_calls
 from scan_ecoli import make_sections, write_rows
 from scan_species import MIN_WEIGHT, make_section, read_models
-from seqray import load_model
-from seqray.annotation import gene_tracks, predict_all
-from seqray.core import (
-    DNA,
-    MIN_CALL_SCORE,
-    SequenceRecord,
-    local_maxima,
-    reverse_complement_codes,
-    suppress_neighbors,
-)
-from seqray.inference import CHUNK, Strand, StrandScorer
-from seqray.models import Smoothing
+from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.arrays import MIN_CALL_SCORE, local_maxima, suppress_neighbors
+from seqray.core.records import SequenceRecord
+from seqray.genome.predict import predict_all
+from seqray.genome.tracks import gene_tracks
+from seqray.inference.locators import CHUNK, Strand, StrandScorer
+from seqray.modelfile.zoo import load_model
+from seqray.models.locator import Smoothing
 
 PARTS = ((0, TEST[0]), (TEST[1], LENGTH))
 """Of *E. coli*: all but the test region."""

@@ -2,11 +2,11 @@
 
     python benchmarks/throughput.py --threads 2 --rounds 15
 
-Ours is what ``seqray predict`` and ``scan`` run: `seqray.inference.score_codes`, from letters to calibrated
-probabilities, in micro-batches. BertModel gets ready tokens without padding, as one batch of 64, with its
-default attention (torch's fused kernel). All methods take turns, in another order each round; a figure is
-the median of the rounds, with quartiles. bf16 is a copy in bfloat16 for BertModel, autocast for us. The rows
-"plain operators" are ours without the short cuts of `seqray.models.kernels`.
+Ours is what ``seqray predict`` and ``scan`` run: `seqray.inference.sequences.score_codes`, from letters to
+calibrated probabilities, in micro-batches. BertModel gets ready tokens without padding, as one batch of 64,
+with its default attention (torch's fused kernel). All methods take turns, in another order each round; a
+figure is the median of the rounds, with quartiles. bf16 is a copy in bfloat16 for BertModel, autocast for
+us. The rows "plain operators" are ours without the short cuts of `seqray.models.attention`.
 
 Random weights: speed does not depend on them. What bf16 does to probabilities is told in the model cards.
 """
@@ -27,10 +27,14 @@ import torch
 from transformers import BertConfig, BertModel
 
 from machine import ROOT, describe, script_parser, take_turns, write_and_show
-from seqray.core import Card, ModelConfig, StemConfig, load_run_config
-from seqray.inference import Dtype, score_codes
-from seqray.modelfile import TrainedModel
-from seqray.models import build_model, kernels
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.run_config import load_run_config
+from seqray.inference.predictions import Dtype
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.model import TrainedModel
+from seqray.models import attention as kernels
+from seqray.models.build import build_model
 
 Work = Callable[[], object]
 BERT, OURS, PLAIN = "BertModel", "seqray", "seqray, plain operators"

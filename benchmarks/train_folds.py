@@ -30,7 +30,7 @@ import numpy as np
 
 from loci import words
 from machine import read_table, script_parser
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 

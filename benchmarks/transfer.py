@@ -39,13 +39,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 from accuracy import interval, table_of
 from machine import add_data, describe, keep_rows, script_parser, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
-from seqray.calibration import coverage_cutoffs
-from seqray.core import DNA, LabeledSequence, SequenceRecord
-from seqray.homology import KmerSet
-from seqray.inference import predict_records, recognize_context
+from seqray.calibration.conformal import coverage_cutoffs
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.homology.relatives import KmerSet
+from seqray.inference.labeled import recognize_context
+from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
-from seqray.metrics import KmerPositionalBaseline, auroc, threshold_metrics
-from seqray.modelfile import TrainedModel, load_model
+from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.metrics.classification import auroc, threshold_metrics
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 
 SHARED_WORD = 40
 COVERAGE = 0.9

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ecoli_truth import Truth, load_truth
 from loci import Finder
-from seqray.annotation import GeneIndex
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
+from seqray.genome.genes import GeneIndex
 from seqray.io.sequences import read_sequences
 from start_classes import index_genes
 from starts import Start, place_contexts, place_windows, read_bed, read_contexts, read_windows

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.core import DNA, LabeledSequence, SequenceRecord
-from seqray.homology import kmer_groups
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.homology.kmers import kmer_groups
 from seqray.io.sequences import read_fasta
 
 SHARED_WORD = 40

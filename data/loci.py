@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from grouping import SHARED_WORD
-from seqray.core import DNA, reverse_complement
+from seqray.core.alphabet import DNA, reverse_complement
 
 Place = tuple[str, int, str]
 """Contig, 0-based position, strand."""

@@ -40,8 +40,11 @@ from published_sets import (
     mouse_tata,
     tata,
 )
-from seqray.annotation import Gene, predict_all, read_genes
-from seqray.core import DNA, LabeledSequence, SequenceRecord, reverse_complement
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.genome.genes import Gene
+from seqray.genome.predict import predict_all
+from seqray.genome.read import read_genes
 from seqray.io.sequences import read_fasta
 
 BACTERIA_SITE, BACTERIA_WINDOW = 60, 81

@@ -22,8 +22,8 @@ from genome_sources import ECOLI, Genome, Listed, load, read_list
 from genome_splits import held_out_words, masked_rows, split_regions
 from loci import Place
 from machine import add_data
-from seqray.core import DNA
-from seqray.homology import KmerSet
+from seqray.core.alphabet import DNA
+from seqray.homology.relatives import KmerSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts

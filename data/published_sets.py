@@ -38,9 +38,12 @@ from pathlib import Path
 import numpy as np
 
 from grouping import groups_of, read, table
-from seqray.core import DNA, PROTEIN, LabeledSequence
-from seqray.datasets.negatives import NegativeOptions, make_negatives, parse_mix
-from seqray.homology import kmer_groups
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.records import LabeledSequence
+from seqray.datasets.negatives.genome import NegativeOptions
+from seqray.datasets.negatives.make import make_negatives
+from seqray.datasets.negatives.regions import parse_mix
+from seqray.homology.kmers import kmer_groups
 from seqray.io.sequences import read_fasta
 
 PROMOTER, BACKGROUND = "promoter", "background"

@@ -17,7 +17,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from seqray.io import open_output
+from seqray.io.files import open_output
 
 MIN_FAMILIES = 25
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loci import Place
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from starts import window_at
 
 MIN_WINDOWS = 80

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loci import Finder, Place
-from seqray.core import reverse_complement
+from seqray.core.alphabet import reverse_complement
 
 SITE = 60
 """Index of the start in the 81-bp windows of iPro-MP."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from seqray.cli import VERBS, parser_of
+from seqray.cli.main import VERBS, parser_of
 
 HEAD = """# Command line
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seqray.core import Card, headline_metric
-from seqray.io import sha256
-from seqray.modelfile import read_card, zoo
+from seqray.core.card import Card, headline_metric
+from seqray.io.files import sha256
+from seqray.modelfile import zoo
+from seqray.modelfile.header import read_card
 
 HEAD = """# Shipped models
 

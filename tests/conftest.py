@@ -15,18 +15,19 @@ import torch
 from hypothesis import settings
 
 from forking import Forks
-from seqray.annotation.tracks import TRACKS
 from seqray.calibration.domain import Domain
-from seqray.core import LocatorConfig, ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
+from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile import TrainedModel, load_model_file, save_model
-from seqray.modelfile.backbones.resolve import resolve_backbone
+from seqray.genome.tracks import TRACKS
+from seqray.modelfile.backbones import resolve_backbone
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
-from seqray.models.tokenizers.sequence import CharacterTokenizer
+from seqray.models.tokenizers import CharacterTokenizer
 
 # Folders whose files take long: begun last, one of them would leave the other processors without work.
 LONG = ("workflows", "training", "attack", "explanations", "api", "cli")

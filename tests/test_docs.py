@@ -23,7 +23,7 @@ import cli_reference
 import model_pages
 import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
-from seqray.cli.verbs import VERBS, parser_of
+from seqray.cli.main import VERBS, parser_of
 from seqray.core.errors import ConfigError
 from seqray.modelfile import zoo
 

@@ -22,9 +22,8 @@ import yaml
 
 import galaxy_tool
 import nextflow_module
-from seqray import __version__
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import parser_of
+from seqray.cli.main import main, parser_of
+from seqray.core.version import __version__
 from seqray.modelfile import zoo
 from seqray.modelfile.header import read_card
 

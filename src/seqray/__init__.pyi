@@ -1,27 +1,20 @@
-from .api import (
-    SequenceClassifier as SequenceClassifier,
-    explain as explain,
-    origin as origin,
-    predict as predict,
-    scan as scan,
-)
-from .core import (
+from .api.estimator import SequenceClassifier as SequenceClassifier
+from .api.verbs import explain as explain, origin as origin, predict as predict, scan as scan
+from .core.errors import (
     ConfigError as ConfigError,
     InputError as InputError,
     ModelFileError as ModelFileError,
     SeqrayError as SeqrayError,
-    SequenceRecord as SequenceRecord,
-    __version__ as __version__,
 )
-from .core.results import (
-    Call as Call,
-    Evaluation as Evaluation,
-    Explanation as Explanation,
-    Prediction as Prediction,
-)
-from .evaluation import evaluate_scores as evaluate_scores
-from .explanations import ExplainOptions as ExplainOptions, explain_records as explain_records
-from .inference import predict_records as predict_records
+from .core.explanation import Explanation as Explanation
+from .core.records import SequenceRecord as SequenceRecord
+from .core.results import Call as Call, Evaluation as Evaluation, Prediction as Prediction
+from .core.version import __version__ as __version__
+from .evaluation.run import evaluate_scores as evaluate_scores
+from .explanations.options import ExplainOptions as ExplainOptions
+from .explanations.sequences import explain_records as explain_records
+from .inference.sequences import predict_records as predict_records
 from .io.sequences import read_fasta as read_fasta, read_genbank as read_genbank
-from .modelfile import load_model as load_model
-from .scanning import ScanOptions as ScanOptions, scan_records as scan_records
+from .modelfile.zoo import load_model as load_model
+from .scanning.options import ScanOptions as ScanOptions
+from .scanning.scan import scan_records as scan_records

@@ -2,7 +2,7 @@
 
 import sys
 
-from seqray.cli import main
+from seqray.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

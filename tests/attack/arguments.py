@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from seqray.cli.verbs import VERBS, parser_of
+from seqray.cli.main import VERBS, parser_of
 
 # What an argument takes, by its name, or by verb and name where that differs. Numbers, choices and flags are
 # known by the parser.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from attack.arguments import Argument, arguments
-from seqray.cli.common.streams import escape_controls
+from seqray.cli.messages import escape_controls
 
 # A command line that works, for a verb or for one of its options; @ is where the value of the option goes.
 WORKING = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import machine
-from seqray.cli import main
+from seqray.cli.main import main
 
 
 def genomes(settings: str) -> dict[str, str]:

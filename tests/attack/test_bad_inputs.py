@@ -14,8 +14,7 @@ import pytest
 
 from attack.arguments import arguments
 from attack.cases import GOOD, WORKING, Case, cases
-from seqray.cli import main
-from seqray.cli.verbs import VERBS
+from seqray.cli.main import VERBS, main
 
 FOLDERS = (
     "",
@@ -52,7 +51,7 @@ def place(limited, attack_files, tmp_path_factory) -> Iterator[Path]:
         (folder / f"folder{suffix}").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("seqray.training.member.run_fit", _stop)
+        patch.setattr("seqray.training.members.run_fit", _stop)
         yield folder
 
 

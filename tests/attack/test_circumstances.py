@@ -15,7 +15,7 @@ import pytest
 from Bio.bgzf import BgzfWriter
 
 from attack.victims import WRITING
-from seqray.cli import main
+from seqray.cli.main import main
 
 VERBS = ("predict", "scan", "explain", "split", "audit", "negatives")
 
@@ -106,7 +106,7 @@ def test_threads_and_batches_change_no_byte(run, expected, verb, more, tally):
 
 PROGRAM = """
 import json, os, sys
-from seqray.cli import main
+from seqray.cli.main import main
 for folder, words in json.loads(sys.argv[1]):
     os.chdir(folder)
     assert main(words) == 0

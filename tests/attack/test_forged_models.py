@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from attack.damage import damages, leaves
-from seqray.cli import main
-from seqray.core import ModelFileError
-from seqray.inference import predict_records
+from seqray.cli.main import main
+from seqray.core.errors import ModelFileError
+from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 from seqray.modelfile.header import checksum
 
 ODD: tuple[Any, ...] = (None, True, -1, 0, 7, 1_000_000, 10**9, 1 << 62, 10**400, 0.5, 1e308, "x", "")

@@ -15,9 +15,10 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from attack.damage import damages, leaves
-from seqray.cli import main
-from seqray.core import InputError
-from seqray.scanning import ScanCallbacks, ScanOptions, ShardFile, check_shards, gather_shards
+from seqray.cli.main import main
+from seqray.core.errors import InputError
+from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.shards import ShardFile, check_shards, gather_shards
 
 ODD: tuple[Any, ...] = (None, True, -1, 0, 7, 1 << 62, 10**400, 0.5, 1e308, "x", "", [], [[]], {}, {"x": 1})
 ORDER = ("places", "counts", "starts", "origin", "edges", "scores", "null", "letters", "profile")

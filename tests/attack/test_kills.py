@@ -10,7 +10,7 @@ import pytest
 
 from attack.arguments import arguments
 from attack.victims import WRITING, Victim
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 
 STATUS = {signal.SIGTERM: (143, -15), signal.SIGINT: (130, -2), signal.SIGKILL: (-9,)}
 

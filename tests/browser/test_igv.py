@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from tables import letters
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import seqray
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.errors import ConfigError
 
 YAML = """

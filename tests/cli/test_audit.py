@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 LENGTH = 50
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
-from seqray.modelfile import save_model
-from seqray.modelfile.backbones import tokenizer
+from seqray.cli.main import main
+from seqray.modelfile import backbones as tokenizer
+from seqray.modelfile.file import save_model
 from seqray.modelfile.header import read_card
 
 YAML = """
@@ -206,7 +206,7 @@ def test_without_the_extra_the_line_names_it(package, seqray, monkeypatch):
 
 def test_other_models_load_none_of_it():
     code = (
-        "import sys, seqray, seqray.cli; seqray.cli.main; seqray.predict('ecoli-promoter', 'ACGT' * 20);"
+        "import sys, seqray, seqray.cli.main; seqray.predict('ecoli-promoter', 'ACGT' * 20);"
         "print(sorted({'transformers', 'peft', 'tokenizers', 'accelerate'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

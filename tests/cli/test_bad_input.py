@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 RECORD = ">a\nACGTACGTAGCTAGCTAGCA\n"
 PROTEIN = ">p1\nMKVLAAGIVGLALLGAWPEQ\n"
@@ -290,7 +290,7 @@ def test_a_stopped_run_leaves_nothing(seqray_forks, tiny_model_file, out, verb, 
 SWALLOWS = """
 import os, signal, sys
 import seqray.inference.sequences
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 predict = seqray.inference.sequences.predict_records
 

@@ -14,10 +14,10 @@ from safetensors.torch import load_file
 from scipy.special import log_softmax
 
 from seqray.calibration.fit import calibrated_card
-from seqray.calibration.training_sketch import TrainingSketch
+from seqray.calibration.signature import TrainingSketch
 from seqray.cli.calibrate import summary
-from seqray.cli.dispatch import main
-from seqray.modelfile import load_model_file, save_model
+from seqray.cli.main import main
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.header import read_card
 
 YAML = """
@@ -295,7 +295,7 @@ def test_quiet_says_nothing_and_batches_change_nothing(calibrate, folder):
 
 
 def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, folder, tmp_path):
-    from seqray.core import ModelConfig
+    from seqray.core.model_config import ModelConfig
     from seqray.models.build import build_model
 
     config = ModelConfig(d_model=8, heads=2, layers=1, classes=3, max_length=64)

@@ -15,8 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS, parser_of
+from seqray.cli.main import VERBS, main, parser_of
 from seqray.core.alphabet import DNA
 
 LINES = re.compile(r"^seqray: resources: wall [\d.]+ s, CPU [\d.]+ s, peak memory \d+ MB, records (\d+)$")

@@ -12,21 +12,21 @@ import pyBigWig
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
-from seqray.cli.explain.arguments import METHODS as OFFERED
-from seqray.core import ModelConfig
+from seqray.cli.explain_options import METHODS as OFFERED
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.card import Card
-from seqray.core.numbers import format_number
+from seqray.core.explanation import Explanation, Place
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
-from seqray.core.results.explanation import Explanation, Place
-from seqray.core.results.prediction import Call
-from seqray.explanations import ExplainOptions, explain_records
-from seqray.explanations.attribution.methods import METHODS
-from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ranks
-from seqray.io.tracks.explanation_scores import ScoreTrack
-from seqray.io.tracks.gff3 import write_gff3
-from seqray.modelfile import save_model
+from seqray.core.results import Call
+from seqray.core.text import format_number
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import ExplainOptions
+from seqray.explanations.sequences import explain_records
+from seqray.io.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
+from seqray.io.gff3 import write_gff3
+from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
 from tables import table
 

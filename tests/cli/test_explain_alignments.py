@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.alphabet import RNA
-from seqray.explanations import AlignmentOptions, MethodSettings, explain_alignments
-from seqray.io.alignments.read import read_alignments
-from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
-from seqray.io.tables.explanations import CHECK_COLUMNS
+from seqray.explanations.alignments import explain_alignments
+from seqray.explanations.options import AlignmentOptions, MethodSettings
+from seqray.io.alignments import read_alignments
+from seqray.io.explanations import CHECK_COLUMNS, COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
 from tables import table
 
 FIRST = """# STOCKHOLM 1.0

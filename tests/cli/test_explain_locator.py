@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyBigWig
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.io.tables.explanations import EXPLANATION_COLUMNS, SHARE_COLUMNS
+from seqray.cli.main import main
+from seqray.io.explanations import EXPLANATION_COLUMNS, SHARE_COLUMNS
 from tables import letters, table
 
 STRETCH = "data/example/stretch.gb"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 RNG = np.random.default_rng(8)
 

@@ -12,7 +12,7 @@ HEAVY += ("matplotlib", "transformers", "pyrodigal", "onnx", "onnxruntime", "ope
 INPUT = ("one.fa", "--model", "ecoli-promoter", "--quiet")
 PROGRAM = """\
 import sys
-from seqray.cli import main
+from seqray.cli.main import main
 for words in {runs}:
     assert main(words) == 0, words
     print("LOADED", words[0], *({heavy} & set(sys.modules)), file=sys.stderr)

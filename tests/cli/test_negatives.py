@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.io.tables.labeled import read_labeled_table
+from seqray.io.labeled import read_labeled_table
 
 LENGTH = 30_000
 

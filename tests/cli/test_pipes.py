@@ -13,10 +13,9 @@ from typing import get_type_hints
 
 import pytest
 
-from seqray.cli.common.arguments import Options
-from seqray.cli.dispatch import main
-from seqray.cli.verbs import VERBS, request_type
-from seqray.io import open_input
+from seqray.cli.main import VERBS, main, request_type
+from seqray.cli.options import Options
+from seqray.io.files import open_input
 
 
 def cases() -> Iterator[tuple[str, str]]:
@@ -146,9 +145,9 @@ def piped(path: Path) -> Iterator[None]:
 @pytest.fixture
 def seqray(tmp_path, input_files, monkeypatch, capfd):
     """Run a verb in a folder of the files; gives status, messages and outputs."""
-    monkeypatch.setattr("seqray.training.train", _stop)
-    monkeypatch.setattr("seqray.training.pretrain", _stop)
-    monkeypatch.setattr("seqray.training.teach_prefilter", _stop)
+    monkeypatch.setattr("seqray.training.fit.train", _stop)
+    monkeypatch.setattr("seqray.training.pretraining.pretrain", _stop)
+    monkeypatch.setattr("seqray.training.prefilter.teach_prefilter", _stop)
 
     def run(verb: str, words: str, name: str) -> tuple[int, str, dict[str, bytes]]:
         folder = tmp_path / name
@@ -230,7 +229,7 @@ def test_a_genome_to_learn_from_is_kept(seqray, monkeypatch, input_files):
                     read[name] = handle.read()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("seqray.training.train_locator", stop)
+    monkeypatch.setattr("seqray.training.genomes.fit.train_locator", stop)
     words = (
         "--genome genome.fa --sites starts.tsv --genes genes.gff3 --config locator.yaml --out o.safetensors"
     )

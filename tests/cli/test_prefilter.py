@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from seqray.cli import main
-from seqray.modelfile import load_model_file
+from seqray.cli.main import main
+from seqray.modelfile.file import load_model_file
 
 
 def write_genome(path, letters, seed):

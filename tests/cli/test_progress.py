@@ -14,9 +14,8 @@ import termios
 
 import pytest
 
-from seqray.cli.common.messages import JsonLines
-from seqray.cli.common.progress import Progress
-from seqray.cli.common.totals import letters_in, records_in
+from seqray.cli.inputs import letters_in, records_in
+from seqray.cli.messages import JsonLines, Progress
 
 
 class Terminal(io.StringIO):
@@ -34,7 +33,7 @@ def show(monkeypatch, stream, *, total=4, **settings):
 
 def test_a_terminal_shows_share_rate_and_time_left_and_is_wiped():
     program = (
-        "import time\nfrom seqray.cli.common import Progress\n"
+        "import time\nfrom seqray.cli.messages import Progress\n"
         "with Progress('scan', 'letters', 40) as progress:\n"
         "    for done in range(8):\n        time.sleep(0.06)\n        progress.update(5 * done + 5)\n"
         "print('done')"
@@ -64,7 +63,7 @@ def test_a_log_has_a_line_for_each_interval(monkeypatch):
 def test_a_slow_rate_is_stated_per_minute(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     now = iter((0.0, 50.0))
-    monkeypatch.setattr("seqray.cli.common.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("seqray.cli.messages.time.monotonic", lambda: next(now))
     with Progress("explain", "records", 30) as progress:
         progress.advance()
     assert sys.stderr.getvalue() == "seqray: explain: 3 % (1 of 30 records), 1.2 records/min, 24:10 left\n"

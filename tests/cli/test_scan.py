@@ -14,10 +14,10 @@ import numpy as np
 import pyBigWig
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.inference.sequences import score_codes
-from seqray.io.tracks.gff3 import read_gff3_calls
+from seqray.io.gff3 import read_gff3_calls
 from tables import facts, letters, table
 
 WINDOW, SITE = 20, 12  # of the tiny model
@@ -128,7 +128,7 @@ def test_the_page_shows_the_calls_of_the_table(scan, genome, tmp_path):
 
 def test_scores_on_the_page_are_those_of_the_tracks(scan, genome, tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr("seqray.cli.scan.page.render_scan", lambda report: kept.append(report) or "")
+    monkeypatch.setattr("seqray.cli.scan_page.render_scan", lambda report: kept.append(report) or "")
     track = tmp_path / "score.bw"
     assert scan(genome, "--threshold", "0.6", "--html", tmp_path / "page.html", "--track", track)[0] == 0
     (report,) = kept

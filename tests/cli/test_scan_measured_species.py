@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 
 def distant_genome(folder):

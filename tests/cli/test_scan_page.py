@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.calibration import Expectation, SpeciesRow
-from seqray.cli.scan.page import _expected, expected_spread
-from seqray.scanning.false_calls import FalseCalls
+from seqray.calibration.expected_precision import Expectation, SpeciesRow
+from seqray.cli.scan_page import _expected, expected_spread
+from seqray.scanning.results import FalseCalls
 
 COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
 OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.cli.split.arguments import _shares as shares
+from seqray.cli.main import main
+from seqray.cli.split import _shares as shares
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.io.tables.labeled import read_labeled_table
+from seqray.io.labeled import read_labeled_table
 
 FAMILIES, MEMBERS = 24, 3
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.common.streams import guard_streams
-from seqray.cli.dispatch import main
-from seqray.modelfile import save_model
+from seqray.cli.main import main
+from seqray.cli.messages import guard_streams
+from seqray.modelfile.file import save_model
 
 TABLE = (
     "# model: tiny\n# threshold: 0.5, chosen\n# scanned: 1 sequence, 1000 letters, 5 windows\n"
@@ -142,7 +142,7 @@ def test_a_card_says_nothing_to_the_terminal(tiny_model, tmp_path, capfd, words)
 
 def test_an_output_never_gets_the_number_of_a_closed_stream(table):
     program = (
-        "import sys\nfrom seqray.cli.dispatch import main\n"
+        "import sys\nfrom seqray.cli.main import main\n"
         "status = main(['summary', 'x=a.tsv', '--out', 'o.tsv'])\n"
         "open('number', 'w').write(f'{status} {open(\"a.tsv\").fileno()}')"
     )

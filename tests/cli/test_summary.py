@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.report.pages.summary import render_summary
+from seqray.cli.main import main
+from seqray.report.pages.evaluation import render_summary
 
 CALLS = """\
 # model: tiny 123

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.common import calibration_cautions
-from seqray.cli.dispatch import main
-from seqray.cli.train.settings import override
-from seqray.core import RunConfig
+from seqray.cli.main import main
+from seqray.cli.messages import calibration_cautions
+from seqray.cli.train_learn import override
 from seqray.core.errors import ConfigError
-from seqray.modelfile import load_model_file
+from seqray.core.run_config import RunConfig
+from seqray.modelfile.file import load_model_file
 from seqray.modelfile.header import read_card
-from seqray.models.devices import trainer_device
+from seqray.models.batches import trainer_device
 from seqray.training.module import Classifier
 
 YAML = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.modelfile import load_model_file
+from seqray.cli.main import main
+from seqray.modelfile.file import load_model_file
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.dispatch import main
-from seqray.core import InputError, load_run_config
-from seqray.core.interrupt import terminate
-from seqray.modelfile import load_model_file
+from seqray.cli.main import main
+from seqray.core.errors import InputError, terminate
+from seqray.core.run_config import load_run_config
+from seqray.modelfile.file import load_model_file
 from seqray.modelfile.header import read_card
-from seqray.training import settings_from_data
+from seqray.training import halving as successive_halving, settings_from_data
 from seqray.training.module import Classifier
-from seqray.training.search import successive_halving
 
 SMALL = ("model.d_model=16", "model.heads=2", "model.layers=1", "model.stem.stride=4", "model.words=0")
 
@@ -96,7 +95,7 @@ def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeyp
     def fail(path, config):
         raise InputError("no space is left", where=str(path))
 
-    monkeypatch.setattr("seqray.cli.train.search.write_config", fail)
+    monkeypatch.setattr("seqray.cli.train_learn.write_config", fail)
     before = {path.name for path in folder.iterdir()}
     assert search("--save-config", "best.yaml", budget="6steps", epochs=1) == 2
     assert "best.yaml: no space is left" in capsys.readouterr().err

@@ -10,9 +10,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from attack.test_forged_models import parts, sign
-from seqray.cli.dispatch import main
-from seqray.cli.train.settings import model_name, settings_of, write_config
-from seqray.core import DataConfig, RunConfig, load_run_config, to_mapping
+from seqray.cli.main import main
+from seqray.cli.train_learn import model_name, settings_of, write_config
+from seqray.core.run_config import DataConfig, RunConfig, load_run_config
+from seqray.core.serialization import to_mapping
 from seqray.modelfile.header import read_card
 
 FAST = ("--members", "1", "--set", "trainer.max_epochs=1", "--device", "cpu", "--threads", "1")

@@ -29,6 +29,7 @@ LIBRARIES = {
     "seqray": ("torch", "jinja2", "scipy.stats", "sklearn.linear_model"),
     "snakemake": ("snakemake.cli", "snakemake.linting.rules", "snakemake.report.html_reporter", "jsonschema"),
 }
+PROGRAMS = {"seqray": "seqray.cli.main", "snakemake": "snakemake.cli"}
 STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -76,7 +77,7 @@ def run(command: str, job: dict[str, Any], streams: list[int], inherited: list[A
             source.close()
         take_place(job, streams)
         sys.argv = job["words"]
-        status = import_module(f"{command}.cli").main() or 0
+        status = import_module(PROGRAMS[command]).main() or 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:  # before the command began, or after it ended

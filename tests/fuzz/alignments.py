@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from fuzz.target import Target, write_beside
-from seqray.core import PROTEIN, RNA, InputError
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.errors import InputError
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 
 STOCKHOLM = b"""# STOCKHOLM 1.0

@@ -31,7 +31,7 @@ from fuzz.mutation import mutate_json
 from machine import describe
 
 FILES = ("sequences", "alignments", "tables", "tracks", "settings", "models", "shards")
-READERS = ("seqray.core", "seqray.io", "seqray.annotation")  # beside what the targets import
+READERS = ("seqray.core", "seqray.io", "seqray.genome")  # beside what the targets import
 COLUMNS = ("target", "executions", "cpu_seconds", "edges_seeds", "edges_half", "edges", "last_new_edge")
 COLUMNS += ("corpus", "findings")
 SECONDS = 60.0

@@ -18,27 +18,25 @@ import numpy as np
 import torch
 
 from fuzz.target import Target, write_beside
-from seqray.annotation import TRACKS
-from seqray.calibration import Conformal, Domain, ExpectedPrecision, IsotonicMap, coverage_cutoffs
-from seqray.core import (
-    DNA,
-    Card,
-    ConfigError,
-    InputError,
-    LocatorConfig,
-    ModelConfig,
-    card_from_mapping,
-    card_to_json,
-    describe_card,
-    headline_metric,
-)
-from seqray.inference import open_with_engine, predict_records
+from seqray.calibration.conformal import Conformal, coverage_cutoffs
+from seqray.calibration.domain import Domain
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.calibration.isotonic import IsotonicMap
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card, card_from_mapping, card_to_json, describe_card, headline_metric
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.genome.tracks import TRACKS
+from seqray.inference.engines import open_with_engine
+from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences
-from seqray.modelfile import build_network, load_initial_weights, load_model_file, read_card, save_model
-from seqray.modelfile.header import checksum
-from seqray.modelfile.initial_weights import save_pretrained
-from seqray.models import Prefilter, prefilter_shapes
-from seqray.scanning import ScanOptions, make_detector
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.header import checksum, read_card
+from seqray.modelfile.initial_weights import load_initial_weights, save_pretrained
+from seqray.modelfile.networks import build_network
+from seqray.models.prefilter import Prefilter, prefilter_shapes
+from seqray.scanning.detectors import make_detector
+from seqray.scanning.options import ScanOptions
 
 CLASSES = ("promoter", "background")
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, d_ff=8, dropout=0.0, max_length=20)

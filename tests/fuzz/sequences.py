@@ -8,10 +8,11 @@ import lzma
 from pathlib import Path
 
 from fuzz.target import Target
-from seqray.annotation import read_genes
-from seqray.core import DNA, PROTEIN, RNA, InputError
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import InputError
+from seqray.genome.read import read_genes
+from seqray.io.features import read_features, read_sites
 from seqray.io.sequences import is_genbank, read_fasta, read_genbank, read_sequences
-from seqray.io.tracks import read_features, read_sites
 
 FASTA = b""">one first record
 ACGTACGTNNacgtACGTRYKM

@@ -8,8 +8,11 @@ from pathlib import Path
 import yaml
 
 from fuzz.target import Target
-from seqray.cli.train.settings import read_metrics, write_config
-from seqray.core import InputError, RegionSet, RunConfig, check_plain, load_run_config, parse_region
+from seqray.cli.train_learn import read_metrics, write_config
+from seqray.core.errors import InputError
+from seqray.core.records import RegionSet, parse_region
+from seqray.core.run_config import RunConfig, load_run_config
+from seqray.core.serialization import check_plain
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -15,18 +15,11 @@ from safetensors.numpy import save
 
 from fuzz.models import TARGETS as MODELS
 from fuzz.target import Target, write_beside
-from seqray.calibration import ExpectedPrecision
-from seqray.cli import main
-from seqray.scanning import (
-    ScanCallbacks,
-    ScanOptions,
-    ShardFile,
-    check_shards,
-    describe_result,
-    gather_shards,
-    reading_shard,
-)
-from seqray.scanning.shard_file import _ARRAYS, _checksum
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.cli.main import main
+from seqray.scanning.describe import describe_result
+from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.shards import _ARRAYS, ShardFile, _checksum, check_shards, gather_shards, reading_shard
 
 KEY = "seqray_shard"
 

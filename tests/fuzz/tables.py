@@ -6,18 +6,18 @@ import io
 from pathlib import Path
 
 from fuzz.target import Target
-from seqray.core import DNA, ConfigError, InputError
-from seqray.io.tables import (
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.io.labeled import read_column, read_labeled_table
+from seqray.io.lines import read_scan_statement
+from seqray.io.predictions import (
     numeric_column,
     probability_column,
-    read_column,
-    read_labeled_table,
     read_labels,
     read_prediction_table,
     rows_by_id,
-    summarize,
 )
-from seqray.io.tracks import read_scan_statement
+from seqray.io.summaries import summarize
 
 LABELED = b"""# a comment
 sequence\tlabel\tid\tgroup\tsplit\tcontext

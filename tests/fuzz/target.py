@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from seqray.core import SeqrayError
+from seqray.core.errors import SeqrayError
 
 SECONDS = 10.0
 """Processor time that one input may take; inputs are some kilobytes."""

@@ -21,7 +21,7 @@ from fuzz import campaign
 from fuzz.cases import all_cases
 from fuzz.mutation import mutate_json, places_in
 from fuzz.target import Target, examine
-from seqray.core import InputError
+from seqray.core.errors import InputError
 
 TARGETS = {
     target.name: target

@@ -5,16 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fuzz.target import Target
-from seqray.annotation import read_genes
-from seqray.core import InputError
-from seqray.io.tracks import (
-    read_bed,
-    read_circular,
-    read_features,
-    read_gff3_calls,
-    read_sites,
-    select_features,
-)
+from seqray.core.errors import InputError
+from seqray.genome.read import read_genes
+from seqray.io.bed import read_bed
+from seqray.io.features import read_features, read_sites, select_features
+from seqray.io.gff3 import read_circular, read_gff3_calls
 
 GFF3 = b"""##gff-version 3
 ##sequence-region one 1 300

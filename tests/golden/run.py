@@ -102,7 +102,8 @@ def run(command: Command, folder: Path) -> int:
         if command.name.startswith("process-"):
             os.execv(sys.executable, [sys.executable, "-m", "seqray", *command.words])
         sys.argv = ["seqray", *command.words]
-        return import_module("seqray.cli").main(list(command.words))
+        main = import_module("seqray.cli").main  # of version 0.2 a function, then a module
+        return getattr(main, "main", main)(list(command.words))
 
     status = in_fork(act)
     (folder / "status").write_text(f"{status}\n")

@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from seqray.annotation import TRACKS
-from seqray.cli import main
-from seqray.explanations.attribution import rollout, trace
-from seqray.inference import Strand, StrandScorer, compute_precision, score_codes
-from seqray.modelfile import load_model_file
+from seqray.cli.main import main
+from seqray.explanations.rollout import rollout
+from seqray.explanations.trace import trace
+from seqray.genome.tracks import TRACKS
+from seqray.inference.locators import Strand, StrandScorer
+from seqray.inference.predictions import compute_precision
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.file import load_model_file
 
 pytestmark = pytest.mark.gpu
 

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.core import ModelConfig
-from seqray.explanations.attribution import axial_attention
-from seqray.explanations.attribution.attention_rollout import grad_rollout, rollout
-from seqray.explanations.attribution.axial_attention import row_maps, without_cls
-from seqray.explanations.attribution.forward_trace import trace
+from seqray.core.model_config import ModelConfig
+from seqray.explanations import layers as axial_attention
+from seqray.explanations.layers import row_maps, without_cls
+from seqray.explanations.rollout import grad_rollout, rollout
+from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 from seqray.models.positions import sinusoidal

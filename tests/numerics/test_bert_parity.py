@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel, RobertaPreLayerNormConfig, RobertaPreLayerNormModel
 
-from seqray.core import ModelConfig
+from seqray.core.model_config import ModelConfig
 from seqray.models.build import build_model
 from seqray.models.layers import Block
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.core import ModelConfig
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig
 from seqray.models.build import build_model
-from seqray.models.composition import Composition
-from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK
+from seqray.models.sequence import Composition
+from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK
 
 LETTERS = "abc"
 LAYER = Composition(len(LETTERS), ("whole", "ends", "pairs"), 2, "gelu", 0.0)

@@ -10,12 +10,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from seqray.core import ModelConfig
-from seqray.core.alphabet import DNA, RNA
-from seqray.core.column_codes import gap_code
-from seqray.models.alignment import AxialTransformer
-from seqray.models.build import build_network
-from seqray.models.helices import (
+from seqray.core.alphabet import DNA, RNA, gap_code
+from seqray.core.model_config import ModelConfig
+from seqray.models.alignment import (
     CLOSING,
     COVARIATION,
     GAP,
@@ -25,12 +22,13 @@ from seqray.models.helices import (
     MIN_PAIR_DISTANCE,
     MISMATCH,
     PLACES,
+    AxialTransformer,
     HelixEmbedding,
     helix_profile,
     pair_probabilities,
 )
-from seqray.models.tokenizers.alignment import AlignmentTokenizer
-from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK, UNK
+from seqray.models.build import build_network
+from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK, UNK, AlignmentTokenizer
 
 PAIRS = {"GC", "CG", "AU", "UA", "GU", "UG"}
 # Turner's stacks as they stand in tables: 5'-XY-3' above 3'-X'Y'-5', both readings of each.

@@ -9,12 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core import Card, LocatorConfig, ModelConfig
-from seqray.explanations import MethodSettings
-from seqray.explanations.attribution.locator_scores import input_effects
-from seqray.explanations.attribution.methods import METHODS
-from seqray.explanations.attribution.targets import LocatorTarget
-from seqray.modelfile import TrainedModel
+from seqray.core.card import Card
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.explanations.locator_scores import input_effects
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import MethodSettings
+from seqray.explanations.targets import LocatorTarget
+from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorTransformer
 
 TRACK_NAMES = ("known", "start", "to-start")

@@ -8,18 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core import ModelConfig, StemConfig
-from seqray.explanations.attribution.attention_layers import SequenceLayer, WeightBlock
-from seqray.explanations.attribution.attention_rollout import (
-    attention_from_start,
-    grad_rollout,
-    rollout,
-    value_rollout,
-)
-from seqray.explanations.attribution.forward_trace import LAYERS, trace
-from seqray.models.attention import MultiHeadAttention, scaled_dot_product
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.layers import SequenceLayer, WeightBlock
+from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
+from seqray.explanations.trace import LAYERS, trace
+from seqray.models.attention import MultiHeadAttention, fused_attention, scaled_dot_product
 from seqray.models.build import build_model
-from seqray.models.kernels import fused_attention
 
 SHAPES = [
     {},
@@ -82,7 +76,7 @@ def test_rollout_is_the_row_of_the_full_product(shape, residual):
 def test_long_sequences_whose_weights_are_computed_again_have_the_same_rollout(shape):
     net, (tokens, mask) = network(**shape), batch()
     expected = product([w.mean(1) for w in explicit(net, tokens, mask)])
-    with mock.patch("seqray.explanations.attribution.forward_trace.KEPT_BYTES", 0):
+    with mock.patch("seqray.explanations.trace.KEPT_BYTES", 0):
         traced = trace(net, tokens, mask)
     assert all(layer.mean is None for layer in traced.layers)
     torch.testing.assert_close(rollout(traced), expected, atol=1e-6, rtol=0)
@@ -103,7 +97,7 @@ def test_other_ways_to_make_heads_one(heads):
 )
 def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
     net, (tokens, mask) = network(), batch([1 + n for n in lengths])
-    with mock.patch("seqray.explanations.attribution.attention_layers.CHUNK_BYTES", chunk):
+    with mock.patch("seqray.explanations.layers.CHUNK_BYTES", chunk):
         relevance = rollout(trace(net, tokens, mask))
     assert (relevance >= 0).all()
     torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core import ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialBlock, AxialContext
 from seqray.models.build import build_model
 from seqray.models.layers import Block, ConvolutionalStem

@@ -8,11 +8,11 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
-from seqray.models.kmers import KmerEmbedding
-from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK
+from seqray.models.layers import KmerEmbedding
+from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK
 
 LETTERS, LONGEST, D = 3, 4, 2
 WORDS = {

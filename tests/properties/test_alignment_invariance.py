@@ -9,12 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.alphabet import RNA
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import collate
 from seqray.models.build import build_network
-from seqray.models.tokenizers.alignment import AlignmentTokenizer
+from seqray.models.tokenizers import AlignmentTokenizer
 
 TOLERANCE = 1e-5
 TOKENIZER = AlignmentTokenizer(RNA)

@@ -14,11 +14,11 @@ import pyBigWig
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import reverse_complement
-from seqray.core.results.prediction import Call
-from seqray.io.tracks.bed import read_bed, write_bed
-from seqray.io.tracks.calls import write_calls_tsv
-from seqray.io.tracks.gff3 import read_gff3_calls, write_gff3
-from seqray.io.tracks.scores import TrackWriter
+from seqray.core.results import Call
+from seqray.io.bed import read_bed, write_bed
+from seqray.io.calls import write_calls_tsv
+from seqray.io.gff3 import read_gff3_calls, write_gff3
+from seqray.io.scores import TrackWriter
 
 
 @st.composite

@@ -7,14 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.explanations import ExplainOptions, explain_records
-from seqray.explanations.attribution import METHODS
-from seqray.inference import with_engine
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import ExplainOptions
+from seqray.explanations.sequences import explain_records
+from seqray.inference.engines import with_engine
 from seqray.inference.sequences import ACTIVATION_BYTES, predict_records, score_codes
-from seqray.modelfile import TrainedModel
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 
 TOLERANCE = 1e-5

@@ -13,9 +13,9 @@ from Bio.bgzf import BgzfWriter
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
-from seqray.core.shuffle import dinucleotide_shuffle
-from seqray.io.sequences.read import read_fasta
-from seqray.models.tokenizers.sequence import CharacterTokenizer, KmerTokenizer
+from seqray.core.letters import dinucleotide_shuffle
+from seqray.io.sequences import read_fasta
+from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 
 ALPHABET = st.sampled_from([DNA, RNA, PROTEIN])
 IUPAC = DNA.letters + DNA.ambiguous

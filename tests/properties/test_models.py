@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from seqray.core import ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
 

@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
-from seqray.scanning.cutoffs import Cutoffs
+from seqray.scanning.detectors import WindowDetector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.window_detector import WindowDetector
+from seqray.scanning.windows import Cutoffs
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))

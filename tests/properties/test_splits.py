@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.homology.folds import grouped_folds
-from seqray.homology.groups import position_groups
-from seqray.homology.shared_kmers import kmer_groups, kmer_table
+from seqray.homology.kmers import kmer_groups, kmer_table, position_groups
+from seqray.homology.split import grouped_folds
 
 sequence_sets = st.lists(st.text("ACGTN", min_size=0, max_size=24), min_size=1, max_size=12)
 word_lengths = st.integers(3, 12)

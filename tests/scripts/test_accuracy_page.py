@@ -5,7 +5,7 @@ from __future__ import annotations
 from accuracy_page import PAGE, page, read
 from accuracy_sets import FOLDS, TEST_SETS
 from automatic import COLUMNS, SETS
-from seqray.core import load_run_config
+from seqray.core.run_config import load_run_config
 from seqray.modelfile.zoo import FOLDER
 
 

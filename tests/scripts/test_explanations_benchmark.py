@@ -15,7 +15,7 @@ from planted import GAP, LENGTH, TASKS, WORDS, generate, labeled, scrambled
 from pointing import average_precision, by_chance, mean_with_interval, precision_at, share_below_zero
 from promoter_boxes import Promoters, find_boxes, mark_found, mark_places
 from seqray.core.alphabet import DNA
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 
 
 def letters_at(record, mask):

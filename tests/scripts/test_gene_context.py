@@ -8,7 +8,7 @@ import pytest
 import gene_context
 from gene_context import DISTANCES, GAPS, ContextPrior, GeneContext, gap_lengths, no_letters, upstream_gaps
 from matching import make_starts, rank_calls
-from seqray.annotation import Gene
+from seqray.genome.genes import Gene
 
 LENGTH = 2000
 GENES = (

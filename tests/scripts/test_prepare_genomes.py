@@ -20,9 +20,9 @@ from genome_sources import Genome
 from grouping import SHARED_WORD
 from invented import Letters, opposite, write_gzip, write_rows
 from loci import Finder, intervals, words
-from seqray.annotation import Gene, GeneIndex
-from seqray.core import DNA
-from seqray.homology import KmerSet
+from seqray.core.alphabet import DNA
+from seqray.genome.genes import Gene, GeneIndex
+from seqray.homology.relatives import KmerSet
 from start_classes import StartClass, classify
 from starts import Start, place_contexts, read_bed, read_contexts, read_windows, window_at
 

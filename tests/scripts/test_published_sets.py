@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from published_sets import BACKGROUND, PROMOTER, with_made_negatives
-from seqray.core import LabeledSequence
+from seqray.core.records import LabeledSequence
 
 RNG = np.random.default_rng(7)
 

@@ -7,7 +7,7 @@ import json
 from safetensors.numpy import load_file
 
 import restate_cards
-from seqray.modelfile import load_model_file, save_model
+from seqray.modelfile.file import load_model_file, save_model
 
 
 def test_text_site_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import csv
 import gzip
 from pathlib import Path
 
-from seqray.annotation import read_genes
+from seqray.genome.read import read_genes
 from training_sheet import read_table, training_rows, write_table
 
 GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}

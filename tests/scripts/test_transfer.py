@@ -11,10 +11,11 @@ import transfer
 from machine import keep_rows
 from other_sources import antisense, window
 from published_sets import hold_out
-from seqray.annotation import Gene
-from seqray.core import LabeledSequence, SequenceRecord, reverse_complement
-from seqray.homology import KmerSet
-from seqray.modelfile import TrainedModel
+from seqray.core.alphabet import reverse_complement
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.genome.genes import Gene
+from seqray.homology.relatives import KmerSet
+from seqray.modelfile.model import TrainedModel
 from transfer import LEFT_OUT, QUESTIONS, Known, Scored, middle
 from transfer_cards import card_figures, put_first
 

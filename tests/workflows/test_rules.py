@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.verbs import VERBS, parser_of
+from seqray.cli.main import VERBS, parser_of
 from tables import letters
 
 RULES = Path(__file__).parents[2] / "workflows" / "rules"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from machine import read_table
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA
 
 ROOT = Path(__file__).parents[2] / "workflows" / "scan"

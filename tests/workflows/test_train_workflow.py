@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from machine import read_table
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).parents[2] / "workflows" / "train"

@@ -1,4 +1,4 @@
-"""A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict``."""
+"""An estimator for scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,33 +22,121 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from seqray.api.estimator_settings import fit_to_data, lay_parameters, named_as_parameters
-from seqray.calibration import calibration_shortfalls
-from seqray.core import (
-    ALPHABETS,
-    ANY_LETTERS,
-    Alphabet,
-    ConfigError,
-    LabeledSequence,
-    RunConfig,
-    SequenceRecord,
-    infer_alphabet,
-    log_probabilities,
-    require_number,
-)
-from seqray.inference import checked_records, score_ragged
-from seqray.kinds import as_records
-from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
-from seqray.models import torch_device
-from seqray.training import (
-    RunOptions,
-    alternatives_of,
-    choose_settings,
-    data_cautions,
-    measure_data,
-    train,
-    train_best,
-)
+from seqray.calibration.fit import calibration_shortfalls
+from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
+from seqray.core.arrays import log_probabilities
+from seqray.core.errors import ConfigError, InputError, require, require_number
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.run_config import RunConfig, load_run_config
+from seqray.core.serialization import from_mapping, to_mapping
+from seqray.inference.sequences import checked_records, score_ragged
+from seqray.kinds.kinds import kind_of
+from seqray.kinds.objects import as_records
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.header import SUFFIX, read_card
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import available_models, locate_model
+from seqray.models.batches import torch_device, trainer_device
+from seqray.training.data_facts import data_cautions, measure_data
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
+from seqray.training.search import train_best
+from seqray.training.settings_from_data import alternatives_of, choose_settings
+
+# --- How the parameters of `seqray.SequenceClassifier` become the settings of a training
+
+NAME = "sequence-classifier"  # of models without settings
+_SECTIONS = {
+    "model": ("alphabet", "d_model", "layers", "heads", "dropout"),
+    "data": ("window", "validation"),
+    "optimizer": ("learning_rate", "weight_decay", "batch_size"),
+}
+
+_PARAMETERS = {
+    "cut all that are longer by truncate='ends'": "shorten it",
+    "'data.positive'": "'positive'",
+    "give truncate='ends' or truncate='start'": "shorten it",
+    **{f"'{section}.{name}'": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
+}
+"""Words of errors, and what they are for a user of the classifier."""
+
+
+@contextmanager
+def named_as_parameters() -> Iterator[None]:
+    """Name parameters of the classifier in errors, in place of settings and options of the command line."""
+    try:
+        yield
+    except (ConfigError, InputError) as error:
+        what, remedy = error.what, error.remedy
+        for word, parameter in _PARAMETERS.items():
+            what, remedy = what.replace(word, parameter), remedy.replace(word, parameter)
+        raise type(error)(what, where=error.where, remedy=remedy) from None
+
+
+def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
+    """Lay parameters that are not None over the settings, or over those chosen from the data.
+
+    ``chosen`` are settings to take in place of the parameter ``config``. ConfigError is raised for settings
+    that are wrong, or of a model that does not read sequences.
+    """
+    given = {name: _plain(value) for name, value in parameters.items() if value is not None}
+    require_number(given.get("epochs"), "epochs", whole=True, least=1)
+    base = _base_settings(parameters["config"]) if chosen is None else replace(chosen, name=NAME)
+    mapping = to_mapping(base)
+    if chosen is not None and "d_model" in given:
+        mapping["model"]["d_ff"] = 2 * given["d_model"]  # as the rules have it
+    for section, names in _SECTIONS.items():
+        mapping[section] |= {name: given[name] for name in names if name in given}
+    if "window" in given:
+        mapping["model"]["max_length"] = max(mapping["model"]["max_length"], given["window"])
+    if "epochs" in given:
+        mapping["trainer"]["max_epochs"] = given["epochs"]
+    mapping |= {name: given[name] for name in ("members", "seed") if name in given}
+    mapping["trainer"] |= trainer_device(parameters["device"])
+    settings = from_mapping(RunConfig, mapping)
+    if kind_of(settings).example is not LabeledSequence:
+        raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
+    return settings
+
+
+def fit_to_data(
+    settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str], positive: object
+) -> RunConfig:
+    """Take from the data what the settings leave open: classes and flanks.
+
+    ``settings`` are those after `lay_parameters`. ``positive`` None takes that of the settings if it is a
+    class, else the last class.
+    """
+    data, model = settings.data, settings.model
+    longest = max((len(record) for record in records), default=1)
+    if longest <= data.window:
+        data = replace(data, flank=0)  # the sequences come without flanks
+    if positive is None:
+        positive = data.positive if data.positive in names else names[-1]
+    data = replace(data, positive=str(positive))
+    return replace(settings, data=data, model=replace(model, classes=len(names)))
+
+
+def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
+    if config is None:
+        return RunConfig(name=NAME)
+    if isinstance(config, RunConfig):
+        return config
+    known = isinstance(config, str | Path)
+    require(known, "config", "must be a RunConfig, a path, the name of a shipped model or None")
+    if str(config) not in available_models():
+        return load_run_config(config)
+    card = read_card(locate_model(config))
+    mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
+    return from_mapping(RunConfig, mapping)
+
+
+def _plain(value: Any) -> Any:
+    """Python's own number for one of numpy, as grids of parameters hold them."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict`
 
 _TRAINING = threading.RLock()  # training seeds the random states of the whole process
 

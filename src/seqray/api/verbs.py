@@ -10,33 +10,37 @@ from typing import Any
 
 import pandas as pd
 
-from seqray.annotation import Annotation
-from seqray.api.contigs import call_stretches, call_windows, distinct_records, gene_source
-from seqray.api.frames import call_frame, explanation_frame, prediction_frame
-from seqray.calibration import KmerCounter, signature_of
-from seqray.core import SequenceRecord, Truncation, require_number
+from seqray.api.frames import (
+    call_frame,
+    call_stretches,
+    call_windows,
+    distinct_records,
+    explanation_frame,
+    gene_source,
+    prediction_frame,
+)
+from seqray.calibration.domain import signature_of
+from seqray.calibration.signature import KmerCounter
+from seqray.core.errors import require_number
+from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
-from seqray.explanations import explain_calls, explain_records
-from seqray.inference import (
-    CAUTION,
-    BatchSize,
-    Dtype,
-    Engine,
-    FileCheck,
-    PredictOptions,
-    recognize_context,
-    sequence_flags,
-    with_engine,
-)
-from seqray.kinds import as_records, kind_of
-from seqray.modelfile import TrainedModel, load_model
-from seqray.models import torch_device
-from seqray.scanning import (
-    ScanCallbacks,
-    ScanOptions,
-    check_scan_options,
-    scan_records,
-)
+from seqray.core.text import Truncation
+from seqray.explanations.calls import explain_calls
+from seqray.explanations.sequences import explain_records
+from seqray.genome.genes import Annotation
+from seqray.inference.engines import Engine, with_engine
+from seqray.inference.labeled import recognize_context
+from seqray.inference.origin import CAUTION, FileCheck
+from seqray.inference.predictions import BatchSize, Dtype, PredictOptions
+from seqray.inference.sequences import sequence_flags
+from seqray.kinds.kinds import kind_of
+from seqray.kinds.objects import as_records
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
+from seqray.models.batches import torch_device
+from seqray.scanning.detectors import check_scan_options
+from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.scan import scan_records
 
 Model = str | Path | TrainedModel
 

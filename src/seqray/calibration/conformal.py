@@ -1,4 +1,4 @@
-"""Sets of classes with a chosen coverage of the true class: split-conformal prediction, class by class."""
+"""Prediction sets, and the shift of labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, ConfigError, InputError, fits_label_sets, reading_card
+from seqray.core.arrays import Floats, Ints
+from seqray.core.card import Card, reading_card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.text import fits_label_sets
+
+# --- Sets of classes with a chosen coverage of the true class: split-conformal prediction, class by class
 
 RECALIBRATE = "calibrate on more labeled data (seqray calibrate)"
 RETRAIN = "train a model on more labeled data"  # of alignments, which calibrate does not take
@@ -184,3 +189,272 @@ def _too_few(coverage: float, name: str, n: int) -> str:
 
 def _remedy(n: int, more: str) -> str:
     return more if n < 1 else f"ask for {math.floor(1000 * n / (n + 1)) / 1000:g} or less, or {more}"
+
+
+# --- Whether the scores of a whole file are like those of the held-out examples of a model
+
+MIN_RECORDS = 50
+STANDARD_ERRORS = 4.0  # beyond what is expected: 1 of 30,000 files by chance
+MAX_FALSE_REFUSAL_RATE = 1e-3  # of mixtures, by chance (Dvoretzky, Kiefer and Wolfowitz)
+MAX_NONCOVERAGE = 0.05  # of the true share of positives by a range of shares
+TOLERANCE = 0.05  # a class whose scores move by this much loses this much coverage at most
+ODDS = 3.0  # between the shares of the classes; a probability of .50 is then .25 or .75
+COVERAGE = 0.9  # of the sets that are judged where none is asked for
+_SHARES = np.linspace(0, 1, 201)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySets:
+    """Sets without any class, each of which misses the true one.
+
+    ``share`` is that of the records, ``expected`` the share that held-out examples have, at most. The sets
+    promise ``coverage``.
+    """
+
+    coverage: float
+    share: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearScores:
+    """Scores nearer to the middle than those of any mixture of the classes.
+
+    ``share`` is that of the records, at least.
+    """
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalledShare:
+    """More or fewer records called positive than a share of positives near the expected one explains.
+
+    Attributes
+    ----------
+    called
+        Share of the records that are called, at the threshold of the model.
+    expected
+        Share of positives that the probabilities assume.
+    likely
+        Lowest and highest share of positives that explain all scores of the file, not the number of calls
+        alone, if the sequences of each class are like the held-out ones; None where no share does.
+    """
+
+    called: float
+    expected: float
+    likely: tuple[float, float] | None
+
+
+class HeldOutScores:
+    """Scores of held-out examples of each class, as the card of a model keeps them, to judge those of a file.
+
+    Parameters
+    ----------
+    card
+        Of a model with ranks of held-out examples (`Card.conformal`).
+    """
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._ranks = Conformal.from_mapping(card.conformal, card.classes)
+        self._has_two = len(card.classes) == 2 and min(self._ranks.counts) > 0  # with held-out examples
+
+    def empty_sets(self, probabilities: Floats, coverage: float | None = None) -> EmptySets | None:
+        """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
+
+        Of two classes the empty sets of the held-out examples are known, of more only that each is wrong.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        coverage
+            Of the sets; `COVERAGE` by default.
+        """
+        n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
+        try:
+            cutoffs = self._ranks.cutoffs(coverage)
+        except ConfigError:  # too few held-out examples
+            return None
+        empty = int(np.all(probabilities < cutoffs, axis=1).sum())
+        if len(cutoffs) == 2:
+            numbers = self._empty_of_two(n, cutoffs, coverage)
+        else:
+            counts = np.bincount(probabilities.argmax(axis=1), minlength=len(cutoffs))
+            misses = zip(counts, self._ranks.counts, strict=True)
+            mean, variance = np.sum([_misses(int(own), held, coverage) for own, held in misses], axis=0)
+            numbers = [(float(mean), float(variance))]
+        if n < MIN_RECORDS or empty <= max(
+            mean + STANDARD_ERRORS * math.sqrt(variance) for mean, variance in numbers
+        ):
+            return None
+        return EmptySets(coverage, empty / n, max(mean for mean, _ in numbers) / n)
+
+    def _empty_of_two(self, n: int, cutoffs: Floats, coverage: float) -> list[tuple[float, float]]:
+        """Mean and variance of the number of empty sets of n records of the one and of the other class.
+
+        The sets of two classes are empty between two probabilities, and each of them misses its class.
+        """
+        positive, found = self._card.positive_index, list[tuple[float, float]]()
+        ends = np.array([1 - cutoffs[1 - positive], cutoffs[positive]])
+        for k, held in enumerate(self._ranks.counts):
+            low, high = self._share_below(ends, k)
+            share = max(float(high - low), 1 / (held + 1))
+            empty = n * share, n * share * (1 - share) * (1 + n / held)
+            found.append(min(empty, _misses(n, held, coverage)))
+        return found
+
+    def unclear_scores(self, probabilities: Floats) -> UnclearScores | None:
+        """Tell whether no mixture of two classes has as many scores in the middle; None if one has.
+
+        For each share of positives, the largest excess is the number of scores that are missing below some
+        value left of the middle, or above one right of it. The smallest over all shares decides, less what
+        the numbers of scores and `TOLERANCE` explain.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        """
+        n = len(probabilities)
+        if n < MIN_RECORDS or not self._has_two:
+            return None
+        mixtures, observed, left = self._distributions(probabilities)
+        missing = np.where(left, mixtures - observed, observed - mixtures)
+        excess = float(missing.max(axis=1).min())
+        return (
+            UnclearScores(excess) if excess > self._distance(n, MAX_FALSE_REFUSAL_RATE) + TOLERANCE else None
+        )
+
+    def _explaining_shares(self, probabilities: Floats) -> tuple[float, float] | None:
+        """Lowest and highest share of positives whose mixture has the scores of a file of two classes."""
+        mixtures, observed, _ = self._distributions(probabilities)
+        distances = np.abs(mixtures - observed).max(axis=1)
+        shares = _SHARES[distances <= self._distance(len(probabilities), MAX_NONCOVERAGE), 0]
+        return (float(shares[0]), float(shares[-1])) if len(shares) else None
+
+    def _distributions(self, probabilities: Floats) -> tuple[Floats, Floats, np.ndarray]:
+        """Distributions of scores at P places: (S, P) of each share of positives, and (P,) of a file.
+
+        The third value, bool (P,), is True for places left of the middle.
+        """
+        positive, held = self._card.positive_index, self._ranks.probabilities
+        places = np.unique(np.concatenate((held[positive], 1 - held[1 - positive])))
+        below = [self._share_below(places, k) for k in (1 - positive, positive)]
+        mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]
+        scores = np.sort(probabilities[:, positive])
+        observed = np.searchsorted(scores, places, side="right") / len(scores)
+        return mixtures, observed, below[1] < 1 - below[0]
+
+    def _distance(self, n: int, chance: float) -> float:
+        """Distance of the distributions of n scores and of held-out ones that chance exceeds so rarely."""
+        return math.sqrt(math.log(2 / chance) / 2 * (1 / n + 1 / min(self._ranks.counts)))
+
+    def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
+        """Tell whether the calls of two classes ask for another share of positives; None if not.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        prior
+            Expected share of positives; that of the calibration data by default.
+        """
+        n, card = len(probabilities), self._card
+        expected = card.prevalence if prior is None else prior
+        if n < MIN_RECORDS or not self._has_two or not 0 < expected < 1:
+            return None
+        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
+        hit, false = self._call_rates()
+        likely = (called - false) / max(hit - false, 1e-9)
+        edge = _with_odds(expected, ODDS if called > expected * hit + (1 - expected) * false else 1 / ODDS)
+        distance = called - (edge * hit + (1 - edge) * false)
+        if (likely > edge) != (edge > expected) or distance**2 <= STANDARD_ERRORS**2 * self._variance(
+            edge, n
+        ):
+            return None
+        return CalledShare(called, expected, self._explaining_shares(probabilities))
+
+    def has_few_calls(self, probabilities: Floats, prior: float | None = None) -> bool:
+        """Whether clearly fewer records are called than the expected share of positives gives.
+
+        Parameters
+        ----------
+        probabilities, prior
+            As `called_share` takes them.
+        """
+        n, card = len(probabilities), self._card
+        expected = card.prevalence if prior is None else prior
+        if n < MIN_RECORDS or not self._has_two:
+            return False
+        hit, false = self._call_rates()
+        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
+        distance = expected * hit + (1 - expected) * false - called
+        return distance > STANDARD_ERRORS / 2 * math.sqrt(self._variance(expected, n))
+
+    def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
+        """Share of the sets that hold the true class, by class; empty where the promise may be kept.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        labels
+            (N,) index of the true class.
+        """
+        try:
+            inside = probabilities >= self._ranks.cutoffs(COVERAGE)
+        except ConfigError:
+            return {}
+        held, lost = dict[str, float](), False
+        for k, name in enumerate(self._card.classes):
+            own = inside[labels == k, k]
+            mean, variance = _misses(len(own), self._ranks.counts[k], COVERAGE)
+            lost |= bool((~own).sum() > mean + STANDARD_ERRORS * math.sqrt(variance))
+            if len(own):
+                held[name] = float(own.mean())
+        return held if lost else {}
+
+    def _share_below(self, places: Floats, k: int) -> Floats:
+        """Share of the held-out examples of a class whose positive probability is at most each place."""
+        values = np.concatenate(([0.0], self._ranks.probabilities[k], [1.0]))
+        shares = np.concatenate(([0.0], self._ranks.ranks[k] / (self._ranks.counts[k] + 1), [1.0]))
+        if k == self._card.positive_index:
+            return np.interp(places, values, shares)
+        return 1 - np.interp(1 - places, values, shares)
+
+    def _call_rates(self) -> tuple[float, float]:
+        """Share of the held-out positives, and of the others, that the threshold of the model calls."""
+        positive, place = self._card.positive_index, np.array([self._card.threshold])
+        hit, false = (1 - float(self._share_below(place, k)[0]) for k in (positive, 1 - positive))
+        return hit, false
+
+    def _variance(self, share: float, n: int) -> float:
+        """Of the share of n records that is called, if that share are positives; held-out counts included."""
+        positive = self._card.positive_index
+        hit, false = self._call_rates()
+        rate = share * hit + (1 - share) * false
+        held = self._ranks.counts
+        return (
+            rate * (1 - rate) / n
+            + share**2 * hit * (1 - hit) / held[positive]
+            + (1 - share) ** 2 * false * (1 - false) / held[1 - positive]
+        )
+
+
+def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
+    """Mean and variance of the number of sets that miss the true class, of n records of it.
+
+    Where the records are exchangeable with the held-out ones, their number follows a beta-binomial
+    distribution (Angelopoulos and Bates 2023, Conformal prediction: a gentle introduction, section 3.2).
+    """
+    a = missed_rank(held, coverage)
+    b = held + 1 - a
+    mean = n * a / (a + b)
+    return mean, mean * b * (a + b + n) / ((a + b) * (a + b + 1))
+
+
+def _with_odds(share: float, factor: float) -> float:
+    """The share whose odds are that many times higher."""
+    return factor * share / (1 - share + factor * share)

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from seqray.core import Floats, reading_card
+from seqray.core.arrays import Floats
+from seqray.core.card import reading_card
 
 _FIELDS = 6  # numbers of a row: threshold, calls per kb, recall, precision and its interval
 _HELD_OUT = ("region", "species")

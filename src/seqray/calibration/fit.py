@@ -13,8 +13,12 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import CalibrationMethod, Card, ConfigError, InputError, log_probabilities, round_number
-from seqray.metrics import calibration_error, matthews
+from seqray.core.arrays import log_probabilities
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.run_config import CalibrationMethod
+from seqray.core.text import round_number
+from seqray.metrics.classification import calibration_error, matthews
 
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data

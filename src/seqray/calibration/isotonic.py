@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, InputError, log_probabilities, logistic, reading_card
+from seqray.core.arrays import log_probabilities, logistic
+from seqray.core.card import Card, reading_card
+from seqray.core.errors import InputError
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score

@@ -6,22 +6,13 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import (
-    INFERRED_ALPHABET,
-    Outcome,
-    Progress,
-    Request,
-    TableOptions,
-    WholeNumber,
-    check_files,
-    check_suffix,
-    describe_letters,
-    option,
-    read_examples,
-)
+from seqray.cli.inputs import check_files, check_suffix
+from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, read_examples
+from seqray.cli.messages import Progress
+from seqray.cli.options import Outcome, Request, WholeNumber, option
 
 if TYPE_CHECKING:
-    from seqray.core import Alphabet
+    from seqray.core.alphabet import Alphabet
     from seqray.core.results import Audit, SkippedRecord
 
 ALARM = 3  # exit status under --strict
@@ -53,7 +44,7 @@ def run(request: AuditRequest) -> Outcome:
         on_letters=letters.append,
         on_skip=skipped.append,
     )
-    from seqray.datasets.audit import audit  # here, because it takes a second to load
+    from seqray.datasets.audit.run import audit
 
     with Progress("audit", "checks", quiet=request.quiet) as progress:
         found = audit(
@@ -78,8 +69,9 @@ def _one_file_per_split(data: TableOptions) -> bool:
 
 
 def _write(request: AuditRequest, alphabet: Alphabet, found: Audit, told: list[str]) -> None:
-    from seqray.io import Staging
-    from seqray.io.tables import describe_alphabet, provenance_lines, write_audit
+    from seqray.io.files import Staging
+    from seqray.io.summaries import write_audit
+    from seqray.io.tables import describe_alphabet, provenance_lines
 
     settings = {name: value for name, value in found.settings.items() if name != "alphabet"}
     lines = provenance_lines(request.command, "", "", describe_alphabet(alphabet), settings)
@@ -87,8 +79,8 @@ def _write(request: AuditRequest, alphabet: Alphabet, found: Audit, told: list[s
         if request.out:
             write_audit(staging.path(request.out), found, lines)
         if request.html:
-            from seqray.io import write_file
-            from seqray.report.pages import render_audit
+            from seqray.io.files import write_file
+            from seqray.report.pages.audit import render_audit
 
             write_file(staging.path(request.html), render_audit(found, lines))
         if not request.quiet:  # before the files appear: all is written, or nothing

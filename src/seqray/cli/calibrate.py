@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seqray.cli.common import (
-    BACKBONE,
-    MODEL_HELP,
+from seqray.cli.inputs import check_files
+from seqray.cli.labeled import (
     UNKNOWN_LABELS,
-    BatchOptions,
     DataOptions,
-    ModelOptions,
-    Outcome,
-    Request,
     UnknownLabels,
-    calibration_cautions,
-    check_files,
-    check_new_model,
     describe_learned,
     drop_unknown_labels,
+)
+from seqray.cli.messages import calibration_cautions
+from seqray.cli.model import (
+    BACKBONE,
+    MODEL_HELP,
+    BatchOptions,
+    ModelOptions,
+    check_new_model,
     naming_other_models,
     open_model,
-    option,
 )
-from seqray.core import CalibrationMethod, InputError
-from seqray.kinds import SplitExamples, read_parts, with_named_splits
+from seqray.cli.options import Outcome, Request, option
+from seqray.core.errors import InputError
+from seqray.core.run_config import CalibrationMethod
+from seqray.kinds.labeled import SplitExamples, read_parts, with_named_splits
 
 if TYPE_CHECKING:
-    from seqray.core import Card
+    from seqray.core.card import Card
 
 
 class CalibrateRequest(Request):
@@ -56,7 +57,7 @@ class CalibrateRequest(Request):
 
 def run(request: CalibrateRequest) -> Outcome:
     """Read, calibrate, write."""
-    from seqray.modelfile import locate_model
+    from seqray.modelfile.zoo import locate_model
 
     check_new_model(request.out, str(locate_model(request.model)))
     files = request.data.files()
@@ -71,8 +72,8 @@ def run(request: CalibrateRequest) -> Outcome:
         parts = read_parts(request.data.located(request), model.alphabet)
     if request.unknown_labels == "drop":
         parts, notes = _with_known_labels(parts, model.card.classes)
-    from seqray.modelfile import save_model
-    from seqray.training import recalibrate, refuse_training_data
+    from seqray.modelfile.file import save_model
+    from seqray.training.recalibration import recalibrate, refuse_training_data
 
     data = with_named_splits(parts)
     as_filed = [example for _, examples in parts for example in examples]

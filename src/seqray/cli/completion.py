@@ -6,8 +6,8 @@ import argparse
 import re
 from typing import ClassVar
 
-from seqray.cli.common import Outcome, Request, option
-from seqray.cli.verbs import VERBS, request_type
+from seqray.cli.main import VERBS, request_type
+from seqray.cli.options import Outcome, Request, option
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = re.compile(r"FILE|TABLE|FASTA|SEQUENCES|SHARD|YAML|JSON|BED|POSITIVES|MODEL")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seqray.cli.common import MODEL_HELP, Outcome, Request, check_files, option
-from seqray.core import InputError, counted
+from seqray.cli.inputs import check_files
+from seqray.cli.model import MODEL_HELP
+from seqray.cli.options import Outcome, Request, option
+from seqray.core.errors import InputError
+from seqray.core.text import counted
 
 
 class ExportRequest(Request):
@@ -24,7 +27,8 @@ def run(request: ExportRequest) -> Outcome:
             where="--out",
             remedy="name a file that ends in .onnx",
         )
-    from seqray.modelfile import load_model, locate_model, read_card
+    from seqray.modelfile.header import read_card
+    from seqray.modelfile.zoo import load_model, locate_model
 
     path = locate_model(request.model)  # a misspelled name is reported before torch is loaded
     check_files([], [request.out], beside=[str(path)])

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, name_options, option
-from seqray.cli.scan import CallOutputs
-from seqray.core import ConfigError, InputError
+from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
+from seqray.cli.options import Outcome, Request, name_options, option
+from seqray.cli.scan_options import CallOutputs
+from seqray.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from seqray.cli.scan import CallFiles
-    from seqray.scanning import ScanOptions, ScanResult, ShardFile
+    from seqray.cli.scan_outputs import CallFiles
+    from seqray.scanning.options import ScanOptions
+    from seqray.scanning.results import ScanResult
+    from seqray.scanning.shards import ShardFile
 
 
 class GatherRequest(Request):
@@ -29,8 +32,10 @@ class GatherRequest(Request):
 def run(request: GatherRequest) -> Outcome:
     """Read the shards, merge them, write."""
     started = time.monotonic()
-    from seqray.cli.scan import CallFiles, summary
-    from seqray.scanning import ScanOptions, ShardFile, check_shards
+    from seqray.cli.scan_facts import summary
+    from seqray.cli.scan_outputs import CallFiles
+    from seqray.scanning.options import ScanOptions
+    from seqray.scanning.shards import ShardFile, check_shards
 
     files = CallFiles.plan(request.outputs, request.skipped)
     if files.has_genbank:
@@ -53,16 +58,11 @@ def _gather(
     request: GatherRequest, shards: Sequence[ShardFile], options: ScanOptions, files: CallFiles
 ) -> tuple[ScanResult, list[str]]:
     """Write all files; the result, and what to tell the user of it."""
-    from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan import result_facts
-    from seqray.io import Staging
-    from seqray.scanning import (
-        call_cautions,
-        describe_result,
-        gather_shards,
-        reading_shard,
-        skipped_records,
-    )
+    from seqray.calibration.expected_precision import ExpectedPrecision
+    from seqray.cli.scan_facts import result_facts
+    from seqray.io.files import Staging
+    from seqray.scanning.describe import call_cautions, describe_result
+    from seqray.scanning.shards import gather_shards, reading_shard, skipped_records
 
     lines = _provenance(request, shards[0], {})
     name = shards[0].header["track name"]
@@ -80,7 +80,7 @@ def _gather(
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:
-            from seqray.report.pages import ModelText
+            from seqray.report.pages.sequences import ModelText
 
             [name, _], [about, *lines_of_card] = header["model"], header["card"]
             staged.page.write(result, facts, findings, ModelText(name, about, lines_of_card))
@@ -89,7 +89,8 @@ def _gather(
 
 def _provenance(request: GatherRequest, shard: ShardFile, extra: dict[str, str]) -> list[str]:
     """The header that the whole scan would have written, with the outputs of this command."""
-    from seqray.cli.scan import PYTORCH, divide_words
+    from seqray.cli.scan_options import divide_words
+    from seqray.cli.scan_shards import PYTORCH
     from seqray.io.tables import provenance_lines
 
     header = shard.header
@@ -100,7 +101,7 @@ def _provenance(request: GatherRequest, shard: ShardFile, extra: dict[str, str])
 
 
 def _check_version(file: ShardFile) -> None:
-    from seqray.core import __version__
+    from seqray.core.version import __version__
 
     if file.header["version"] != __version__:
         raise InputError(

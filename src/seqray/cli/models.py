@@ -7,17 +7,14 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from seqray.cli.common import BACKBONE, Options, Outcome, Request, add_options, option
-from seqray.core import (
-    ConfigError,
-    ModelFileError,
-    align_columns,
-    card_to_mapping,
-    describe_card,
-    headline_metric,
-)
-from seqray.io import sha256
-from seqray.modelfile import available_models, load_model, locate_model, read_card
+from seqray.cli.model import BACKBONE
+from seqray.cli.options import Options, Outcome, Request, add_options, option
+from seqray.core.card import card_to_mapping, describe_card, headline_metric
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.text import align_columns
+from seqray.io.files import sha256
+from seqray.modelfile.header import read_card
+from seqray.modelfile.zoo import available_models, load_model, locate_model
 
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 

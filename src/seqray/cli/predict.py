@@ -5,39 +5,35 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import (
-    AUTO,
+from seqray.cli.inputs import (
     SEQUENCES_OR_ALIGNMENTS,
+    RecordOptions,
+    SkipLog,
+    check_files,
+    describe_input,
+    open_records,
+    records_in,
+)
+from seqray.cli.labeled import RowOptions
+from seqray.cli.messages import Progress
+from seqray.cli.model import (
+    AUTO,
     TRUNCATE,
     EngineOptions,
     ModelOptions,
-    Outcome,
-    Probability,
-    Progress,
-    RecordOptions,
-    Request,
-    RowOptions,
-    SkipLog,
-    check_files,
     context_fact,
-    describe_input,
-    fill,
-    given,
-    name_options,
     open_model,
-    open_records,
-    option,
     provenance,
     recognize,
-    records_in,
     truncation_fact,
 )
-from seqray.core import Truncation, counted
+from seqray.cli.options import Outcome, Probability, Request, fill, given, name_options, option
+from seqray.core.text import Truncation, counted
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from seqray.core import Card
+    from seqray.core.card import Card
 
 
 class PredictRequest(Request):
@@ -65,15 +61,17 @@ class PredictRequest(Request):
 
 def run(request: PredictRequest) -> Outcome:
     """Read, classify, write."""
-    from seqray.io import Staging
-    from seqray.io.tables import table_format, write_predictions
+    from seqray.io.files import Staging
+    from seqray.io.predictions import table_format, write_predictions
 
     started = time.monotonic()
     table_format(request.out)
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
-    from seqray.inference import TRUNCATED, FileCheck, PredictOptions
-    from seqray.kinds import check_options, kind_of
+    from seqray.inference.origin import FileCheck
+    from seqray.inference.predictions import PredictOptions
+    from seqray.inference.sequences import TRUNCATED
+    from seqray.kinds.kinds import check_options, kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
     kind = kind_of(model.card)

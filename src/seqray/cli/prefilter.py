@@ -6,27 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-from seqray.cli.common import (
-    BACKBONE,
-    MODEL_HELP,
-    BatchOptions,
-    ModelOptions,
-    Outcome,
-    PositiveInt,
-    Probability,
-    Progress,
-    Request,
-    SkipLog,
-    WholeNumber,
-    check_files,
-    check_new_model,
-    open_model,
-    option,
-)
-from seqray.core import InputError
+from seqray.cli.inputs import SkipLog, check_files
+from seqray.cli.messages import Progress
+from seqray.cli.model import BACKBONE, MODEL_HELP, BatchOptions, ModelOptions, check_new_model, open_model
+from seqray.cli.options import Outcome, PositiveInt, Probability, Request, WholeNumber, option
+from seqray.core.errors import InputError
 
 if TYPE_CHECKING:
-    from seqray.core import Card
+    from seqray.core.card import Card
 
 
 class PrefilterRequest(Request):
@@ -63,15 +50,15 @@ class PrefilterRequest(Request):
 
 def run(request: PrefilterRequest) -> Outcome:
     """Read, teach, write."""
-    from seqray.modelfile import locate_model
+    from seqray.modelfile.zoo import locate_model
 
     check_new_model(request.out, str(locate_model(request.model)))
     check_files(request.input, [request.out])
     chosen = ModelOptions(model=request.model, backbone=request.backbone)
     model = open_model(chosen, request.computing, verbose=request.verbose)
     from seqray.io.sequences import read_sequences
-    from seqray.modelfile import save_model
-    from seqray.training import measure_prefilter, teach_prefilter
+    from seqray.modelfile.file import save_model
+    from seqray.training.prefilter import measure_prefilter, teach_prefilter
 
     with SkipLog(None, [], quiet=request.quiet) as skipped:
         records = [
@@ -106,7 +93,7 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
 
 def summary(card: Card) -> Iterator[str]:
     """What the prefilter learned from, and what it lets pass at the threshold of scans."""
-    from seqray.scanning import Cutoffs
+    from seqray.scanning.windows import Cutoffs
 
     facts, threshold = card.prefilter, card.scan_threshold
     yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"

@@ -5,21 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import (
-    Outcome,
-    Probability,
-    Progress,
-    Request,
-    SkipLog,
-    check_files,
-    option,
-)
-from seqray.cli.train import CONFIG, FitOptions, configure, report_interruption
-from seqray.core import ALPHABETS, Terminated, load_run_config
-from seqray.modelfile import check_model_path
+from seqray.cli.inputs import SkipLog, check_files
+from seqray.cli.messages import Progress
+from seqray.cli.options import Outcome, Probability, Request, option
+from seqray.cli.train import report_interruption
+from seqray.cli.train_learn import configure
+from seqray.cli.train_options import CONFIG, FitOptions
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import Terminated
+from seqray.core.run_config import load_run_config
+from seqray.modelfile.header import check_model_path
 
 if TYPE_CHECKING:
-    from seqray.core import RunConfig
+    from seqray.core.run_config import RunConfig
 
 
 class PretrainRequest(Request):
@@ -41,8 +39,9 @@ def run(request: PretrainRequest) -> Outcome:
     out = Path(request.out)
     check_files(request.input, [request.out])
     data = read_unlabeled(request, config)
-    from seqray.kinds import kind_of
-    from seqray.training import is_main_process, pretrain
+    from seqray.kinds.kinds import kind_of
+    from seqray.training.pretraining import pretrain
+    from seqray.training.trainer import is_main_process
 
     folder = request.fit.folder(request.out)
     try:
@@ -63,7 +62,7 @@ def run(request: PretrainRequest) -> Outcome:
 
 def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
     """Read records as the kind of model learns from them; those without letters are reported and left out."""
-    from seqray.kinds import kind_of
+    from seqray.kinds.kinds import kind_of
 
     kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
     with SkipLog(None, [], quiet=request.quiet) as skipped:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from unicodedata import category
 
-from seqray.cli.common import Outcome, Printable, Request, check_files, check_suffix, option
-from seqray.core import InputError
+from seqray.cli.inputs import check_files, check_suffix
+from seqray.cli.options import Outcome, Printable, Request, option
+from seqray.core.errors import InputError
 
 # Control characters, and those that end a line.
 _BREAKING = ("Cc", "Zl", "Zp")
@@ -59,8 +60,8 @@ def _name_models(rows: Sequence[dict[str, str]]) -> None:
 
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
-    from seqray.io import Staging, write_file
-    from seqray.io.tables import summarize, write_summary
+    from seqray.io.files import Staging, write_file
+    from seqray.io.summaries import summarize, write_summary
 
     check_suffix(request.out, ".tsv")
     check_suffix(request.html, ".html", ".htm")
@@ -74,7 +75,7 @@ def run(request: SummaryRequest) -> Outcome:
     _name_models(rows)
     with Staging() as staging:
         if request.html:  # first: what is printed can't be taken back
-            from seqray.report.pages import render_summary
+            from seqray.report.pages.evaluation import render_summary
 
             write_file(staging.path(request.html), render_summary(request.title, rows))
         write_summary(staging.path(request.out), rows)

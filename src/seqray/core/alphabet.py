@@ -1,12 +1,10 @@
-"""Letters of DNA, RNA and protein: folding, validation, codes and complement.
-
-This is the only place where letters become codes. The work is done by ``bytes.translate``, so a genome
-costs milliseconds, not a Python loop over its letters.
-"""
+"""Letters of DNA, RNA and protein, and their codes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +14,8 @@ import numpy.typing as npt
 
 from seqray.core.arrays import Codes
 from seqray.core.errors import InputError, OtherLettersError
+
+# --- Letters of DNA, RNA and protein: folding, validation, codes and complement
 
 _NUCLEOTIDE_AMBIGUITY = "RYSWKMBDHVN"
 _COMPLEMENT_OF = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
@@ -269,3 +269,102 @@ def reverse_complement_codes(codes: Codes) -> Codes:
         Contiguous, because torch takes no negative strides.
     """
     return np.ascontiguousarray(_COMPLEMENT_CODES[codes[..., ::-1]])
+
+
+# --- Codes of the columns of an alignment: letters of the alphabet, gaps and missing data
+
+GAPS, MISSING = b"-._", b"~?"
+_NO_LETTERS = GAPS + MISSING
+_COLUMN_CODES_INVALID = 255
+_LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
+
+
+def gap_code(alphabet: Alphabet) -> int:
+    """Code of a gap: the code of an ambiguity letter plus one."""
+    return alphabet.unknown + 1
+
+
+def missing_code(alphabet: Alphabet) -> int:
+    """Code of missing data: the code of a gap plus one, the highest code."""
+    return alphabet.unknown + 2
+
+
+def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
+    """Turn aligned rows into codes.
+
+    A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it. Raises
+    `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
+    given as nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
+
+    Parameters
+    ----------
+    rows
+        R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA.
+    names
+        Of the rows, for errors.
+    alphabet
+        Gives the letters.
+    where
+        File and alignment, for errors.
+
+    Returns
+    -------
+    array of uint8, shape (R, C)
+    """
+    if alphabet.name == "protein":
+        rows = [_LAST_STOP.sub(b"-", row) for row in rows]
+    joined = b"".join(rows)
+    codes = np.frombuffer(bytearray(joined).translate(_column_codes_code_table(alphabet)), dtype=np.uint8)
+    codes = codes.reshape(len(rows), -1)
+    letters = joined.translate(None, _NO_LETTERS)
+    bad = np.argwhere(codes == _COLUMN_CODES_INVALID)
+    if bad.size:
+        row, column = bad[0].tolist()
+        own = rows[row].translate(None, _NO_LETTERS)
+        _refuse_kind(alphabet, own, f"{where}: row {names[row]!r}")
+        letter = rows[row][column : column + 1].decode("latin-1")
+        remedy = (
+            f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
+            f"{alphabet.ambiguous}; gaps are - . _ and missing data ~ ?"
+        )
+        raise InputError(
+            f"unknown letter {letter!r} at column {column + 1}",
+            where=f"{where}: row {names[row]!r}",
+            remedy="split or trim the sequence at the stop" if letter == "*" else remedy,
+        )
+    if letters:
+        alphabet.normalize_bytes(letters, where)  # refuses what is of another kind
+    return codes
+
+
+def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
+    """Letters of one row (C,): ambiguity letters become ``N`` or ``X``, gaps ``-``, missing data ``~``."""
+    table = (alphabet.letters + alphabet.unknown_letter + "-~").encode().ljust(256, b"?")
+    return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(table).decode("ascii")
+
+
+@functools.cache
+def _column_codes_code_table(alphabet: Alphabet) -> bytes:
+    table = bytearray([_COLUMN_CODES_INVALID]) * 256
+    for letter in range(ord("A"), ord("z") + 1):
+        text = chr(letter)
+        upper = text.upper() if text.isalpha() else ""
+        upper = {"dna": {"U": "T"}, "rna": {"T": "U"}}.get(alphabet.name, {}).get(upper, upper)
+        if upper and upper in alphabet.letters:
+            table[letter] = alphabet.letters.index(upper)
+        elif upper and upper in alphabet.ambiguous:
+            table[letter] = alphabet.unknown
+    for letter in GAPS:
+        table[letter] = gap_code(alphabet)
+    for letter in MISSING:
+        table[letter] = missing_code(alphabet)
+    return bytes(table)
+
+
+def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:
+    """Raise an error if the whole row is of another alphabet; the caller reports single unknown letters."""
+    try:
+        alphabet.normalize_bytes(letters, where)
+    except InputError as error:
+        if isinstance(error, OtherLettersError):
+            raise

@@ -1,12 +1,14 @@
-"""Types of arrays by what they hold, and arrays of numbers for arbitrary values."""
+"""Types of arrays, peaks of a profile, and a random sample of a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+# --- Types of arrays by what they hold, and arrays of numbers for arbitrary values
 
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.uint8]
@@ -61,3 +63,110 @@ def pick_evenly(items: Sequence[T], most: int) -> list[T]:
     """At most so many of the items, from the first to the last at equal distances."""
     chosen = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)
     return [items[i] for i in chosen]
+
+
+# --- Which peaks of scores are calls: the same in scans and where the precision to expect is measured
+
+MIN_DISTANCE_OF_LOCATORS, MIN_DISTANCE_OF_WINDOWS = 25, 50
+"""Smallest distance between two calls of a strand, by kind of model."""
+MIN_CALL_SCORE = 1e-3
+"""Score below which a peak is never a call: the best calls per kilobase are sought down to this."""
+
+
+# --- Peaks of a profile of scores: local maxima, and non-maximum suppression
+
+
+def local_maxima(scores: Floats) -> Bools:
+    """Mark the points that neither neighbor exceeds.
+
+    Every point of a plateau is marked, because any of them may lead to the best refined score.
+
+    Parameters
+    ----------
+    scores
+        (n,) profile in order of position; NaN if not scored.
+
+    Returns
+    -------
+    ndarray
+        (n,) booleans; False if the score is NaN.
+    """
+    padded = np.pad(np.where(np.isnan(scores), -np.inf, scores), 1, constant_values=-np.inf)
+    center = padded[1:-1]
+    return (center >= padded[:-2]) & (center >= padded[2:]) & ~np.isnan(scores)
+
+
+def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
+    """Greedy non-maximum suppression in one dimension.
+
+    The best site is kept and excludes all others nearer than ``min_distance``; then the best of those
+    left, and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of
+    the input. The sites above a threshold are the same whether it is applied before or after.
+
+    Parameters
+    ----------
+    sites, scores
+        (n,) positions and their scores.
+    min_distance
+        Smallest distance between two kept sites, at least 1.
+    length
+        Length of a circular sequence, where distances run across the origin as well.
+
+    Returns
+    -------
+    ndarray
+        Indices of the kept sites, in order of site.
+    """
+    order = np.argsort(sites, kind="stable")
+    ordered = sites[order]
+    reach = min_distance - 1
+    low = np.searchsorted(ordered, ordered - reach, "left").tolist()
+    high = np.searchsorted(ordered, ordered + reach, "right").tolist()
+    turn = (
+        np.iinfo(np.int64).max // 4 if length is None else length
+    )  # so far that no neighbor is across the origin
+    head = np.searchsorted(ordered, ordered + (reach - turn), "right").tolist()
+    tail = np.searchsorted(ordered, ordered + (turn - reach), "left").tolist()
+    free = np.ones(len(sites), dtype=bool)
+    kept = np.zeros(len(sites), dtype=bool)
+    for i in np.lexsort((ordered, -scores[order])).tolist():
+        if free[i]:
+            kept[i] = True
+            free[low[i] : high[i]] = False
+            free[: head[i]] = False
+            free[tail[i] :] = False
+    return order[kept]
+
+
+# --- A random sample of a stream
+
+RESERVOIR_T = TypeVar("RESERVOIR_T")
+
+
+class Reservoir(Generic[RESERVOIR_T]):
+    """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R).
+
+    Parameters
+    ----------
+    size, seed
+        Most to keep; the same things and seed give the same draw.
+    """
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.offered = 0
+        self._size = size
+        self._rng = np.random.default_rng(seed)
+        self._kept: list[tuple[int, RESERVOIR_T]] = []
+
+    def offer(self, thing: RESERVOIR_T) -> None:
+        """Offer an item."""
+        self.offered += 1
+        if len(self._kept) < self._size:
+            self._kept.append((self.offered, thing))
+        elif (place := int(self._rng.integers(self.offered))) < self._size:
+            self._kept[place] = (self.offered, thing)
+
+    @property
+    def kept(self) -> list[RESERVOIR_T]:
+        """The items kept, in the order in which they were offered."""
+        return [thing for _, thing in sorted(self._kept, key=lambda pair: pair[0])]

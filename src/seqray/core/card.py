@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from seqray.core import __version__
-from seqray.core.class_names import class_name_fault
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
-from seqray.core.numbers import format_interval, format_number
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.core.truncation import Truncation
+from seqray.core.text import Truncation, class_name_fault, format_interval, format_number
+from seqray.core.version import __version__
 
 # The newest that is read; 2 for cards with an isotonic map, 3 with a prefilter, 4 with one of two networks.
 CARD_FORMAT = 4

@@ -1,11 +1,20 @@
-"""Every error that seqray raises on purpose: what was wrong, where, and what to do about it."""
+"""Errors, signals, and how work tells of its progress."""
 
 from __future__ import annotations
 
 import math
 import reprlib
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn, Protocol, TypeVar
+
+# --- Every error that seqray raises on purpose: what was wrong, where, and what to do about it
 
 
 class SeqrayError(Exception):
@@ -121,3 +130,150 @@ def require_number(value: Any, key: str, *, whole: bool = False, least: float = 
         remedy = "give a whole number" if whole else "give a number"
         limit = "" if least == -math.inf else f", {least:g} or more"
         raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=remedy + limit)
+
+
+# --- Ctrl-C, SIGTERM and SIGHUP that aren't lost
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP, as an exception: what is open is closed, and half-written files go."""
+
+
+_RAISED = (KeyboardInterrupt, Terminated)
+"""Python prints those that are raised within ``__del__``, and goes on; the request is kept."""
+
+
+class _Request:
+    """The exception that was asked for last, if any."""
+
+    error: type[BaseException] | None = None
+
+
+def terminate(number: int, frame: object = None) -> NoReturn:
+    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT, SIGTERM and SIGHUP."""
+    _Request.error = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    raise _Request.error
+
+
+def raise_if_terminated() -> None:
+    """Raise `KeyboardInterrupt` or `Terminated` if that was requested earlier."""
+    if _Request.error is not None:
+        raise _Request.error
+
+
+def reset_termination() -> None:
+    """Forget the request: the run ends, or has heard it."""
+    _Request.error = None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, and lose none.
+
+    Ctrl-C and SIGHUP stay ignored where they are, as under nohup.
+    """
+    try:
+        before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
+    except ValueError:  # not the main thread, which alone hears signals
+        yield
+        return
+    for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is default:
+            before[number] = signal.signal(number, terminate)
+    known = sys.unraisablehook
+    sys.unraisablehook = lambda one: None if one.exc_type in _RAISED else known(one)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = known
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        reset_termination()
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold signals that would end the program until the block ends, then let them act.
+
+    They are not blocked by the system's mask, which is that of one thread: libraries have threads of their
+    own, which would take them. Outside the main thread, which alone hears signals, nothing is held.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    found = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: known for number, known in found.items() if known is not None}  # else it is not ours
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(heard):
+            signal.raise_signal(number)
+
+
+# --- Progress of long work: plain functions that receive counts, so the library draws nothing
+
+T = TypeVar("T")
+
+
+class OnProgress(Protocol):
+    """Called with the units done, their total (None if unknown) and the phase of the work."""
+
+    def __call__(self, done: int, total: int | None, phase: str, /) -> None: ...
+
+
+def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | None) -> Iterator[T]:
+    """Yield items, and report each one when the next is requested.
+
+    Parameters
+    ----------
+    items
+        Any iterable.
+    total
+        Number of items.
+    phase
+        What is being done, for the user.
+    on_progress
+        Receives the report; None for nobody.
+    """
+    for done, item in enumerate(items, start=1):
+        yield item
+        if on_progress is not None:
+            on_progress(done, total, phase)
+
+
+# --- Processor time and memory of processes that the system does not count as children of this one
+
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of a unit of ``ru_maxrss``, see getrusage(2)."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """Seconds of the processor of all such processes, and bytes of memory of the largest."""
+
+    cpu_seconds: float = 0.0
+    peak_bytes: int = 0
+
+    def add(self, other: Usage) -> None:
+        """Add that of a process."""
+        self.cpu_seconds += other.cpu_seconds
+        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.cpu_seconds, self.peak_bytes = 0.0, 0
+
+
+SERVED = Usage()
+"""That of all processes which a fork server started for this one."""

@@ -1,3 +1,5 @@
 """The version of seqray, which packaging reads from here."""
 
+from __future__ import annotations
+
 __version__ = "0.2.0"

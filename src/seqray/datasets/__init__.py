@@ -1,1 +1,1 @@
-"""Before training: `audit` finds what would fool a model, `negatives` makes negative examples."""
+"""Before training: audits of labeled sequences, and negatives."""

@@ -1,18 +1,223 @@
-"""From labels and classifiers' answers to an `Evaluation`: metrics of all records and of subsets."""
+"""An evaluation of predictions beside baselines."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import InputError, Ints, counted
-from seqray.core.results import Answers, Evaluation
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Floats, Ints
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import Example, LabeledSequence
+from seqray.core.results import Answers, Evaluation, Figure
+from seqray.core.text import align_columns, counted, format_interval
 from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.measure import Records, measure, subset_of_answers
-from seqray.metrics import MIN_RELIABLE_GROUPS, group_numbers, mcnemar
+from seqray.homology.similarity import best_matches
+from seqray.metrics.baselines import mcnemar
+from seqray.metrics.bootstrap import (
+    MIN_RELIABLE_GROUPS,
+    bootstrap_samples,
+    difference_p_value,
+    group_numbers,
+    percentile_interval,
+)
+from seqray.metrics.classification import class_metrics, macro_metrics, multiclass_metrics
+
+# --- Subsets of the records to measure separately: contexts, subclasses, ranges of similarity to training
+
+EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
+CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
+MIN_SUBCLASS_RECORDS = 10  # a column of unique names has none
+
+
+def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
+    """Rows of each context, ``context:<name>`` in order of name; empty where there are fewer than two."""
+    names = sorted({example.context for example in examples if example.context})
+    if len(names) + any(not example.context for example in examples) < 2:
+        return {}
+    return {
+        f"{CONTEXT}:{name}": np.flatnonzero([example.context == name for example in examples])
+        for name in names
+    }
+
+
+def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
+    """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
+
+    Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than
+    `MIN_SUBCLASS_RECORDS` have no subset, nor has the only part of a class.
+    """
+    labels = np.array([example.label for example in examples])
+    names = np.array([example.subclass or "unnamed" for example in examples])
+    counts = Counter(zip(labels.tolist(), names.tolist(), strict=True))
+    parts = Counter(label for label, _ in counts)
+    return {
+        f"{SUBCLASS}:{label}:{name}": np.flatnonzero((labels != label) | (names == name))
+        for (label, name), count in sorted(counts.items())
+        if count >= MIN_SUBCLASS_RECORDS and parts[label] > 1
+    }
+
+
+def by_similarity(
+    examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence], alphabet: Alphabet
+) -> dict[str, np.ndarray]:
+    """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
+
+    Parameters
+    ----------
+    examples, train
+        Records to divide, and the training data.
+    alphabet
+        Of the sequences.
+
+    Returns
+    -------
+    dict
+        Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence
+        or are part of one. Ranges without a record are left out.
+    """
+    identity, _ = best_matches(
+        [example.sequence for example in train], [example.sequence for example in examples], alphabet
+    )
+    bins = np.digitize(identity, EDGES[1:])
+    names = [*(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1.0"]
+    return {
+        f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names) if np.any(bins == i)
+    }
+
+
+# --- Metrics of several classifiers on the same records, with intervals, and the differences between them
+
+Key = tuple[str, str, str]  # source, class, metric
+WHOLE, MACRO = "all", "macro"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The records that classifiers are measured on.
+
+    ConfigError is raised for a positive class that is none of the classes, InputError for a class with the
+    name of a summary over classes, and for more or fewer groups than labels.
+
+    Attributes
+    ----------
+    classes, positive
+        Names [K], and of two classes the one that counts as positive.
+    labels
+        (N,) class indices.
+    groups
+        (N,) keys of the groups that are drawn whole; None for each record by itself.
+    """
+
+    classes: tuple[str, ...]
+    positive: str
+    labels: Ints
+    groups: Sequence[object] | np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.positive not in self.classes:
+            raise ConfigError(f"'{self.positive}' is not one of the classes {', '.join(self.classes)}")
+        for name in {WHOLE, MACRO}.intersection(self.classes if len(self.classes) > 2 else ()):
+            what = f"the class '{name}' has the name of a summary over all classes"
+            raise InputError(what, remedy="rename it")
+        if self.groups is not None and len(self.groups) != len(self.labels):
+            raise InputError(f"{len(self.labels)} labels but {len(self.groups)} groups")
+
+    def subset(self, rows: Ints) -> Records:
+        """A subset of the records."""
+        groups = None if self.groups is None else [self.groups[int(i)] for i in rows]
+        return replace(self, labels=self.labels[rows], groups=groups)
+
+
+def subset_of_answers(answers: Answers, rows: Ints) -> Answers:
+    """The answers for a subset of the records."""
+    return replace(answers, scores=answers.scores[rows], calls=answers.calls[rows])
+
+
+def measure(
+    records: Records,
+    answers: Sequence[Answers],
+    *,
+    subset: str = "all",
+    versus: Sequence[str] = (),
+    draws: int = 1000,
+    seed: int = 0,
+) -> list[Figure]:
+    """Measure classifiers on the same records; the others are compared with the first.
+
+    ``versus`` are sources to subtract from the first, as ``<first>-<source>``. Without draws of the bootstrap
+    there are no intervals.
+    """
+    groups = group_numbers(records.groups, len(records.labels))
+    found = bootstrap_samples(
+        lambda weights: _all_metrics(records, answers, versus, weights), groups, draws, seed
+    )
+    count, differences = len(np.unique(groups)), {f"{answers[0].source}-{other}" for other in versus}
+    return [
+        _figure(records, subset, key, value, samples, count, is_difference=key[0] in differences)
+        for key, (value, samples) in found.items()
+    ]
+
+
+def _figure(
+    records: Records,
+    subset: str,
+    key: Key,
+    value: float,
+    samples: Floats,
+    groups: int,
+    *,
+    is_difference: bool,
+) -> Figure:
+    source, label, metric = key
+    positives = int(np.sum(records.labels == records.classes.index(label))) if label in records.classes else 0
+    undefined = math.isnan(value)
+    low, high = (math.nan, math.nan) if undefined else percentile_interval(samples)
+    p = difference_p_value(samples) if is_difference and not undefined else math.nan
+    return Figure(subset, source, label, metric, value, low, high, p, len(records.labels), positives, groups)
+
+
+def _all_metrics(
+    records: Records, answers: Sequence[Answers], versus: Sequence[str], weights: Floats
+) -> dict[Key, Floats]:
+    """Every metric of every source, then the differences."""
+    by_source = {one.source: _metrics_of(records, one, weights) for one in answers}
+    found = {(source, *key): row for source, rows in by_source.items() for key, row in rows.items()}
+    first = answers[0].source
+    for other in versus:
+        for key, row in by_source[other].items():
+            if key in by_source[first]:
+                found[(f"{first}-{other}", *key)] = by_source[first][key] - row
+    return found
+
+
+def _metrics_of(records: Records, answers: Answers, weights: Floats) -> dict[tuple[str, str], Floats]:
+    """Metrics by class and name, in the order of the output."""
+    if len(records.classes) == 2:
+        by_class = {records.positive: _one_vs_rest(records, answers, records.positive, weights)}
+    else:
+        each = {name: _one_vs_rest(records, answers, name, weights) for name in records.classes}
+        whole = multiclass_metrics(
+            records.labels, answers.scores, answers.calls, weights, probabilities=answers.probabilities
+        )
+        macro = macro_metrics(records.labels, list(each.values()), weights)
+        by_class = {WHOLE: whole, MACRO: macro} | each
+    return {(label, metric): row for label, rows in by_class.items() for metric, row in rows.items()}
+
+
+def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats) -> dict[str, Floats]:
+    k = records.classes.index(name)
+    labels, calls = (records.labels == k).astype(np.int64), (answers.calls == k).astype(np.int64)
+    return class_metrics(labels, answers.scores[:, k], calls, weights, probabilities=answers.probabilities)
+
+
+# --- From labels and classifiers' answers to an `Evaluation`: metrics of all records and of subsets
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)
@@ -215,3 +420,73 @@ def check_probabilities(
         raise InputError(
             f"probabilities are outside 0 to 1 or don't sum to 1, first those of record {name}: {shown}"
         )
+
+
+# --- Summary of an evaluation in a few lines of text
+
+SHOWN_METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
+DIFFERENCES = ("mcc", "auroc", "auprc")
+OF_PARTS = ("mcc", "auroc")  # with their intervals
+
+
+def summary(evaluation: Evaluation, name: str) -> list[str]:
+    """Metrics of the model and of what it is compared with, differences, subsets and notes."""
+    judged = judged_label(evaluation)
+    found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
+    lines = [_head(evaluation, name)]
+    columns = [metric for metric in SHOWN_METRICS if ("all", "model", metric) in found]
+    rows = [["" if judged == evaluation.positive else "mean of classes", *columns]]
+    for answers in evaluation.answers:
+        rows.append(
+            [answers.source, *(_value(found.get(("all", answers.source, metric))) for metric in columns)]
+        )
+    lines += align_columns(rows)
+    lines += _differences(evaluation, found)
+    lines += _parts(evaluation, found)
+    return [*lines, *(f"note: {note}" for note in evaluation.notes)]
+
+
+def judged_label(evaluation: Evaluation) -> str:
+    """The label of the summary metrics: the positive class of two, else the mean over classes."""
+    return evaluation.positive if len(evaluation.classes) == 2 else "macro"
+
+
+def _head(evaluation: Evaluation, name: str) -> str:
+    counts = [int((evaluation.labels == k).sum()) for k in range(len(evaluation.classes))]
+    classes = ", ".join(f"{count} {label}" for count, label in zip(counts, evaluation.classes, strict=True))
+    return f"{name} on {len(evaluation.labels)} records of split {evaluation.split}: {classes}"
+
+
+def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) -> list[str]:
+    lines = []
+    for source, (model, other, p) in evaluation.mcnemar.items():
+        parts = [
+            f"{metric} {figure.value:+.3f} ({figure.low:+.3f} to {figure.high:+.3f}, p {figure.p:.2g})"
+            if math.isfinite(figure.low)
+            else f"{metric} {figure.value:+.3f}{' (no interval: too few groups)' if evaluation.draws else ''}"
+            for metric in DIFFERENCES
+            if (figure := found.get(("all", f"model-{source}", metric))) and not math.isnan(figure.value)
+        ]
+        lines.append(f"model minus {source}: {', '.join(parts)}")
+        lines.append(
+            f"  records that only one gets right: model {model}, {source} {other}; McNemar p {p:.2g}"
+        )
+    return lines
+
+
+def _parts(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) -> list[str]:
+    if not evaluation.subsets:
+        return []
+    sources = [one.source for one in evaluation.answers if one.source in ("model", "floor", "against")]
+    rows = [["", "n", *(f"{source} {metric}" for source in sources for metric in OF_PARTS)]]
+    for subset, count in evaluation.subsets.items():
+        values = [_value(found.get((subset, source, m))) for source in sources for m in OF_PARTS]
+        rows.append([subset, str(count), *values])
+    return align_columns(rows)
+
+
+def _value(figure: Figure | None) -> str:
+    if figure is None or math.isnan(figure.value):
+        return "-"
+    interval = format_interval(figure.low, figure.high, ".2f") if figure.metric in OF_PARTS else ""
+    return f"{figure.value:.3f}{interval}"

@@ -11,21 +11,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alignment, Floats, Ints
-from seqray.core.results import AlignmentExplanation, Faithfulness
-from seqray.explanations.attribution import (
+from seqray.core.arrays import Floats, Ints
+from seqray.core.explanation import AlignmentExplanation, Faithfulness
+from seqray.core.records import Alignment
+from seqray.explanations.alignment_scores import score_pairs
+from seqray.explanations.checks import SHARES, Evidence, conclude
+from seqray.explanations.methods import score_alignment
+from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
+from seqray.explanations.targets import (
     AlignmentTarget,
     class_explained,
     occlude_columns,
-    score_alignment,
-    score_pairs,
+    randomized_network,
+    target_name,
 )
-from seqray.explanations.checks import SHARES, Evidence, conclude
-from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
-from seqray.explanations.random_control import randomized_network, target_name
-from seqray.inference import alignment_networks, called_labels, cells_read, depth_read, score_alignments
-from seqray.modelfile import TrainedModel
-from seqray.models import AxialTransformer
+from seqray.inference.alignments import alignment_networks, cells_read, depth_read, score_alignments
+from seqray.inference.predictions import called_labels
+from seqray.modelfile.model import TrainedModel
+from seqray.models.alignment import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
 
 REFERENCE = "occlusion"

@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Alphabet, Codes, Floats, Ints, SequenceRecord
-from seqray.core.results import Explanation, Place
-from seqray.explanations.attribution import (
-    METHODS,
-    LetterTarget,
-    ensemble_score,
-    member_effects,
-    member_scores,
-)
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.explanation import Explanation, Place
+from seqray.core.records import SequenceRecord
 from seqray.explanations.checks import Evidence, curves, p_values, q_values
+from seqray.explanations.methods import METHODS, member_effects, member_scores
 from seqray.explanations.options import ExplainOptions
+from seqray.explanations.targets import LetterTarget, ensemble_score
 
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
 MAX_SUBSTITUTIONS = 4_000  # of a record, so of 210 residues, each of which has 19

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from seqray.core import ConfigError, require, require_number
+from seqray.core.errors import ConfigError, require, require_number
 
 RESIDUAL, STEPS, SHUFFLES = 0.5, 32, 20
 LETTER_BLOCK, COLUMN_BLOCK = 10, 1  # hidden at a time by occlusion

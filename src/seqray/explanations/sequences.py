@@ -7,21 +7,21 @@ from itertools import islice
 
 import numpy as np
 
-from seqray.core import SequenceRecord, kept_parts, require_type
-from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
-from seqray.explanations.attribution import (
-    check_methods,
-    class_explained,
-    head_figures,
-    letter_attention,
-    sequence_targets,
-)
+from seqray.core.errors import require_type
+from seqray.core.explanation import Explanation, Faithfulness, HeadFigures, Place
+from seqray.core.records import SequenceRecord
+from seqray.core.text import kept_parts
 from seqray.explanations.checks import Evidence, conclude
 from seqray.explanations.groups import Group, Item, explain_group, measure_group, reference_method
+from seqray.explanations.heads import head_figures
+from seqray.explanations.methods import check_methods
 from seqray.explanations.options import ExplainOptions
-from seqray.explanations.random_control import randomized_network, target_name
-from seqray.inference import called_labels, checked_records, score_codes
-from seqray.modelfile import SequenceNetwork, TrainedModel
+from seqray.explanations.sequence_scores import letter_attention
+from seqray.explanations.targets import class_explained, randomized_network, sequence_targets, target_name
+from seqray.inference.predictions import called_labels
+from seqray.inference.sequences import checked_records, score_codes
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.networks import SequenceNetwork
 
 CHUNK_RECORDS = 128
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, Floats, Ints, OnProgress
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Bools, Floats, Ints
+from seqray.core.errors import OnProgress
+from seqray.homology.kmers import kmer_table
 from seqray.homology.options import RelationOptions
-from seqray.homology.shared_kmers import kmer_table
 from seqray.homology.similarity import best_matches
 
 QUANTILES = (0.5, 0.9, 0.99)

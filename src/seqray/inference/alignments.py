@@ -16,16 +16,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqray.calibration import apply_isotonic
-from seqray.core import Alignment, Codes, ConfigError, Floats, Ints, counted
-from seqray.core.msa import choose_cells, omits_letters
+from seqray.calibration.isotonic import apply_isotonic
+from seqray.core.alignment import choose_cells, omits_letters
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import ConfigError
+from seqray.core.records import Alignment
 from seqray.core.results import Prediction
-from seqray.inference.parallel import compute_precision, map_batches
-from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, prediction_builder
+from seqray.core.text import counted
+from seqray.inference.predictions import (
+    BatchSize,
+    Dtype,
+    PredictOptions,
+    compute_precision,
+    map_batches,
+    prediction_builder,
+)
 from seqray.inference.sequences import TRUNCATED, chosen_batch
-from seqray.modelfile import TrainedModel
-from seqray.models import AxialTransformer, collate, size_buckets
-from seqray.models.tokenizers import AlignmentTokenizer
+from seqray.modelfile.model import TrainedModel
+from seqray.models.alignment import AxialTransformer
+from seqray.models.batches import collate
+from seqray.models.tokenizers import AlignmentTokenizer, size_buckets
 
 CHUNK = 256  # alignments read and scored at once: bounds memory
 TOKENS_AT_ONCE = 1 << 15  # of a batch on the CPU, padding counted

@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Bools, Card, ConfigError, Ints, ModelFileError, missing_package
+from seqray.core.arrays import Bools, Ints
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, ModelFileError, missing_package
 from seqray.inference.onnx import build_graph, require_graph
 from seqray.inference.predictions import Dtype
-from seqray.modelfile import StoredModel, TrainedModel, check_self_test, make_self_test, open_stored_model
+from seqray.modelfile.header import StoredModel, open_stored_model
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.self_test import check_self_test, make_self_test
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Floats, cut_stretch
-from seqray.inference.parallel import compute_precision
-from seqray.inference.predictions import Dtype
-from seqray.modelfile import TrainedModel
+from seqray.core.arrays import Codes, Floats, cut_stretch
+from seqray.inference.predictions import Dtype, compute_precision
+from seqray.modelfile.model import TrainedModel
 
 CHUNK = 1 << 14
 """Letters of a chunk: the letters around it cost little, and its activations stay in the cache."""

@@ -1,18 +1,22 @@
-"""Answers of a prefilter: of its first network along a strand, and of its second for single windows."""
+"""Windows that pass a prefilter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from seqray.core import Codes, Floats
+from seqray.calibration.isotonic import apply_isotonic
+from seqray.core.arrays import Codes, Floats, log_probabilities
 from seqray.inference.engines import EngineModel
-from seqray.inference.parallel import map_threads
-from seqray.modelfile import TrainedModel
-from seqray.models import Prefilter
+from seqray.inference.predictions import BatchSize, Dtype, map_threads
+from seqray.inference.sequences import score_codes, softmax
+from seqray.modelfile.model import TrainedModel
+from seqray.models.prefilter import Prefilter
+
+# --- Answers of a prefilter: of its first network along a strand, and of its second for single windows
 
 _STRAND_PART, _WINDOW_PART = 1 << 14, 1 << 10  # windows that a thread computes at once: of few, all get some
 
@@ -92,3 +96,52 @@ def _count_threads(model: TrainedModel) -> int:
     import torch  # which models of other engines do without
 
     return torch.get_num_threads()
+
+
+# --- Score windows by one network after the other, and give up those that are out of reach
+
+
+def cascade_log_odds(
+    model: TrainedModel,
+    codes: Codes,
+    cutoffs: Sequence[float] = (),
+    *,
+    second: float | None = None,
+    batch_size: BatchSize = "auto",
+    dtype: Dtype = "fp32",
+) -> Floats:
+    """Log-odds of the positive class after each member of a model.
+
+    Parameters
+    ----------
+    model, codes, batch_size, dtype
+        As in `score_codes`.
+    cutoffs
+        Where the first n members give less than the n-th, the others do not read the window.
+    second
+        Where the second network of the prefilter gives less, no member reads the window.
+
+    Returns
+    -------
+    array of float64, shape (N, M)
+        From the mean log-probabilities of the first 1 to M members, calibrated. Where a window was given up,
+        the answer until then is repeated.
+    """
+    count, members, positive = len(codes), model.card.members, model.card.positive_index
+    summed = np.zeros((count, model.card.model.classes))
+    answers, rest = np.empty((count, members)), np.arange(count)
+    if second is not None:
+        answers[:] = second_log_odds(model, codes)[:, None]
+        rest = rest[answers[:, 0] >= second]
+    for number in range(members):
+        found = score_codes(model.member(number), codes[rest], batch_size=batch_size, dtype=dtype)
+        summed[rest] += log_probabilities(found)
+        mean = softmax(summed[rest] / (number + 1))
+        answers[rest, number:] = _log_odds(apply_isotonic(mean, model.card)[:, positive])[:, None]
+        if number < len(cutoffs):
+            rest = rest[answers[rest, number] >= cutoffs[number]]
+    return answers
+
+
+def _log_odds(probabilities: Floats) -> Floats:
+    return log_probabilities(probabilities) - log_probabilities(1 - probabilities)

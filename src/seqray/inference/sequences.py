@@ -15,26 +15,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from seqray.calibration import Domain, apply_isotonic
-from seqray.core import (
-    Bools,
-    Codes,
-    Floats,
-    InputError,
-    Ints,
-    ModelConfig,
-    SequenceRecord,
-    require_record,
-    require_type,
-    truncate,
-)
+from seqray.calibration.domain import Domain
+from seqray.calibration.isotonic import apply_isotonic
+from seqray.core.arrays import Bools, Codes, Floats, Ints
+from seqray.core.errors import InputError, require_type
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import SequenceRecord, require_record
 from seqray.core.results import Prediction
+from seqray.core.text import truncate
 from seqray.inference.engines import EngineModel
-from seqray.inference.parallel import compute_precision, map_batches, map_threads
-from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, flag_codes, prediction_builder
-from seqray.io.sequences import describe_record
-from seqray.modelfile import TrainedModel
-from seqray.models import pad_arrays, size_buckets
+from seqray.inference.predictions import (
+    BatchSize,
+    Dtype,
+    PredictOptions,
+    compute_precision,
+    flag_codes,
+    map_batches,
+    map_threads,
+    prediction_builder,
+)
+from seqray.io.records import describe_record
+from seqray.modelfile.model import TrainedModel
+from seqray.models.tokenizers import pad_arrays, size_buckets
 
 if TYPE_CHECKING:
     import torch

@@ -1,24 +1,245 @@
-"""Open files as bytes: compressed or not, standard streams, and output that appears only if complete."""
+"""Opening of all inputs, and outputs that appear whole or not at all."""
 
 from __future__ import annotations
 
 import bz2
+import fcntl
 import gzip
 import hashlib
 import io
 import lzma
 import os
 import shutil
+import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import blake2b
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self, cast
 
-from seqray.core import InputError, raise_if_terminated
-from seqray.io.hidden import hidden_folder
-from seqray.io.pipes import display_name, open_stream
+from seqray.core.errors import InputError, raise_if_terminated, signals_held
+
+# --- Hidden folders beside outputs, in which files wait until they are complete
+
+_LOCK = ".lock"
+
+
+@contextmanager
+def hidden_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
+
+    Signals wait while it is made and while it is removed, so that none leaves it behind.
+    """
+    stem = f".seqray-{blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
+    taken = None
+    try:
+        with signals_held():
+            taken = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
+        yield taken[0]
+    finally:
+        if taken is not None:
+            with signals_held():
+                _remove(*taken)
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    with suppress(OSError):  # as where no more files can be opened; then it may hold the lock alone
+        _empty(folder)
+    with suppress(OSError):  # another run may have taken the folder by now
+        (folder / _LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+    if lock is not None:
+        os.close(lock)
+
+
+def _take(folder: Path) -> tuple[Path, int | None] | None:
+    """The folder, emptied, and its lock; None if it is that of a living run, or not ours."""
+    while True:
+        if not _make(folder):
+            return None
+        try:
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:  # its run ended just now
+            continue
+        except OSError:
+            with suppress(OSError):  # it is empty if it was made just now
+                folder.rmdir()
+            raise
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except OSError:  # a file system without locks
+            os.close(lock)
+            return Path(tempfile.mkdtemp(prefix=".seqray-", dir=folder.parent)), None
+        if _is_file(lock, folder / _LOCK):
+            try:
+                _empty(folder)
+            except OSError:
+                _remove(folder, lock)
+                raise
+            return folder, lock
+        os.close(lock)
+
+
+def _make(folder: Path) -> bool:
+    """Make the folder; False if somebody else's has its name, who could have put anything there."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            known = folder.lstat()
+            return stat.S_ISDIR(known.st_mode) and known.st_uid == os.geteuid()
+    return True
+
+
+def _is_file(handle: int, path: Path) -> bool:
+    """Whether a path still is the file that is open."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock, which goes last: who holds it may fill the folder."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name != _LOCK:
+            entry.unlink(missing_ok=True)
+
+
+# --- Pipes give their bytes once: a second reading is refused, unless the bytes are kept
+
+_Pipe = tuple[int, int] | str
+
+
+class _Run:
+    """Pipes that a run has read, with the copy of those that are kept; None outside a run."""
+
+    read: dict[_Pipe, BinaryIO | None] | None = None
+
+
+@contextmanager
+def single_reading_of_pipes() -> Iterator[None]:
+    """Refuse to read a pipe twice within the block, unless `keep_pipes` was told of it."""
+    before, _Run.read = _Run.read, {}
+    try:
+        yield
+    finally:
+        for copy in filter(None, _Run.read.values()):
+            copy.close()
+        _Run.read = before
+
+
+def keep_pipes(*paths: str | None) -> None:
+    """Copy pipes to temporary files without a name, so that each can be read again under its own name.
+
+    Files and None are left alone, and so is all outside `single_reading_of_pipes`. Raises `InputError` if a
+    pipe can't be read or copied.
+    """
+    for path in filter(None, paths):
+        if path != "-" and not os.path.exists(path):
+            continue  # whoever reads it says so
+        pipe = _identify(path)
+        if pipe is None or _Run.read is None or _Run.read.get(pipe) is not None:
+            continue
+        where = display_name(path)
+        try:
+            with open_stream(path) as source, ExitStack() as stack:
+                copy = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                stack.pop_all()
+        except OSError as error:
+            raise InputError(
+                f"can't be copied, to be read twice ({error.strerror})",
+                where=where,
+                remedy="save it to a file",
+            ) from None
+        _Run.read[pipe] = cast(BinaryIO, copy)
+
+
+def display_name(path: str | Path) -> str:
+    """Name of a file for messages."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def short_name(path: str | Path) -> str:
+    """The last part of a path; ``pipe`` for one that the shell made, whose number differs between runs."""
+    path = Path(path)
+    return "pipe" if path.parts[:3] == ("/", "dev", "fd") else path.name
+
+
+@contextmanager
+def open_stream(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.
+
+    Raises `InputError` for a pipe that was read before and isn't kept, and for standard input that is closed.
+    """
+    pipe = _identify(path)
+    if pipe is not None and _Run.read is not None:
+        if (copy := _Run.read.get(pipe)) is not None:
+            yield cast(BinaryIO, _Replay(copy))
+            return
+        if pipe in _Run.read:
+            raise InputError(
+                "was read before, and a pipe can be read only once",
+                where=display_name(path),
+                remedy="save it to a file, and name the file",
+            )
+        _Run.read[pipe] = None
+    if str(path) == "-":
+        yield _standard_input()
+        return
+    with open(path, "rb") as handle:
+        yield handle
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InputError("is closed", where=display_name("-"), remedy="name a file")
+    return sys.stdin.buffer
+
+
+def _identify(path: str | Path) -> _Pipe | None:
+    """What a pipe is known by under all its names; None for anything that can be opened again."""
+    if str(path) == "-":
+        try:
+            about = os.fstat(sys.stdin.fileno())
+        except (AttributeError, OSError, ValueError):  # closed, or replaced by a caller of `main`
+            return "-"
+    else:
+        about = os.stat(path)
+    if stat.S_ISFIFO(about.st_mode) or stat.S_ISSOCK(about.st_mode):
+        return about.st_dev, about.st_ino
+    return "-" if str(path) == "-" else None
+
+
+class _Replay(io.RawIOBase):
+    """Bytes of a copy from its beginning, however far others have read it."""
+
+    def __init__(self, copy: BinaryIO) -> None:
+        self._copy, self._at = copy, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = os.pread(self._copy.fileno(), len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+# --- Open files as bytes: compressed or not, standard streams, and output that appears only if complete
 
 BLOCK = 1 << 20
 
@@ -336,3 +557,70 @@ def sha256(path: str | Path) -> str:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise _cannot("read", error, display_name(path)) from None
+
+
+# --- Several output files that appear together, or not at all
+
+
+class _Output(NamedTuple):
+    """Where a staged file goes, and what the user calls it."""
+
+    target: Path
+    name: str
+
+
+class Staging:
+    """Hidden folders beside the outputs of one run, whose files are moved to their places at the end.
+
+    Use it in ``with``: if its block ends without an exception, what was printed is written out and all files
+    appear, else none does. Signals wait until all are moved. The folders go last: after a crash in between, a
+    folder that is left shows that the outputs beside it may not be of one run. Writers get the path of a
+    staged file in place of the user's; an `InputError` that names a staged file names the user's when it
+    leaves the block.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: dict[Path, _Output] = {}  # by the path of the staged file
+        self._folders = ExitStack()
+
+    def path(self, target: str | Path) -> Path | str:
+        """Where to write what shall appear as ``target``, or as the file that it links to.
+
+        Standard output (``-``), devices and pipes are written directly. Raises `InputError` if the target
+        can't be written or was staged before.
+        """
+        name, real = str(target), Path(os.path.realpath(target))
+        if name == "-" or (is_stream(target) and not real.is_dir()):
+            return target
+        if real.is_dir():
+            raise InputError("is a directory", where=name, remedy="give a file")
+        if real.exists() and not os.access(real, os.W_OK):
+            raise InputError("can't be written (it is read-only)", where=name)
+        if any(output.target == real for output in self._outputs.values()):
+            raise InputError("is named twice as an output", where=name)
+        # The name decides on the format, so it is that of a link, not of the file behind.
+        staged = enter_hidden_folder(self._folders, real, name) / Path(target).name
+        self._outputs[staged] = _Output(real, name)
+        return staged
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._folders:
+            if error is None:
+                flush_standard_output()
+                with signals_held():
+                    raise_if_terminated()
+                    self._move()
+                    self._folders.close()
+        if isinstance(error, InputError) and Path(error.where) in self._outputs:
+            where = self._outputs[Path(error.where)].name
+            raise InputError(error.what, where=where, remedy=error.remedy) from None
+
+    def _move(self) -> None:
+        for staged, output in self._outputs.items():
+            if staged.exists():  # a writer may have had nothing to say
+                publish(staged, output.target, output.name)

@@ -6,19 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar, Unpack
 
-from seqray.core import (
-    ANY_LETTERS,
-    PROTEIN,
-    Alignment,
-    Alphabet,
-    InputError,
-    LabeledSequence,
-    OtherLettersError,
-    infer_alphabet,
-)
+from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
+from seqray.core.errors import InputError, OtherLettersError
+from seqray.core.records import Alignment, LabeledSequence
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
-from seqray.io.sequences import OnLetters, OnSkip
-from seqray.io.tables import OnUnread, read_labeled_fastas, read_labeled_table
+from seqray.io.labeled import OnUnread, read_labeled_fastas, read_labeled_table
+from seqray.io.records import OnLetters, OnSkip
 
 E = TypeVar("E", LabeledSequence, Alignment)
 

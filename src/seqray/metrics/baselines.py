@@ -1,34 +1,67 @@
-"""Baselines for a transformer: k-mers with positions, and the position weight matrix.
-
-They follow scikit-learn's conventions (``fit``, ``predict_proba``, ``classes_``, clonable) on lists of
-strings.
-"""
+"""Simple learners as baselines, and tests of paired results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse import csr_array, hstack
+from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from seqray.core import (
-    ALPHABETS,
-    Alphabet,
-    CodeStack,
-    Floats,
-    InputError,
-    Ints,
-    kmer_indices,
-    kmer_starts,
-    logistic,
-    stack_sequences,
-)
-from seqray.core.msa import letter_counts
+from seqray.core.alignment import letter_counts
+from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.arrays import Floats, Ints, logistic
+from seqray.core.errors import InputError
+from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
+
+# --- McNemar's test: whether two classifiers are right equally often
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Calls on which two classifiers disagree.
+
+    ``first_only`` counts the records that the first alone calls right, ``second_only`` those of the second;
+    ``p`` is the exact two-sided p-value, 1 where they never differ.
+    """
+
+    first_only: int
+    second_only: int
+    p: float
+
+
+def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNemar:
+    """Compare the calls of two classifiers on the same records, exactly.
+
+    Parameters
+    ----------
+    labels, first, second
+        (N,) class indices: the truth and the two calls.
+
+    Notes
+    -----
+    It takes records as independent. Where they come in groups, the paired bootstrap over groups is the one
+    to go by.
+
+    References
+    ----------
+    McNemar 1947, Note on the sampling error of the difference between correlated proportions.
+    """
+    first_right, second_right = first == labels, second == labels
+    first_only = int(np.sum(first_right & ~second_right))
+    second_only = int(np.sum(second_right & ~first_right))
+    trials = first_only + second_only
+    p = float(binomtest(first_only, trials, 0.5).pvalue) if trials else 1.0
+    return McNemar(first_only, second_only, p)
+
+
+# --- Baselines for a transformer: k-mers with positions, and the position weight matrix
 
 
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):

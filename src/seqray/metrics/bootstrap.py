@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from seqray.core import Bools, Floats, Ints, number_by_appearance
+from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.metrics.classification import call_metrics, ranking_metrics
 
 CELLS = 1 << 21  # weights held at once: 16 MiB

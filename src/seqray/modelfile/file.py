@@ -1,17 +1,13 @@
-"""One safetensors file: the weights of up to five networks and their card. Never a pickle.
-
-Tensors are called ``member.<i>.<name in the state dict>``. The card is JSON under the metadata key
-``seqray_card``; it carries the sha256 of itself and the tensors, and a self-test: a few synthetic sequences
-with the logits that they must give. The same content gives the same bytes.
-"""
+"""Model files written, read and checked."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,18 +17,58 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors, save as serialize
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
-from seqray.core import Card, ConfigError, ModelFileError, card_to_json
-from seqray.io import write_file
+from seqray.core.card import Card, card_to_json
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.io.files import write_file
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
-from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
+from seqray.modelfile.header import (
+    CARD_KEY,
+    CHECKSUM_KEY,
+    PREFIX,
+    Header,
+    check_model_path,
+    checksum,
+    prefilter_arrays,
+    read_content,
+    read_header,
+    read_prefilter,
+)
+from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, build_network
-from seqray.modelfile.output_path import check_model_path
-from seqray.modelfile.prefilter import PREFIX, prefilter_arrays, read_prefilter
 from seqray.modelfile.self_test import check_self_test, make_self_test
-from seqray.modelfile.size_limit import SizeLimit
-from seqray.modelfile.trained import TrainedModel
-from seqray.models import Prefilter
+from seqray.models.prefilter import Prefilter
+
+# --- A limit on the tensors that a network is made of, which holds before they take memory
+
+_MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn})
+
+
+class SizeLimit(TorchFunctionMode):
+    """Within ``with``, raise an error instead of making more than so many values in all."""
+
+    def __init__(self, values: int, error: Exception) -> None:
+        super().__init__()
+        self._left, self._error = values, error
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        settings = kwargs or {}
+        if func in _MAKERS:
+            size = settings.get("size", args[0] if args and not isinstance(args[0], int) else args)
+            self._left -= math.prod(size)
+            if self._left < 0:
+                raise self._error
+        return func(*args, **settings)
+
+
+# --- One safetensors file: the weights of up to five networks and their card
 
 _SPARE_VALUES = 1_000_000  # that networks make and don't keep
 

@@ -1,21 +1,59 @@
-"""The first bytes of a model file: what kind of file it is, the card inside it, the checksum. No torch here.
-
-A safetensors file begins with the length of its header (8 bytes, little-endian), then the header in JSON,
-then the numbers. Nothing in it can run. Anything else (a pickle above all) is refused by its first bytes,
-unread.
-"""
+"""The header of a model file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from seqray.core import Card, ModelFileError, card_from_mapping
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.card import Card, card_from_mapping
+from seqray.core.errors import InputError, ModelFileError
+from seqray.modelfile.model import TrainedModel
+from seqray.models.prefilter import KERNEL, Prefilter, PrefilterSize, prefilter_shapes
+
+# --- The name of a model file, and where one may be written
+
+SUFFIX = ".safetensors"
+
+
+def check_model_path(path: str | Path) -> None:
+    """Refuse a place where a model file can't be written, before hours go into the model.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    ModelFileError
+        For another suffix.
+    InputError
+        For a directory, and a folder that does not exist or can't be written to.
+    """
+    out, where = Path(path), str(path)
+    if out.suffix != SUFFIX:
+        raise ModelFileError(f"a model file ends in {SUFFIX}", where=where, remedy="give another name")
+    if out.is_dir():
+        raise InputError("is a directory, not a model file to write", where=where)
+    if not out.parent.is_dir():
+        raise InputError("can't be written: its folder does not exist", where=where)
+    if not os.access(out.parent, os.W_OK):
+        raise InputError("can't be written: no permission for its folder", where=where)
+
+
+# --- The first bytes of a model file: what kind of file it is, the card inside it, the checksum
 
 CARD_KEY = "seqray_card"
 PRETRAINED_KEY = "seqray_pretrained"  # of files of initial weights
@@ -170,3 +208,123 @@ def checksum(card_json: str, data: bytes | memoryview) -> str:
     digest = hashlib.sha256(card_json.encode())
     digest.update(data)
     return digest.hexdigest()
+
+
+# --- The prefilter in a model file: tensors ``prefilter.<name>``, and ``prefilter.second.<name>``
+
+PREFIX = "prefilter."
+_SECOND = "second."
+
+
+def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
+    """Make the prefilter of a model file; None where the card names none.
+
+    ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
+    are missing, unknown or of another shape or type than the card implies.
+    """
+    if not card.prefilter:
+        if arrays:
+            raise ModelFileError("has a prefilter that its card does not name", where=where)
+        return None
+    if card.window < KERNEL:
+        raise ModelFileError(f"has a prefilter of windows of {card.window} letters", where=where)
+    names = {name.removeprefix(PREFIX): value for name, value in arrays.items()}
+    first = {name: value for name, value in names.items() if not name.startswith(_SECOND)}
+    second = {name.removeprefix(_SECOND): value for name, value in names.items() if name not in first}
+    if bool(second) != ("second" in card.prefilter):
+        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
+    last = _network(card, second, where) if second else None
+    return replace(_network(card, first, where), second=last)
+
+
+def _network(card: Card, weights: Mapping[str, np.ndarray], where: str) -> Prefilter:
+    letters = len(ALPHABETS[card.model.alphabet].letters)
+    shapes = prefilter_shapes(card.window, letters, len(card.model.contexts), _size_of(weights))
+    fits = {name: value.shape for name, value in weights.items()} == shapes
+    if not fits or any(value.dtype != np.float32 for value in weights.values()):
+        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
+    return Prefilter(weights, card.window)
+
+
+def _size_of(weights: Mapping[str, np.ndarray]) -> PrefilterSize:
+    """By the biases, whatever the other arrays are; zeros where one is missing or a single number."""
+    shapes = {name: value.shape for name, value in weights.items()}
+    names = ("convolution_bias", "first_bias", "second_bias")
+    return PrefilterSize(*((0, *shapes.get(name, ()))[-1] for name in names))
+
+
+def prefilter_arrays(prefilter: Prefilter) -> dict[str, np.ndarray]:
+    """The tensors of a prefilter in a model file."""
+    prefixes = (PREFIX, PREFIX + _SECOND)
+    return {
+        prefix + name: value
+        for prefix, network in zip(prefixes, prefilter.networks, strict=False)
+        for name, value in network.weights.items()
+    }
+
+
+# --- A model whose weights stay arrays: for engines that compute without torch
+
+
+@dataclass(frozen=True)
+class _Cpu:
+    """As a device of torch, which is not loaded."""
+
+    type: str = "cpu"
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type
+
+
+CPU = _Cpu()
+"""What stands for ``torch.device("cpu")``."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel(TrainedModel):
+    """A model without networks.
+
+    Attributes
+    ----------
+    weights
+        Of each member, by the names of its state dict.
+    """
+
+    weights: tuple[Mapping[str, npt.NDArray[np.floating]], ...] = field(default=(), kw_only=True)
+
+    @property
+    def device(self) -> Any:
+        return super().device if self.networks else CPU
+
+    def member(self, number: int) -> Self:
+        return replace(super().member(number), weights=self.weights[number : number + 1])
+
+    def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
+        return self.weights
+
+
+def open_stored_model(path: str | Path) -> StoredModel:
+    """Read a model file and compare its checksum; its weights are checked by what computes with them.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is missing, foreign, damaged or of a newer format.
+    """
+    header = read_header(path)
+    content = read_content(header, path)
+    try:
+        arrays = load_arrays(content)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=str(path)) from None
+    own = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
+    prefilter = read_prefilter(header.card, own, str(path))
+    members = tuple[dict[str, Any], ...]({} for _ in range(header.card.members))
+    for name, value in arrays.items():
+        prefix, number, rest = (*name.split(".", 2), "", "")[:3]
+        if prefix != "member" or not number.isdecimal() or int(number) >= len(members):
+            raise ModelFileError(f"has unknown tensors, such as '{name}'", where=str(path))
+        members[int(number)][rest] = value
+    sha256 = hashlib.sha256(content).hexdigest()
+    return StoredModel(header.card, (), sha256, prefilter=prefilter, weights=members)

@@ -17,16 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialize
 from torch import Tensor
 
-from seqray.core import (
-    ConfigError,
-    LocatorConfig,
-    ModelConfig,
-    ModelFileError,
-    __version__,
-    from_mapping,
-    to_mapping,
-)
-from seqray.io import write_file
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.serialization import from_mapping, to_mapping
+from seqray.core.version import __version__
+from seqray.io.files import write_file
 from seqray.modelfile.file import load_model_file
 from seqray.modelfile.header import PRETRAINED_KEY
 from seqray.modelfile.networks import Network

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from seqray.core import ModelConfig
-from seqray.models import (
-    AxialTransformer,
-    BackboneClassifier,
-    LocatorTransformer,
-    SequenceTransformer,
-    build_network as build_own_network,
-)
+from seqray.core.model_config import ModelConfig
+from seqray.models.alignment import AxialTransformer
+from seqray.models.build import BackboneClassifier, build_network as build_own_network
+from seqray.models.locator import LocatorTransformer
+from seqray.models.sequence import SequenceTransformer
 
 SequenceNetwork = SequenceTransformer | BackboneClassifier
 Network = SequenceNetwork | AxialTransformer | LocatorTransformer
@@ -24,6 +21,6 @@ def build_network(config: ModelConfig) -> Network:
     """
     if config.backbone is None:
         return build_own_network(config).float()
-    from seqray.modelfile.backbones import build_backbone  # most models need none of it
+    from seqray.modelfile.backbones import build_backbone
 
     return build_backbone(config).float()

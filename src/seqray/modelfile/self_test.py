@@ -9,17 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import (
-    ALPHABETS,
-    Card,
-    InputError,
-    ModelFileError,
-    decode_columns,
-    encode_columns,
-    missing_code,
-    round_number,
-)
-from seqray.modelfile.trained import TrainedModel
+from seqray.core.alphabet import ALPHABETS, decode_columns, encode_columns, missing_code
+from seqray.core.card import Card
+from seqray.core.errors import InputError, ModelFileError
+from seqray.core.text import round_number
+from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import AlignmentTokenizer
 
 SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below

@@ -6,11 +6,11 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqray.core import ModelFileError, require_type
-from seqray.modelfile.output_path import SUFFIX
+from seqray.core.errors import ModelFileError, require_type
+from seqray.modelfile.header import SUFFIX
 
 if TYPE_CHECKING:
-    from seqray.modelfile.trained import TrainedModel
+    from seqray.modelfile.model import TrainedModel
 
 FOLDER = Path(__file__).parents[1] / "zoo_models"
 
@@ -76,6 +76,6 @@ def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> 
         As `locate_model` and `load_model_file`.
     """
     path = locate_model(name_or_path)
-    from seqray.modelfile.file import load_model_file  # torch is loaded only once a model is
+    from seqray.modelfile.file import load_model_file
 
     return load_model_file(path, backbone)

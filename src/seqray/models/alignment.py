@@ -1,26 +1,254 @@
-"""The transformer classifier of an alignment."""
+"""The axial transformer of alignments."""
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core import ModelConfig
+from seqray.core.model_config import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
-from seqray.models.helices import HelixEmbedding
-from seqray.models.kmers import KmerEmbedding
+from seqray.models.batches import AttentionStep
 from seqray.models.layers import (
+    ACTIVATIONS,
     SPECIAL_TOKENS,
+    ChannelsLastConvolution,
     ConvolutionalStem,
+    KmerEmbedding,
     LayerNorm,
     ResidualBlock,
     Transformer,
 )
-from seqray.models.output import AttentionStep
 from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinusoidal
+
+# --- Which columns of an RNA alignment pair in helices, as probabilities, and what a network makes of the
+
+LETTERS = "ACGU"  # T in DNA
+NONE = len(LETTERS)  # a gap, or a letter that is not known or hidden
+
+# Of 5'-XY-3' on its complement, in kcal/mol at 37 °C.
+STACKS = {
+    "AA": -0.93,
+    "AU": -1.10,
+    "UA": -1.33,
+    "CU": -2.08,
+    "CA": -2.11,
+    "GU": -2.24,
+    "GA": -2.35,
+    "CG": -2.36,
+    "GG": -3.26,
+    "GC": -3.42,
+}
+# Stacks with a wobble pair: the mean of these, and .3 below.
+PAIRS = {"GC": -1.5, "CG": -1.5, "AU": -0.9, "UA": -0.9, "GU": -0.3, "UG": -0.3}
+WOBBLES = ("GU", "UG")
+WOBBLE_STACK = -0.3
+MISMATCH, GAP = 1.2, 0.3  # what a row costs that can't pair here, and one that has a gap
+
+KT = 0.6
+COVARIATION = 1.0  # kcal/mol for columns whose pairing is all due to their changing together
+CLOSING, GROWTH = 7.5, 1.2  # -log weight of a helix, and what more distant partners have more
+MIN_PAIR_DISTANCE = 4  # columns between partners: three letters at least lie in a hairpin
+MIN_ROW_SHARE = 0.499  # half, less rounding: with a letter in a column that counts, or a pair in two columns
+MAX_LOG_WEIGHT = 60.0  # keeps its exponential within float32
+STEPS = 40  # of the fixed point
+ROWS_AT_ONCE, CELLS_AT_ONCE = 256, 1 << 21  # of the sums over rows; of the maps, C² for each alignment
+
+CHANNELS = 4  # of a profile
+KERNEL = 15  # columns: more than a turn of a helix, or a hairpin loop with its flanks
+PLACES = 12  # along the alignment, at which the channels count for something of their own
+
+
+@functools.cache
+def _stack_energies() -> Tensor:
+    """Energy of pair (a, d) with (b, c) inside of it, at [5a + b, 5c + d]: (25, 25)."""
+    table = torch.full((5, 5, 5, 5), MISMATCH, dtype=torch.float32)
+    for outer in PAIRS:
+        for inner in PAIRS:
+            (a, d), (b, c) = outer, inner
+            if outer in WOBBLES or inner in WOBBLES:
+                energy = (PAIRS[outer] + PAIRS[inner]) / 2 + WOBBLE_STACK
+            else:
+                energy = STACKS[a + b] if a + b in STACKS else STACKS[c + d]  # the other strand
+            table[tuple(LETTERS.index(letter) for letter in (a, b, c, d))] = energy
+    for axis in range(4):
+        table.select(axis, NONE).fill_(GAP)
+    return table.reshape(25, 25)
+
+
+@functools.cache
+def _pair_table() -> Tensor:
+    """1 where two letters pair: (5, 5)."""
+    table = torch.zeros(5, 5, dtype=torch.float32)
+    for a, b in PAIRS:
+        table[LETTERS.index(a), LETTERS.index(b)] = 1
+    return table
+
+
+def pair_probabilities(
+    letters: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
+) -> Tensor:
+    """Probability that two columns pair.
+
+    Parameters
+    ----------
+    letters
+        (B, R, C) int64: 0 to 3 for A, C, G and U (T), below for a letter that is hidden or ambiguous, above
+        for none.
+    row_mask, column_mask
+        (B, R) and (B, C) bool, True at real ones; None where all are.
+
+    Returns
+    -------
+    Tensor
+        (B, C, C) float32, symmetric; a row sums to 1 at most. Columns where more than half of the rows have
+        a gap pair with none, and their neighbors stack on each other. Letters that are hidden or ambiguous
+        hold their column, and pair with none.
+    """
+    B, R, C = letters.shape
+    row_mask = letters.new_ones(B, R, dtype=torch.bool) if row_mask is None else row_mask
+    column_mask = letters.new_ones(B, C, dtype=torch.bool) if column_mask is None else column_mask
+    step = max(1, CELLS_AT_ONCE // (C * C))
+    parts = zip(letters.split(step), row_mask.split(step), column_mask.split(step), strict=True)
+    with torch.no_grad(), torch.autocast(letters.device.type, enabled=False):
+        return torch.cat([_pair_probabilities(*part) for part in parts])
+
+
+def _pair_probabilities(letters: Tensor, row_mask: Tensor, column_mask: Tensor) -> Tensor:
+    B, R, C = letters.shape
+    held = letters < NONE
+    letters = letters.where((letters >= 0) & held, NONE)
+    real = row_mask.float()
+    rows = real.sum(dim=1)[:, None]  # (B, 1)
+    kept = column_mask & (torch.einsum("brc,br->bc", held.float(), real) >= MIN_ROW_SHARE * rows)
+    paired = real.new_zeros(B, C, C)
+    count = int(kept.sum(dim=1).max())
+    if count <= MIN_PAIR_DISTANCE:
+        return paired
+    order = kept.byte().argsort(dim=1, descending=True, stable=True)[:, :count]  # (B, N), kept ones first
+    inside = kept.gather(1, order)
+    letters = letters.gather(2, order[:, None].expand(B, R, count)).where(inside[:, None], NONE)
+    weights = _log_weights(letters, real / rows)
+    batch = torch.arange(B, device=letters.device)[:, None, None]
+    paired[batch, order[:, :, None], order[:, None]] = _solve_competition(
+        weights.clamp(max=MAX_LOG_WEIGHT).exp()
+    )
+    return paired
+
+
+def _log_weights(letters: Tensor, shares: Tensor) -> Tensor:
+    """Log weight of all helices through columns i < j, else -inf: (B, R, N), shares (B, R) to (B, N, N)."""
+    stacks, pairs = _stack_energies().to(shares.device), _pair_table().to(shares.device)
+    B, _, N = letters.shape
+    frequency, together = shares.new_zeros(B, N, 5), shares.new_zeros(B, N, N)
+    energy = shares.new_zeros(B, N - 1, N - 1)
+    for rows, share in zip(letters.split(ROWS_AT_ONCE, 1), shares.split(ROWS_AT_ONCE, 1), strict=True):
+        there = F.one_hot(rows, 5) * share[:, :, None, None]  # (B, R, N, 5)
+        frequency = frequency + there.sum(dim=1)  # (B, N, 5)
+        together = together + _sum_over_rows(F.embedding(rows, pairs), there)
+        steps = 5 * rows[:, :, :-1] + rows[:, :, 1:]  # (B, R, N - 1): a column and the next
+        found = F.one_hot(steps, 25) * share[:, :, None, None]
+        energy = energy + _sum_over_rows(F.embedding(steps, stacks), found)
+    covariation = together - frequency @ pairs @ frequency.transpose(1, 2)
+    # Of (i, j) on (i + 1, j - 1), at [i, j - 1].
+    gain = (COVARIATION * covariation[:, :-1, 1:] - energy) / KT
+    never = together < MIN_ROW_SHARE
+
+    def diagonal(x: Tensor, offset: int) -> Tensor:
+        return x.diagonal(offset, 1, 2)
+
+    inward: dict[int, Tensor] = {}  # by j - i: log weight of all runs from (i, j) inward, the pair itself 0
+    for apart in range(MIN_PAIR_DISTANCE, N):
+        run = gain.new_zeros(B, N - apart)
+        if apart - 2 in inward:
+            run = F.softplus(diagonal(gain, apart - 1) + inward[apart - 2][:, 1:-1])
+        inward[apart] = run.masked_fill(diagonal(never, apart), -math.inf)
+    weights = gain.new_full((B, N, N), -math.inf)
+    outward: dict[int, Tensor] = {}
+    for apart in reversed(range(MIN_PAIR_DISTANCE, N)):
+        run = gain.new_zeros(B, N - apart)
+        if apart + 2 in outward:
+            run[:, 1:-1] = F.softplus(diagonal(gain, apart + 1) + outward[apart + 2])
+        outward[apart] = run.masked_fill(diagonal(never, apart), -math.inf)
+        closing = CLOSING + GROWTH * math.log(apart / MIN_PAIR_DISTANCE)
+        diagonal(weights, apart).copy_(inward[apart] + outward[apart] - closing)
+    return weights
+
+
+def _sum_over_rows(left: Tensor, right: Tensor) -> Tensor:
+    """(B, R, N, K) and (B, R, M, K) to (B, N, M)."""
+    return left.transpose(1, 2).flatten(2) @ right.transpose(1, 2).flatten(2).transpose(1, 2)
+
+
+def _solve_competition(weights: Tensor) -> Tensor:
+    """Probabilities of pairs, symmetric, of weights of columns i < j: (B, N, N)."""
+    weights = weights + weights.transpose(1, 2)
+    free = torch.ones_like(weights[:, :, :1])
+    for _ in range(STEPS):
+        free = (free / (1 + weights @ free)).sqrt()  # the geometric mean with the last step: no swinging
+    paired = weights * free * free.transpose(1, 2)
+    total = paired.sum(dim=2, keepdim=True).clamp(min=1)  # above 1 where the steps have not settled
+    return paired / torch.maximum(total, total.transpose(1, 2))
+
+
+def helix_profile(
+    letters: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
+) -> Tensor:
+    """How each column pairs.
+
+    Parameters
+    ----------
+    letters, row_mask, column_mask
+        As `pair_probabilities` takes them.
+
+    Returns
+    -------
+    Tensor
+        (B, C, 4), see Notes.
+
+    Notes
+    -----
+    The probability that it pairs with a column to its right, and to its left; then the same times the
+    logarithm, base 100, of how many columns away that is, those of gaps counted.
+    """
+    paired = pair_probabilities(letters, row_mask, column_mask)
+    columns = torch.arange(letters.shape[2], device=letters.device)
+    apart = (columns[:, None] - columns).abs().clamp(min=1).float().log() / math.log(100)
+    sides = [part.sum(dim=2) for both in (paired, paired * apart) for part in (both.triu(), both.tril())]
+    return torch.stack(sides, dim=-1)
+
+
+class HelixEmbedding(nn.Module):
+    """A vector for each column from the helices around it, the same for all rows.
+
+    A convolution over the profile finds stems and loops. In addition, the profile has separate weights at
+    some places along the alignment, with linear interpolation between them: a product of place and profile,
+    which the network would otherwise have to learn (see `seqray.models.PositionGain`).
+    """
+
+    def __init__(self, d_model: int, activation: str) -> None:
+        super().__init__()
+        self.detector = ChannelsLastConvolution(CHANNELS, d_model, KERNEL)
+        self.activation = ACTIVATIONS[activation]
+        self.out = nn.Linear(d_model, d_model)
+        self.table = nn.Parameter(torch.zeros(PLACES, CHANNELS, d_model))
+
+    def forward(self, letters: Tensor, row_mask: Tensor | None, column_mask: Tensor | None) -> Tensor:
+        """As `helix_profile`, to (B, C, D)."""
+        profile = helix_profile(letters, row_mask, column_mask)
+        columns = torch.arange(profile.shape[1], device=profile.device)[None, :, None]
+        last = profile.shape[1] if column_mask is None else column_mask.sum(dim=1)[:, None, None]
+        place = columns.float() / last * (PLACES - 1)  # (B or 1, C, 1)
+        near = F.relu(1 - (place - torch.arange(PLACES, device=profile.device)).abs())  # (B or 1, C, P)
+        there = (near[..., None] * profile[:, :, None]).flatten(2) @ self.table.flatten(0, 1)
+        return self.out(self.activation(self.detector(profile))) + there
+
+
+# --- The transformer classifier of an alignment
 
 GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.models.tokenizers.alignment
 

@@ -1,19 +1,143 @@
-"""Masked multi-head attention: a fused path for speed, an explicit one that shows its weights.
-
-Source: Vaswani et al. 2017, "Attention Is All You Need", equations 1 and section 3.2.2; grouped-query
-attention: Ainslie et al. 2023; multi-query attention: Shazeer 2019.
-"""
+"""Scaled dot-product attention: multi-head, windowed, and its kernels."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
+import platform
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.models.kernels import Linear, fused_attention, linear
-from seqray.models.positions import rotate
+from seqray.models.positions import Rotation, rotate
+
+# --- Linear maps and attention by the fastest public operators of torch
+
+MIN_CONVOLUTION_ROWS = 512  # fewer rows are done sooner than a convolution is set up
+MIN_FUSED_KEYS = 56  # with so many or more, the fused kernel is faster in float32
+SCORE_BYTES = 2 << 20  # of the scores held at a time: they stay in the cache
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+MAX_TRAINED_SCORES = 16 << 20  # 32 MB in bfloat16, a few times for each layer
+SAFE_SUMS = (1e-20, 1e30)  # far from underflow and overflow of float32 and bfloat16, e^±87
+
+
+def uses_cpu_shortcuts(x: Tensor) -> bool:
+    """True on the CPU, without gradients, outside of compilation and export."""
+    return x.device.type == "cpu" and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Let the C library keep freed activations for the next layer; call it before networks run on the CPU.
+
+    By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
+    ones: a third of the time of a small network. This raises both thresholds for the process, see mallopt(3);
+    the second bounds what it keeps. Other C libraries are left as they are.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
+        libc.mallopt(M_TRIM_THRESHOLD, 128 << 20)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """X Wᵀ + b: (B, L, F).
+
+    ``x`` is (B, L, D), or has any leading axes; ``weight`` is (F, D), ``bias`` (F,).
+    """
+    if (
+        x.ndim == 3
+        and x.dtype == torch.float32
+        and x.shape[0] * x.shape[1] >= MIN_CONVOLUTION_ROWS
+        and uses_cpu_shortcuts(x)
+        and torch.backends.mkldnn.is_available()
+        and not torch.is_autocast_enabled("cpu")
+    ):
+        pixels = x[:, :, None].permute(0, 3, 1, 2)  # (B, L, D) -> (B, D, L, 1), channels last, no copy
+        return F.conv2d(pixels, weight[:, :, None, None], bias).squeeze(3).transpose(1, 2)
+    return F.linear(x, weight, bias)
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear` by way of `linear`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return linear(input, self.weight, self.bias)
+
+
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """softmax(Q Kᵀ / √E + mask) V.
+
+    Parameters
+    ----------
+    q, k, v
+        (B, H, Lq, E), (B, H, L, E) and (B, H, L, F).
+    mask
+        (B, L) bool, True where a key may be attended to.
+
+    Returns
+    -------
+    Tensor
+        (B, H, Lq, F).
+    """
+    narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < MIN_FUSED_KEYS)
+    if narrow and uses_cpu_shortcuts(q):
+        output = _unshifted_attention(q, k, v, mask)
+        if output is not None:
+            return output
+    key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
+    if q.dtype == torch.bfloat16 and q.device.type == "cpu" and torch.is_grad_enabled():
+        with torch.autocast("cpu", enabled=False):
+            return _trained_attention(q, k, v, key_mask)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=key_mask)
+
+
+def _trained_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention in bfloat16 with gradients on the CPU, by products of matrices.
+
+    Backwards, torch's kernel for the CPU is slower in bfloat16 than in float32, and the products are faster
+    than both. They keep all scores, so long sequences are left to the kernel.
+    """
+    if q.shape[:3].numel() * k.shape[2] > MAX_TRAINED_SCORES:
+        wide = (t.float() for t in (q, k, v))
+        return F.scaled_dot_product_attention(*wide, attn_mask=mask).to(q.dtype)
+    scores = (q * q.shape[3] ** -0.5) @ k.mT
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
+
+
+def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:
+    """V exp(K Qᵀ/√E), transposed, over its row sums; None where a sum is out of bounds.
+
+    A column of ones beside V gives the sums, a zero in both takes out a masked key, and the transposed
+    products are the faster ones for narrow heads. Some heads at a time keep the scores in the cache.
+    """
+    B, H, Lq, E = q.shape
+    width = v.shape[3]
+    q = (q * E**-0.5).transpose(2, 3).reshape(B * H, E, Lq)
+    k = k.reshape(B * H, -1, E)
+    v = F.pad(v.transpose(2, 3), (0, 0, 0, 1), value=1.0)  # (B, H, F, L) -> (B, H, F + 1, L)
+    v = (v if mask is None else v * mask[:, None, None, :]).reshape(B * H, width + 1, -1)
+    step = min(B * H, max(1, SCORE_BYTES // (Lq * k.shape[1] * q.element_size())))
+    scores = q.new_empty(step, k.shape[1], Lq)
+    products = q.new_empty(B * H, width + 1, Lq)
+    for start in range(0, B * H, step):
+        heads = slice(start, start + step)
+        part = scores[: B * H - start]
+        torch.bmm(k[heads], q[heads], out=part)
+        torch.bmm(v[heads], part.exp_(), out=products[heads])
+    sums = products[:, width:]  # (B·H, 1, Lq)
+    low, high = (float(value) for value in torch.aminmax(sums))
+    if not (SAFE_SUMS[0] < low and high < SAFE_SUMS[1]):  # also where one is no number
+        return None
+    return products[:, :width].div_(sums).view(B, H, width, Lq).transpose(2, 3)
+
+
+# --- Masked multi-head attention: a fused path for speed, an explicit one that shows its weights
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """Queries, keys, values and mask to the output of the heads, as `fused_attention`."""
@@ -161,3 +285,154 @@ class MultiHeadAttention(nn.Module):
             share = self.heads // self.kv_heads
             k, v = (torch.repeat_interleave(t, share, dim=1) for t in (k, v))
         return q, k, v
+
+
+# --- Multi-head attention within a sliding window: each token attends to those at most W tokens away
+
+
+class WindowedAttention(nn.Module):
+    """Concat(head_1 .. head_H) W_O, where a head attends to tokens at most W away.
+
+    Tokens are cut into blocks of W. The queries of a block need the keys of this block and its two neighbors
+    alone: 3W keys, seen through overlapping views without a copy.
+
+    Parameters
+    ----------
+    d_model
+        Model width D, a multiple of ``heads``.
+    heads
+        Heads H; each is E = D/H wide.
+    window
+        Tokens on either side that a token attends to [W].
+    """
+
+    def __init__(self, d_model: int, heads: int, window: int) -> None:
+        super().__init__()
+        self.heads, self.window, self.head_width = heads, window, d_model // heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(
+        self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles, see `seqray.models.rotary_angles`.
+        need_weights
+            Take the explicit path, of cost L², and return the weights.
+
+        Returns
+        -------
+        output, weights
+            (B, L, D), and (B, H, L, L) or None; weights of tokens more than W apart are 0.
+        """
+        if need_weights or torch.is_grad_enabled():
+            q, k, v = self.project(x, rotation)
+            weights = self.weights(q, k) if need_weights else None
+            heads = self._within_blocks(q, k, v) if weights is None else weights @ v
+            return self.out(heads.transpose(1, 2).flatten(2)), weights
+        return self.out(for_each(lambda one: self._without_copies(one, rotation), x)), None
+
+    def project(self, x: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, (B, H, L, E) each; queries and keys are rotated.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles.
+        """
+        qkv = self.qkv(x).unflatten(-1, (3, self.heads, self.head_width)).permute(2, 0, 3, 1, 4)
+        turned = torch.complex(*rotation)
+        pairs = torch.view_as_complex(qkv[:2].float().unflatten(-1, (-1, 2)))
+        q, k = torch.view_as_real(pairs * turned).flatten(-2).to(x.dtype).unbind(0)
+        return q, k, qkv[2]
+
+    def weights(self, q: Tensor, k: Tensor) -> Tensor:
+        """Attention weights (B, H, L, L) of queries and keys (B, H, L, E)."""
+        place = torch.arange(q.shape[2], device=q.device)
+        apart = (place[:, None] - place).abs() > self.window
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)
+        return scores.masked_fill(apart, float("-inf")).softmax(dim=-1)
+
+    def _within_blocks(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        batch, length = q.shape[0], q.shape[2]
+        window = self.window
+        if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            # In bfloat16 it trains a fifth as fast.
+            q, k, v = q.float(), k.float(), v.float()
+        blocks = -(-length // window)
+        spare = blocks * window - length
+        q = F.pad(q, (0, 0, 0, spare)).unflatten(2, (blocks, window))
+        keys, values = (F.pad(t, (0, 0, window, window + spare)) for t in (k, v))  # (B, H, (n + 2)W, E)
+        parts = (t.unflatten(2, (blocks + 2, window)) for t in (keys, values))
+        keys, values = (torch.cat((t[:, :, :-2], t[:, :, 1:-1], t[:, :, 2:]), dim=3) for t in parts)
+        bias = _block_bias(length, window, q.dtype, q.device)
+        with torch.autocast("cpu", enabled=False):  # it would make them bfloat16 again
+            out = F.scaled_dot_product_attention(
+                *(t.transpose(1, 2).flatten(0, 1) for t in (q, keys, values)),
+                attn_mask=bias.repeat(batch, 1, 1, 1),
+            )  # (B·n, H, W, E)
+        return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :length]
+
+    def _without_copies(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """Heads (L, D) of one sequence (L, D), without gradients.
+
+        Queries, keys and values lie side by side in the rows of one matrix, with a block of rows before the
+        first token and after the last. They are rotated in place and read through views.
+        """
+        length, window, width = x.shape[0], self.window, self.head_width
+        blocks = -(-length // window)
+        spare = blocks * window - length
+        rows = self._padded_rows(x, window, window + spare)  # ((n + 2)W, 3D)
+        own = rows[window : window + length, : 2 * self.heads * width]  # queries and keys of the tokens
+        pairs = torch.view_as_complex(own.float().unflatten(1, (2 * self.heads, -1, 2)))
+        pairs *= torch.complex(*rotation)[0, 0, :, None]
+        if rows.dtype != torch.float32:
+            own.copy_(torch.view_as_real(pairs).flatten(1))
+        step, shape = rows.stride(0), (blocks, self.heads, 3 * window, width)
+        steps, start = (window * step, width, step, 1), rows.storage_offset()
+        queries, keys, values = (
+            rows.as_strided(shape, steps, start + part * self.heads * width) for part in range(3)
+        )
+        heads = F.scaled_dot_product_attention(
+            queries[:, :, window : 2 * window],
+            keys,
+            values,
+            attn_mask=_block_bias(length, window, rows.dtype, rows.device),
+        )  # (n, H, W, E)
+        return heads.transpose(1, 2).reshape(blocks * window, -1)[:length]
+
+    def _padded_rows(self, x: Tensor, before: int, after: int) -> Tensor:
+        """Queries, keys and values (L, 3D) of tokens (L, D), between rows of zeros."""
+        if torch.is_autocast_enabled(x.device.type):  # which leaves products into a given matrix alone
+            return self.qkv(F.pad(x, (0, 0, before, after)))
+        rows = x.new_empty(before + len(x) + after, 3 * x.shape[1])
+        rows[:before] = 0
+        rows[before + len(x) :] = 0
+        torch.addmm(self.qkv.bias, x, self.qkv.weight.t(), out=rows[before : before + len(x)])
+        return rows
+
+
+def for_each(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Apply a function to each sequence of a batch; of a single one no copy is made."""
+    return function(x[0])[None] if len(x) == 1 else torch.stack([function(one) for one in x])
+
+
+@functools.lru_cache(maxsize=4)
+def _block_bias(length: int, window: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """0 where a query of a block attends to a key, else minus infinity: (n, 1, W, 3W) for n blocks."""
+    blocks = -(-length // window)
+    query = window + torch.arange(window, device=device)[:, None]
+    key = torch.arange(3 * window, device=device)
+    near = (query - key).abs() <= window
+    place = key + window * (torch.arange(blocks, device=device)[:, None] - 1)
+    real = (place >= 0) & (place < length)
+    bias = torch.zeros(blocks, 1, window, 3 * window, dtype=dtype, device=device)
+    return bias.masked_fill(~(near & real[:, None, None, :]), float("-inf"))

@@ -22,8 +22,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.models.attention import MultiHeadAttention, attention_weights, scaled_dot_product
-from seqray.models.kernels import fused_attention, uses_cpu_shortcuts
+from seqray.models.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    fused_attention,
+    scaled_dot_product,
+    uses_cpu_shortcuts,
+)
 from seqray.models.positions import Rotation
 
 Mask = Tensor | None  # bool, True at real rows or columns; None where all are

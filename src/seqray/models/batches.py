@@ -1,15 +1,20 @@
-"""Arrays of tokens to tensors."""
+"""Batches, padding, devices, and what a network returns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from seqray.models.padding import pad_arrays
+from seqray.core.errors import ConfigError
+from seqray.models.tokenizers import pad_arrays
+
+# --- Arrays of tokens to tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +52,105 @@ def collate(tokens: Sequence[np.ndarray]) -> TokenBatch:
     return TokenBatch(
         torch.from_numpy(padded), tuple(None if mask is None else torch.from_numpy(mask) for mask in masks)
     )
+
+
+# --- What a network returns
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionStep:
+    """The attention weights of one layer.
+
+    Attributes
+    ----------
+    axis
+        The axis along which tokens attend to each other: ``sequence``; in an alignment ``column`` (over the
+        rows of each column) or ``row`` (over the columns of each row).
+    weights
+        Share of each key (last axis) in the output of each query; rows sum to 1. ``sequence``: (B, H, L, L);
+        ``column``: (B, C, H, R, R); ``row``: (B, R, H, C, C), or (B, 1, H, C, C) where rows are tied.
+    mask
+        (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded.
+    """
+
+    axis: str
+    weights: Tensor
+    mask: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOutput:
+    """What a network answers.
+
+    Attributes
+    ----------
+    logits
+        (B, K).
+    attention
+        On request an `AttentionStep` for each attention layer, first layer first.
+    subclasses
+        (B, M) logits of the subclasses of all classes; None of a network that learned none.
+    """
+
+    logits: Tensor
+    attention: tuple[AttentionStep, ...] = ()
+    subclasses: Tensor | None = None
+
+
+# --- Names of devices: what torch and what Lightning's trainer make of auto, cpu, cuda and cuda:N
+
+
+def torch_device(name: str) -> str:
+    """Check a name, and choose for ``auto`` a GPU if there is one.
+
+    Raises ConfigError for another name, or a GPU that isn't there.
+    """
+    kind, number = _parts(name)
+    present = torch.cuda.device_count()
+    if kind == "auto":
+        return "cuda" if present else "cpu"
+    if kind == "cuda" and (number or 0) >= present:
+        raise ConfigError(
+            f"the device is '{name}', and {present} GPUs are seen here", remedy="use the device cpu"
+        )
+    return name
+
+
+def trainer_device(name: str) -> dict[str, Any]:
+    """Settings of Lightning's trainer; none for ``auto``, which leaves them as they are.
+
+    Raises ConfigError for another name, or a GPU that isn't there.
+    """
+    kind, number = _parts(name)
+    if kind == "auto":
+        return {}
+    torch_device(name)
+    return {"accelerator": kind, "devices": 1 if number is None else [number]}
+
+
+def _parts(name: str) -> tuple[str, int | None]:
+    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:([0-9]{1,3})", str(name))
+    if match is None:
+        raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
+    return (match[1], None) if match[1] else ("cuda", int(match[2]))
+
+
+# --- Dropout that takes few random numbers on the CPU
+
+_BYTE = 256
+
+
+class Dropout(nn.Dropout):
+    """`torch.nn.Dropout`; on the CPU a random byte decides on each value, so p is rounded to a 256th.
+
+    torch draws a number of 32 bits for each value there, which is a large part of a training step.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        dropped = round(self.p * _BYTE)  # values of a byte
+        if not self.training or input.device.type != "cpu" or dropped in (0, _BYTE):
+            return super().forward(input)
+        count = input.numel()
+        words = torch.empty(-(-count // 8), dtype=torch.int64).random_(-(2**63), None)
+        kept = words.view(torch.uint8)[:count].view(input.shape) >= dropped
+        return input * (kept.to(input.dtype) * (_BYTE / (_BYTE - dropped)))

@@ -1,4 +1,4 @@
-"""Parts of both networks: convolutional stem, feed-forward layer, pre-norm blocks, head."""
+"""Embedding, feed-forward, blocks, pooling and head."""
 
 from __future__ import annotations
 
@@ -10,13 +10,140 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core import ModelConfig, StemConfig
-from seqray.models.attention import MultiHeadAttention
-from seqray.models.dropout import Dropout
-from seqray.models.kernels import Linear
-from seqray.models.output import AttentionStep, ModelOutput
-from seqray.models.pooling import Pooling
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.models.attention import Linear, MultiHeadAttention
+from seqray.models.batches import AttentionStep, Dropout, ModelOutput
 from seqray.models.positions import PositionTerms, Rotation, rotary_angles
+
+# --- Embeddings of k-mers, independent of their position
+
+
+class KmerEmbedding(nn.Module):
+    """A vector for each k-mer of 2 to ``longest`` letters, added at its first letter.
+
+    Rows of the tables are scaled by the square root of their number: a k-mer of four letters is a sixteenth
+    as frequent as one of two, but Adam updates both equally.
+    """
+
+    def __init__(self, letters: int, longest: int, d_model: int) -> None:
+        super().__init__()
+        self.letters = letters
+        self.tables = nn.ParameterList(
+            torch.zeros(letters**length, d_model) for length in range(2, longest + 1)
+        )
+
+    def forward(self, letters: Tensor, real: Tensor) -> Tensor:
+        """Letters (..., N) int64 and their bool mask to (..., N, D).
+
+        Padding comes last. Padding and letters below 0 are in no k-mer.
+        """
+        following = F.pad(letters.where(real, -1), (0, len(self.tables)), value=-1)
+        count = letters.shape[-1]
+        index = following[..., :count]
+        known = index >= 0
+        added = letters.new_zeros((), dtype=self.tables[0].dtype)
+        for ahead, table in enumerate(self.tables, start=1):
+            letter = following[..., ahead : ahead + count]
+            known = known & (letter >= 0)
+            index = self.letters * index + letter
+            vectors = F.embedding(torch.where(known, 1 + index, 0), F.pad(table, (0, 0, 1, 0)))
+            added = added + len(table) ** 0.5 * vectors
+        return added
+
+
+# --- What the head of a classifier of sequences reads: CLS, or means and largest values over all tokens
+
+SIZES = {"cls": 1, "mean": 1, "max": 1, "ends": 2}  # vectors that each part gives
+CLS_ONLY = ("cls",)
+
+
+class Pooling(nn.Module):
+    """Final states (B, T, D), CLS first, to what the head reads, (B, P D) of P vectors side by side.
+
+    Padded tokens have no part in it. It has no weights.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.parts = config.pooling
+        self.size = sum(SIZES[part] for part in self.parts)
+        stride = config.stem.stride if config.stem else 1
+        self.reach = -(-config.ends // stride)  # tokens of either end
+
+    @property
+    def cls_only(self) -> bool:
+        """Whether the other tokens of the last block are not needed."""
+        return self.parts == CLS_ONLY
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Pool.
+
+        Parameters
+        ----------
+        states
+            (B, T, D).
+        mask
+            (B, T) bool, True at real tokens; None if nothing is padded.
+        """
+        if self.cls_only:
+            return states[:, 0]
+        return torch.cat([self._pool(part, states, mask) for part in self.parts], dim=-1)
+
+    def shares(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Share of each token in what the head reads, the mean over the P vectors: float32 (B, T).
+
+        In a largest value it is the share of the channels that take theirs from this token. Rows sum to 1.
+
+        Parameters
+        ----------
+        states, mask
+            See `forward`.
+        """
+        found = []
+        for part in self.parts:
+            if part == "max":
+                largest = self._letters(states, mask).argmax(dim=1)  # (B, D)
+                counts = torch.zeros(states.shape[:2], device=states.device)
+                ones = torch.ones(largest.shape, device=states.device)
+                found.append(counts.scatter_add_(1, largest, ones)[:, None] / states.shape[2])
+            else:
+                found.append(self._weights(part, states, mask))
+        return torch.cat(found, dim=1).mean(dim=1)
+
+    def _pool(self, part: str, states: Tensor, mask: Tensor | None) -> Tensor:
+        if part == "cls":
+            return states[:, 0]
+        if part == "max":
+            return self._letters(states, mask).amax(dim=1)
+        # Padding may hold anything: a weight of 0 would not hide an infinite value.
+        hidden = states if mask is None else states * mask[..., None].to(states.dtype)
+        return (self._weights(part, states, mask).to(states.dtype) @ hidden).flatten(1)
+
+    def _weights(self, part: str, states: Tensor, mask: Tensor | None) -> Tensor:
+        """Weights of the tokens in the one or two vectors of a part: (B, V, T), each row sums to 1."""
+        B, T, _ = states.shape
+        place = torch.arange(T, device=states.device).expand(B, T)
+        if part == "cls":
+            return (place == 0)[:, None].float()
+        real = place > 0 if mask is None else mask & (place > 0)
+        chosen = real[:, None]
+        if part == "ends":
+            count = real.sum(dim=1, keepdim=True)
+            near = torch.stack((place <= self.reach, place > count - self.reach), dim=1)
+            chosen = chosen & near
+        return chosen / chosen.sum(dim=-1, keepdim=True)
+
+    @staticmethod
+    def _letters(states: Tensor, mask: Tensor | None) -> Tensor:
+        """States with CLS and padding at minus infinity."""
+        hidden = torch.zeros(states.shape[:2], dtype=torch.bool, device=states.device)
+        hidden[:, 0] = True
+        if mask is not None:
+            hidden = hidden | ~mask
+        return states.masked_fill(hidden[..., None], float("-inf"))
+
+
+# --- Parts of both networks: convolutional stem, feed-forward layer, pre-norm blocks, head
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5

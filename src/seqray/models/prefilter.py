@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Ints
+from seqray.core.arrays import Codes, Ints
 
 KERNEL, STRIDE = 15, 3
 _KMER_LENGTH = 5  # letters whose part of the convolution is looked up at once; divides the kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from seqray.core import Alphabet
+from seqray.core.alphabet import Alphabet
 
 
 class Color(StrEnum):

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from seqray.annotation import (
-    Annotation,
-    Gene,
-    GenePredictor,
-    can_predict_genes,
-    check_genes,
-    check_predictable,
-)
-from seqray.core import DNA, ConfigError, InputError, NoRecordsError, SequenceRecord
-from seqray.io import display_name
-from seqray.io.sequences import Duplicates
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError, NoRecordsError
+from seqray.core.records import SequenceRecord
+from seqray.genome.genes import Annotation, Gene, check_genes
+from seqray.genome.predict import GenePredictor, can_predict_genes, check_predictable
+from seqray.io.files import display_name
+from seqray.io.records import Duplicates
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ def choose_genes(
     if isinstance(genes, Annotation):
         return genes_of_annotation(genes, records()), ""
 
-    from seqray.annotation import read_genes  # here, for it loads Biopython
+    from seqray.genome.read import read_genes
 
     def read(path: str | Path, duplicates: Duplicates = "error") -> GeneSource | None:
         circles = {record.id: len(record) for record in records() if is_circular(record)}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import MIN_CALL_SCORE, ConfigError, require, require_number
+from seqray.core.arrays import MIN_CALL_SCORE
+from seqray.core.errors import ConfigError, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqray.core import OnProgress, Region, SequenceRecord
+    from seqray.core.errors import OnProgress
+    from seqray.core.records import Region, SequenceRecord
     from seqray.core.results import SkippedRecord
     from seqray.scanning.results import ScoreProfile
 
@@ -123,7 +125,7 @@ class ScanOptions:
         )
         require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null_mb' above 0")
         if self.regions:
-            from seqray.core import Region  # and numpy, which no help needs
+            from seqray.core.records import Region
 
             several = not isinstance(self.regions, Region)
             known = several and all(isinstance(region, Region) for region in self.regions)

@@ -1,23 +1,74 @@
-"""The windows of one contig on both strands: their starts, sites and scores.
-
-A locator scores positions: its windows are single letters, see `seqray.scanning.positions`.
-
-A window is identified by its start on the plus strand, whichever strand it is read on. The grid of a whole
-scan is 0, stride, 2 stride, ...; on a linear contig the last window is always added so that the end is
-covered, on a circular one windows run across the origin.
-"""
+"""Windows of a contig and their cutoffs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Floats, Intervals, Ints, logistic, reverse_complement_codes
-from seqray.scanning.cutoffs import Cutoffs
+from seqray.core.alphabet import reverse_complement_codes
+from seqray.core.arrays import Codes, Floats, Ints, logistic
+from seqray.core.records import Intervals
+
+# --- Which windows are worth the model's time at a threshold, and whether a prefilter pays
+
+MAX_PASSED_SHARE = 0.1
+"""Of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """What a window must reach to be read further, in log-odds.
+
+    Attributes
+    ----------
+    prefilter
+        What the prefilter must answer.
+    second
+        What its second network must answer; None for a prefilter of one.
+    members
+        What the first 1, 2, ... members must give together, see `seqray.inference.cascade_log_odds`.
+    passed
+        Share of all windows that pass the prefilter.
+    """
+
+    prefilter: float
+    second: float | None = None
+    members: tuple[float, ...] = ()
+    passed: float = 0.0
+
+    @classmethod
+    def at(cls, facts: Mapping[str, Any], threshold: float) -> Self:
+        """Those of the highest level that a threshold reaches.
+
+        Parameters
+        ----------
+        facts
+            Of the prefilter, from the model's card.
+        threshold
+            Probability from which sites are called.
+        """
+        levels: Sequence[Sequence[float]] = facts.get("levels", ())
+        second: Sequence[float | None] = facts.get("second") or [None] * len(levels)
+        members: Sequence[Sequence[float]] = facts.get("members") or [()] * len(levels)
+        reached = [
+            cls(cutoff, other, tuple(others), passed)
+            for (level, cutoff, passed), other, others in zip(levels, second, members, strict=True)
+            if level <= threshold
+        ]
+        return reached[-1] if reached else cls(float("-inf"), passed=1.0)
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether few enough windows pass."""
+        return self.passed <= MAX_PASSED_SHARE
+
+
+# --- The windows of one contig on both strands: their starts, sites and scores
 
 Scorer = Callable[[Codes], npt.NDArray[np.floating]]
 """Codes (N, W) to the probability of the positive class (N,); each answer depends on its own row alone."""

@@ -1,26 +1,182 @@
-"""Labeled sequences to batches of tokens: encoded once, cut and changed a batch at a time.
-
-There is no worker process and no Python loop over sequences: a batch costs a few array operations. The random
-changes of a batch depend on (seed, epoch, batch, rank) alone, so a run that resumes after an epoch sees the
-same batches as an uninterrupted run.
-"""
+"""Examples, batches, and their augmentation."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
+import lightning
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler
 
-from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
-from seqray.models import PAD, TokenBatch, size_buckets
-from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
-from seqray.training.augment import Changes, cut_windows, mask_tokens
-from seqray.training.batch_module import BatchModule, FixedBatches
+from seqray.core.alignment import choose_columns, choose_rows, crop_alignment
+from seqray.core.alphabet import ALPHABETS, reverse_complement_codes
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.letters import CodeStack, stack_sequences
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment, Example, LabeledSequence
+from seqray.core.run_config import AugmentConfig, RunConfig
+from seqray.core.text import truncate
+from seqray.modelfile.model import build_tokenizer
+from seqray.models.batches import TokenBatch, collate
+from seqray.models.tokenizers import (
+    CLS,
+    FIRST_LETTER,
+    MASK,
+    PAD,
+    AlignmentTokenizer,
+    OwnTokenizer,
+    Tokenizer,
+    size_buckets,
+)
+
+# --- What every training run hands to Lightning: whole batches by their key, shared among the processes
+
+Key = TypeVar("Key")
+
+
+class FixedBatches(Sampler[Key]):
+    """The same batches each time; processes take every ``world``-th.
+
+    A process whose share falls short takes one of the first batches again: all must take the same number
+    of steps.
+    """
+
+    def __init__(self, batches: Sequence[Key], rank: int = 0, world: int = 1) -> None:
+        share = -(-len(batches) // world)
+        self._batches = [batches[(rank + i * world) % len(batches)] for i in range(share)]
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._batches)
+
+
+class BatchModule(lightning.LightningDataModule, ABC):
+    """Training and validation batches of one member."""
+
+    @abstractmethod
+    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        """Batches by their key, and the keys of an epoch."""
+
+    @abstractmethod
+    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        """The same for validation, without random changes."""
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        return _loader(*self.training_batches(*self._rank_and_world()))
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        return _loader(*self.validation_batches(*self._rank_and_world()))
+
+    def _rank_and_world(self) -> tuple[int, int]:
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+
+
+def _loader(batches: Dataset[Any], order: Sampler[Any]) -> DataLoader[Any]:
+    return DataLoader(batches, batch_size=None, sampler=order, collate_fn=_identity)
+
+
+def _identity(batch: Any) -> Any:
+    return batch
+
+
+# --- Random changes to training sequences, drawn and applied to a whole batch at once
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happens to each of B sequences.
+
+    ``shift`` (B,) int64 counts the letters by which the window moves to the right; ``flip`` (B,) bool says
+    whether it is read from the other strand.
+    """
+
+    shift: np.ndarray
+    flip: np.ndarray
+
+    @classmethod
+    def none(cls, size: int) -> Changes:
+        """No change to ``size`` sequences."""
+        return cls(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool))
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, size: int, config: AugmentConfig) -> Changes:
+        """Draw random changes of ``size`` windows.
+
+        Shifts are uniform on [-shift, shift], in letters, for a share ``shift_share`` of the windows; a flip
+        has probability ``reverse_complement``.
+        """
+        shift = rng.integers(-config.shift, config.shift, size=size, endpoint=True)
+        flip = rng.random(size) < config.reverse_complement
+        if config.shift_share < 1:
+            shift[rng.random(size) >= config.shift_share] = 0
+        return cls(shift, flip)
+
+
+def cut_windows(
+    stack: CodeStack, begin: np.ndarray, indices: np.ndarray, flank: int, changes: Changes, unknown: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cut the window of each sequence, moved and flipped.
+
+    Parameters
+    ----------
+    stack, begin
+        All sequences, and the offset of each in the stack.
+    indices
+        (B,) the sequences to take.
+    flank
+        Letters on each side of a sequence that belong to its flank and not to the unmoved window.
+    unknown
+        Code for letters beyond the ends of a sequence, and for padding.
+
+    Returns
+    -------
+    codes : uint8 (B, W)
+        W is the longest window of the batch; shorter ones are padded at the end.
+    lengths : int64 (B,)
+        Letters of each window.
+    """
+    n = stack.lengths[indices][:, None]  # (B, 1)
+    lengths = n - 2 * flank
+    column = np.arange(int(lengths.max()))  # (W,)
+    place = np.where(changes.flip[:, None], lengths - 1 - column, column)  # (B, W) within the window
+    source = place + (flank + changes.shift)[:, None]
+    known = (source >= 0) & (source < n) & (column < lengths)
+    codes = stack.codes[begin[indices][:, None] + np.clip(source, 0, n - 1)]
+    codes[~known] = unknown
+    if changes.flip.any():
+        # The letters are in flipped order already, so the reversal is taken back: complement alone.
+        codes[changes.flip] = reverse_complement_codes(codes[changes.flip])[:, ::-1]
+    return codes, lengths[:, 0]
+
+
+def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Replace every token that covers a masked letter by MASK.
+
+    Overlapping words share letters: a word left in place would reveal its masked neighbor.
+
+    Parameters
+    ----------
+    tokens
+        (B, 1 + T) int64, CLS first.
+    letters
+        (B, W) bool, True at masked letters.
+    spans
+        (1 + T, 2) half-open letter interval of each token; empty for CLS.
+    """
+    before = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
+    np.cumsum(letters, axis=1, out=before[:, 1:])
+    hit = before[:, spans[:, 1]] > before[:, spans[:, 0]]  # (B, 1 + T)
+    return np.where(hit, MASK, tokens)
+
+
+# --- Labeled sequences to batches of tokens: encoded once, cut and changed a batch at a time
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024
@@ -232,3 +388,112 @@ class TrainingData(BatchModule):
     def validation_source(self) -> Dataset[Any]:
         """The same for validation, without random changes."""
         return BatchSource(self.validation)
+
+
+# --- Labeled alignments to batches of tokens
+
+_SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
+
+
+class AlignmentExamples(Examples):
+    """Alignments with their classes.
+
+    In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
+    learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
+    also learns shallow alignments. Without random changes, the rows are those of
+    `seqray.core.msa.crop_alignment`, as in prediction.
+
+    ``config.data.window`` is in columns.
+    """
+
+    def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:
+        super().__init__(labels)
+        self.alignments = list(alignments)
+        self.rows, self.columns = config.model.max_rows, config.data.window
+        self.tokenizer = AlignmentTokenizer(ALPHABETS[config.model.alphabet])
+        choice = config.model.row_choice
+        self._fitted = [crop_alignment(a, self.rows, self.columns, choice).codes for a in self.alignments]
+        self.lengths = np.array([codes.size for codes in self._fitted], dtype=np.int64)
+
+    def windows(self) -> list[np.ndarray]:
+        letters = self.tokenizer.alphabet.unknown
+        return [a.codes[0][a.codes[0] <= letters][: self.columns] for a in self.alignments]
+
+    def letter_counts(self) -> np.ndarray:
+        size = self.tokenizer.alphabet.unknown
+        counts = (np.bincount(codes.ravel(), minlength=size)[:size] for codes in self._fitted)
+        return np.sum(list(counts), axis=0)
+
+    def tokens(
+        self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
+    ) -> TokenBatch:
+        """As `Examples.tokens`."""
+        if augment is None or rng is None:
+            return collate([self.tokenizer.encode(self._fitted[i]) for i in indices])
+        return collate([self._augmented(i, augment, rng) for i in indices])
+
+    def _augmented(self, index: int, augment: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
+        """Tokens (R, 1 + C) of a random choice of rows, with letters masked."""
+        codes, letters = self.alignments[index].codes, self.tokenizer.alphabet.unknown + 1
+        if rng.random() < augment.query:
+            query = int(rng.integers(len(codes)))
+            codes = codes[[query, *range(query), *range(query + 1, len(codes))]]
+        depth = min(self.rows, augment.rows or self.rows)
+        if rng.random() < _SHALLOWER:
+            depth = int(rng.integers(1, depth + 1))
+        codes = codes[choose_rows(codes, depth, "random", seed=int(rng.integers(1 << 31)))]
+        columns = choose_columns(codes, letters, self.columns)
+        tokens = self.tokenizer.encode(codes[:, columns] if len(columns) else codes[:, :1])
+        masked = (rng.random(tokens.shape) < augment.mask) & (tokens >= FIRST_LETTER)
+        return np.where(masked, MASK, tokens)
+
+
+# --- Encode labeled sequences or alignments for training
+
+
+def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
+    """Encode some rows of the data.
+
+    Raises ConfigError for examples of a type that this kind of model does not read.
+    """
+    expected, encode_all = ENCODERS[config.model.kind]
+    chosen = [data[i] for i in rows]
+    for example in chosen:
+        if not isinstance(example, expected):
+            found = f"the examples are of type {type(example).__name__}"
+            raise ConfigError(f"'model.kind' is {config.model.kind}, but {found}", where=example.where)
+    return encode_all(chosen, labels[rows], config)
+
+
+def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray | None:
+    """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts.
+
+    Raises InputError for an example of a context that the settings don't name.
+    """
+    if not config.contexts:
+        return None
+    numbers = {name: i for i, name in enumerate(config.contexts)}
+    for example in data:
+        if example.context is not None and example.context not in numbers:
+            raise InputError(
+                f"has the context '{example.context}'",
+                where=example.where,
+                remedy="name it in 'model.contexts'",
+            )
+    return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
+
+
+def _encode_sequences(data: Sequence[LabeledSequence], labels: np.ndarray, config: RunConfig) -> Examples:
+    contexts, tokenizer = context_numbers(data, config.model), build_tokenizer(config.model)
+    settings = config.data
+    longest = settings.window + 2 * settings.flank
+    sequences = [truncate(one.sequence, longest, settings.truncate) for one in data]
+    return SequenceExamples(sequences, labels, tokenizer, settings.flank, contexts)
+
+
+ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {
+    "sequence": (LabeledSequence, _encode_sequences),
+    "backbone": (LabeledSequence, _encode_sequences),
+    "alignment": (Alignment, AlignmentExamples),
+}
+"""Kind of model to the type of its examples and what makes batches of them."""

@@ -1,19 +1,78 @@
-"""What the settings of a training follow from: letters, lengths, classes, a site, contexts."""
+"""Facts and faults of labeled data."""
 
 from __future__ import annotations
 
+import difflib
+import math
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from scipy.stats import chi2
 
-from seqray.core import MISSING_TEXTS, Alphabet, DataConfig, Example, LabeledSequence, counted
-from seqray.core.msa import letter_counts
-from seqray.training.subclasses import has_subclasses
+from seqray.core.alignment import letter_counts
+from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import MISSING_TEXTS, Example, LabeledSequence
+from seqray.core.run_config import DataConfig, RunConfig
+from seqray.core.text import class_name_fault, counted, fits_label_sets, parse_float, truncate
+from seqray.io.predictions import probability_column
+from seqray.modelfile.model import build_tokenizer
+
+# --- Subclasses: parts of a class that the network learns to tell apart
+
+MIN_SUBCLASS_EXAMPLES = 10
+"""Examples of a subclass for settings chosen from the data: a column of unique names is no subclass."""
+
+
+def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
+    """Add the number of subclasses of each class to the settings, if the network learns subclasses.
+
+    Examples of split ``test`` don't count. ConfigError is raised where no example names its subclass.
+    """
+    if not config.data.subclasses:
+        return replace(config, model=replace(config.model, subclasses=()))
+    subclasses = subclass_names(data, classes)
+    if not any(name for names in subclasses for name in names):
+        raise ConfigError(
+            "'data.subclasses' is set, but no example names its subclass",
+            remedy="add a column 'subclass' to the table",
+        )
+    return replace(config, model=replace(config.model, subclasses=tuple(map(len, subclasses))))
+
+
+def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndarray:
+    """Index of the subclass of each example among those of all classes: int64 (N,); -1 if never learned."""
+    pairs = [
+        (label, subclass)
+        for label, subclasses in zip(classes, subclass_names(data, classes), strict=True)
+        for subclass in subclasses
+    ]
+    index = {pair: number for number, pair in enumerate(pairs)}
+    return np.array([index.get((one.label or "", one.subclass or ""), -1) for one in data], dtype=np.int64)
+
+
+def has_subclasses(data: Sequence[Example]) -> bool:
+    """Whether some classes have several subclasses, and each of these at least `MIN_SUBCLASS_EXAMPLES`."""
+    counts = Counter((one.label, one.subclass or "") for one in data)
+    subclasses = Counter(label for label, _ in counts)
+    divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
+    return min(divided, default=0) >= MIN_SUBCLASS_EXAMPLES
+
+
+def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
+    """Names of the subclasses of each class, sorted; empty where none is named."""
+    found: dict[str, set[str]] = {name: set() for name in classes}
+    for one in data:
+        if one.split != "test":
+            found[one.label or ""].add(one.subclass or "")
+    return [sorted(found[name]) for name in classes]
+
+
+# --- What the settings of a training follow from: letters, lengths, classes, a site, contexts
 
 _MAX_ODD_LENGTH_SHARE = 0.02  # of sequences: their length may be a mistake
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
@@ -231,3 +290,111 @@ def has_rare_class(counts: Mapping[str, int]) -> bool:
     if len(counts) <= 2:
         return rarest < 0.05 * sum(counts.values())
     return 10 * rarest <= largest
+
+
+# --- Checks of classes and lengths before a training
+
+MAX_SHOWN_LABELS = 5
+
+
+def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
+    """Order the class names; raise an error for data that cannot be used for training.
+
+    With ``classes``, the names have to be in that order; None puts the positive class last.
+    """
+    for name in counts:
+        if fault := class_name_fault(name):
+            raise InputError(f"the label {name!r} {fault}", remedy="rename it")
+    positive = config.data.positive
+    if positive not in counts:
+        near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
+        raise InputError(
+            f"no example has the positive class '{positive}'",
+            remedy=f"set 'data.positive' to a label of the data, such as '{near[0]}'",
+        )
+    names = tuple(classes) if classes is not None else (*sorted(set(counts) - {positive}), positive)
+    if set(names) != set(counts) or len(set(names)) != len(names):
+        raise InputError(f"the classes {', '.join(names)} are not the labels {', '.join(sorted(counts))}")
+    if len(names) < 2:
+        raise InputError(f"all examples have the label '{positive}'", remedy="a classifier needs two classes")
+    if len(names) != config.model.classes:
+        labels = f"{len(names)} labels: {', '.join(names)}"
+        raise ConfigError(
+            f"'model.classes' is {config.model.classes}, but the data have {labels}",
+            remedy=f"give --set model.classes={len(names)}, or leave 'model.classes' out of the settings",
+        )
+    if rare := [name for name in names if counts[name] < 2]:
+        raise _rare_labels(rare)
+    _check_names(names)
+    return names
+
+
+def _rare_labels(rare: Sequence[str]) -> InputError:
+    shown = ", ".join(f"'{name}'" for name in rare[:MAX_SHOWN_LABELS])
+    shown += f" and {len(rare) - MAX_SHOWN_LABELS} more" if len(rare) > MAX_SHOWN_LABELS else ""
+    what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
+    remedy = "give two or more of each label"
+    if all(math.isfinite(parse_float(name)) for name in rare):
+        remedy = f"numbers are read as names of classes: divide them into classes, or {remedy}"
+    return InputError(what, remedy=remedy)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse class names that would be ambiguous in tables of predictions or figures."""
+    columns: dict[str, str] = {}
+    for name in names:
+        column = probability_column(name)
+        if column in columns:
+            raise InputError(
+                f"labels '{columns[column]}' and '{name}' would share the column {column} of predictions",
+                remedy="rename one of them",
+            )
+        columns[column] = name
+        if not fits_label_sets(name):
+            raise InputError(f"label '{name}' can't be named in a set (--coverage)", remedy="rename it")
+        if len(names) > 2 and name in ("all", "macro"):
+            raise InputError(
+                f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",
+                remedy="rename it",
+            )
+
+
+def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
+    """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
+
+    Alignments fit always: `seqray.core.msa.crop_alignment` cuts them to the window.
+    """
+    sequences = [example for example in data if isinstance(example, LabeledSequence)]
+    if not sequences:
+        return
+    window, flank, rule = config.data.window, config.data.flank, config.data.truncate
+    plain = set(ALPHABETS[config.model.alphabet].letters)
+    if all(plain.isdisjoint(example.sequence) for example in sequences):
+        raise InputError("no training sequence holds an unambiguous letter")
+    tokenizer = build_tokenizer(config.model)
+    if not flank and rule == "none":
+        _refuse_longer(sequences, config.data)
+    for example in sequences:
+        length, where = len(example.sequence), example.where
+        if flank and length != window + 2 * flank:
+            expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
+            raise InputError(f"holds {length} letters, but {expected}", where=where)
+        try:
+            tokenizer.check(truncate(example.sequence[flank : length - flank], window, rule))
+        except InputError as error:
+            raise InputError(error.what, where=where) from None
+        if length == 0:
+            raise InputError("holds no letters", where=where)
+
+
+def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> None:
+    """Count the sequences that are longer than the window in one error."""
+    longer = [example for example in sequences if len(example.sequence) > data.window]
+    if longer:
+        cut = "give truncate='ends' or truncate='start'" if data.site is None else "cut them around the site"
+        others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
+        raise InputError(
+            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",
+            where=longer[0].where,
+            remedy=f"{cut}, or raise 'data.window'",
+        )

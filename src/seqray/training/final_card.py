@@ -1,32 +1,71 @@
-"""Calibrate the members together on held-out examples and write the card."""
+"""The card of a trained model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
+import lightning
 import numpy as np
+import torch
 
-from seqray.calibration import Calibration, Domain, TrainingSketch, calibrated_card
-from seqray.core import (
-    ALPHABETS,
-    Card,
-    Example,
-    LabeledSequence,
-    RunConfig,
-    log_probabilities,
-)
-from seqray.modelfile import Network, TrainedModel
-from seqray.training.card_facts import training_facts
-from seqray.training.data_hashes import content_sha256, learned_keys
-from seqray.training.encode import encode
-from seqray.training.hold_out import related_groups
-from seqray.training.partitions import Partition, count_related
-from seqray.training.subclasses import subclass_names
-from seqray.training.trainer import on_gpu
-from seqray.training.validation import classification_figures, model_logits
+from seqray.calibration.domain import Domain
+from seqray.calibration.fit import Calibration, calibrated_card
+from seqray.calibration.signature import TrainingSketch
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.arrays import log_probabilities
+from seqray.core.card import Card
+from seqray.core.records import Example, LabeledSequence
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import to_mapping
+from seqray.core.text import round_number
+from seqray.core.version import __version__
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.networks import Network
+from seqray.models.build import count_parameters
+from seqray.training.data import encode
+from seqray.training.data_facts import subclass_names
+from seqray.training.module import classification_figures, model_logits
+from seqray.training.partitions import Partition, content_sha256, count_related, learned_keys, related_groups
+from seqray.training.trainer import on_gpu, training_precision
+
+# --- What a card says of every training, whatever the kind of model
+
+_ELSEWHERE = ("name", "summary", "card", "model")  # settings that have their own place on the card
+
+
+def training_facts(
+    config: RunConfig,
+    networks: Sequence[Network],
+    results: Sequence[Mapping[str, Any]],
+    sha256: str,
+    figures: Mapping[str, float],
+) -> dict[str, Any]:
+    """Settings, seeds, best epochs, checksum of the data, figures on validation, and versions.
+
+    There are one network and one result of `train_member` per member; ``figures`` are those of the calibrated
+    model on what was held out.
+    """
+    settings = to_mapping(config)
+    versions = {"seqray": __version__, "torch": torch.__version__, "lightning": lightning.__version__}
+    if config.model.backbone:
+        versions["transformers"] = version("transformers")
+    return {
+        "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
+        "seeds": [result["seed"] for result in results],
+        "best_epochs": [result["best_epoch"] for result in results],
+        "precision": training_precision(config),
+        "parameters": count_parameters(networks[0]),
+        "data_sha256": sha256,
+        "validation": {name: round_number(value) for name, value in figures.items()},
+        "versions": versions,
+    }
+
+
+# --- Calibrate the members together on held-out examples and write the card
 
 
 def build_card(

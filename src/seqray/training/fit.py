@@ -1,4 +1,4 @@
-"""A training run from end to end: settings and labeled sequences in, a calibrated model file out."""
+"""Training from labeled data to a model file."""
 
 from __future__ import annotations
 
@@ -8,38 +8,71 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
-from seqray.core import (
-    ALPHABETS,
-    Alignment,
-    ConfigError,
-    Example,
-    OnProgress,
-    RunConfig,
-    check_plain,
-)
-from seqray.modelfile import (
-    InitialWeights,
-    Network,
-    TrainedModel,
-    check_initial_weights,
-    check_model_path,
-    save_model,
-)
+from seqray.calibration.isotonic import apply_isotonic
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import ConfigError, OnProgress
+from seqray.core.records import Alignment, Example
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import check_plain
 from seqray.modelfile.backbones import resolve_backbone
-from seqray.training.data import TrainingData
-from seqray.training.data_hashes import data_sha256
-from seqray.training.encode import context_numbers, encode
+from seqray.modelfile.file import save_model
+from seqray.modelfile.header import check_model_path
+from seqray.modelfile.initial_weights import InitialWeights, check_initial_weights
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.networks import Network
+from seqray.training.data import TrainingData, context_numbers, encode
+from seqray.training.data_facts import count_subclasses, subclass_indices
 from seqray.training.final_card import build_card
-from seqray.training.member import TrainResult, fit_member
-from seqray.training.members import train_members
-from seqray.training.module import Classifier
-from seqray.training.partitions import Partition, partition
-from seqray.training.run_options import RunOptions
-from seqray.training.subclasses import count_subclasses, subclass_indices
-from seqray.training.teacher import check_teacher, distillation_targets
-from seqray.training.trainer import make_trainer, quiet
-from seqray.training.workdir import WorkDir, is_main_process, run_identity
+from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
+from seqray.training.module import Classifier, model_logits
+from seqray.training.partitions import Partition, data_sha256, partition
+from seqray.training.trainer import WorkDir, is_main_process, make_trainer, quiet, run_identity
+
+# --- Knowledge distillation: the student also learns the probabilities of a trained model
+
+
+def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
+    """Raise ConfigError for a teacher that does not fit the student.
+
+    The teacher must read the same letters, windows at least as long, and predict the same classes.
+    """
+    if config.data.subclasses:
+        raise ConfigError(
+            "a teacher knows classes, not their subclasses", remedy="leave 'data.subclasses' out"
+        )
+    card = teacher.card
+    differing = {
+        "alphabet": (card.model.alphabet, config.model.alphabet),
+        "classes": (", ".join(card.classes), ", ".join(classes)),
+    }
+    for what, (theirs, ours) in differing.items():
+        if theirs != ours:
+            raise ConfigError(f"the teacher '{card.name}' has the {what} {theirs}, the data {ours}")
+    if card.model.max_length < config.data.window:
+        raise ConfigError(
+            f"the teacher '{card.name}' reads {card.model.max_length} letters, 'data.window' is "
+            f"{config.data.window}"
+        )
+
+
+def distillation_targets(
+    teacher: TrainedModel, data: Sequence[Example], parts: Partition, config: RunConfig
+) -> np.ndarray:
+    """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
+
+    The teacher reads the unchanged windows, without the student's shifts or masks.
+    Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
+    """
+    share = config.optimizer.teacher
+    known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
+    probabilities = apply_isotonic(softmax(model_logits(teacher, known), axis=1), teacher.card)
+    labels = np.eye(len(parts.classes))[known.labels]
+    return (share * probabilities + (1 - share) * labels).astype(np.float32)
+
+
+# --- A training run from end to end: settings and labeled sequences in, a calibrated model file out
 
 
 def train(

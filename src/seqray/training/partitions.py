@@ -1,18 +1,125 @@
-"""From labeled sequences to checked classes, and to training and validation parts that don't leak."""
+"""Parts for training, validation and test."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import ALPHABETS, Alphabet, Example, InputError, LabeledSequence, RunConfig, files_of
-from seqray.homology import PARTS, kmer_groups, kmer_length, merge_groups
-from seqray.training.data_checks import check_classes, check_lengths
-from seqray.training.hold_out import hold_out_in_turn, related_groups
+from seqray.core.alphabet import ALPHABETS, Alphabet, canonical_strand
+from seqray.core.arrays import number_by_appearance
+from seqray.core.card import Card
+from seqray.core.errors import InputError
+from seqray.core.records import Alignment, Example, LabeledSequence, files_of
+from seqray.core.run_config import RunConfig
+from seqray.homology.kmers import kmer_groups, kmer_length, merge_groups, named_groups
+from seqray.homology.options import PARTS
+from seqray.homology.split import deal_groups
+from seqray.training.data_facts import check_classes, check_lengths
+
+# --- Hashes of training data, which tell whether sequences were learned from
+
+
+def content_sha256(data: Sequence[Example]) -> str:
+    """Hash only sequences and labels, to recognize the same data in another order or split."""
+    rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
+    return hashlib.sha256("".join(rows).encode()).hexdigest()
+
+
+def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
+    """What `seqray.calibration.TrainingSketch` hashes: windows without flanks, or alignments."""
+    alphabet = ALPHABETS[card.model.alphabet]
+    for example in data:
+        letters = _letters(example)
+        is_sequence = isinstance(example, LabeledSequence)
+        yield canonical_strand(card.trim_flanks(letters), alphabet) if is_sequence else letters
+
+
+def data_sha256(data: Sequence[Example]) -> str:
+    """Hash sequence, label, group, split, context and subclass of all examples in their order.
+
+    The order counts because training depends on it. Identifiers do not.
+    """
+    digest = hashlib.sha256()
+    for example in data:
+        row = [_letters(example), example.label or "", example.group or "", example.split or ""]
+        row += [example.context] if example.context else []
+        row += [f"subclass={example.subclass}"] if example.subclass else []
+        digest.update(("\t".join(row) + "\n").encode())
+    return digest.hexdigest()
+
+
+def _letters(example: Example) -> str:
+    """Letters of a sequence, checksum of an alignment."""
+    if isinstance(example, Alignment):
+        return hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
+    return example.sequence
+
+
+# --- Groups of relatives, and validation parts that keep them together
+
+
+def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
+    """Number the examples so that relatives share a number: int64 (N,).
+
+    Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
+    through others.
+    """
+    copies = number_by_appearance(canonical_strand(example.sequence, alphabet) for example in data)
+    return merge_groups(copies, named_groups([example.group for example in data]))
+
+
+def hold_out_in_turn(
+    labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
+) -> np.ndarray:
+    """Hold out rows that no earlier member held out: bool (N,).
+
+    Together the members then learn from all rows, and more rows are available for calibration. If about one
+    share is left, all of it is taken; if less is left, all rows are available again.
+
+    ``share`` is that of each class, 0 to 1; members are numbered from 1.
+    """
+    free = held = np.ones(len(labels), dtype=bool)
+    for number in range(member):
+        rows = np.flatnonzero(free)
+        share_of_rest = share * len(labels) / max(len(rows), 1)
+        held = np.zeros(len(labels), dtype=bool)
+        if share_of_rest < 0.9:
+            held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
+        elif share_of_rest < 1.25:
+            held = free.copy()
+        if len(np.unique(labels[held])) < len(np.unique(labels)):
+            free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
+        free = free & ~held
+    return held
+
+
+def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Hold out whole groups: bool (N,), True where held out.
+
+    Groups of one row, often nearly all of them, are drawn at random within each class, so that both parts
+    have some of each; larger groups are dealt.
+
+    ``share`` is the approximate share of each class, 0 to 1.
+    """
+    alone = np.bincount(groups)[groups] == 1
+    held = np.zeros(len(labels), dtype=bool)
+    rng = np.random.default_rng(seed)
+    for k in np.unique(labels):
+        rows = np.flatnonzero(alone & (labels == k))
+        count = min(max(round(share * len(rows)), 1), len(rows) - 1)  # both parts get some of each class
+        held[rng.permutation(rows)[: max(count, 0)]] = True
+    shared = np.flatnonzero(~alone)
+    n_groups = len(np.unique(groups[shared]))
+    if n_groups >= (2 if not alone.any() else 1 / min(share, 1 - share)):  # else all are learned from
+        held[shared] = deal_groups(labels[shared], groups[shared], (1 - share, share), seed) == 1
+    return held
+
+
+# --- From labeled sequences to checked classes, and to training and validation parts that don't leak
 
 
 @dataclass(frozen=True)

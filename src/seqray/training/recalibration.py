@@ -10,25 +10,21 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration import Calibration, Domain, SketchCount, TrainingSketch, calibrated_card
-from seqray.core import (
-    CalibrationMethod,
-    Card,
-    ConfigError,
-    Example,
-    InputError,
-    LabeledSequence,
-    __version__,
-    files_of,
-    log_probabilities,
-    round_number,
-    truncate,
-)
-from seqray.inference import BatchSize, model_probabilities
-from seqray.metrics import auroc
-from seqray.modelfile import TrainedModel
-from seqray.training.data_hashes import content_sha256, data_sha256, learned_keys
-from seqray.training.hold_out import related_groups
+from seqray.calibration.domain import Domain
+from seqray.calibration.fit import Calibration, calibrated_card
+from seqray.calibration.signature import SketchCount, TrainingSketch
+from seqray.core.arrays import log_probabilities
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import Example, LabeledSequence, files_of
+from seqray.core.run_config import CalibrationMethod
+from seqray.core.text import round_number, truncate
+from seqray.core.version import __version__
+from seqray.inference.labeled import model_probabilities
+from seqray.inference.predictions import BatchSize
+from seqray.metrics.classification import auroc
+from seqray.modelfile.model import TrainedModel
+from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
 
 REVERSED_P_VALUE = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""

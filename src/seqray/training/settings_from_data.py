@@ -11,14 +11,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from seqray.core import (
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.run_config import (
     AugmentConfig,
     CalibrationConfig,
     DataConfig,
-    ModelConfig,
     OptimizerConfig,
     RunConfig,
-    StemConfig,
     StoppingConfig,
 )
 from seqray.training.data_facts import DataFacts, choose_positive, has_rare_class

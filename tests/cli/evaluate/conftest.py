@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cli.evaluate.tables import CLASSES, TEST, TRAIN, write_table
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from sklearn import metrics as reference
 
 from cli.evaluate.tables import CLASSES, TEST, TRUTH, figures, probabilities, value, write_table
-from seqray.cli.dispatch import main
-from seqray.modelfile import save_model
+from seqray.cli.main import main
+from seqray.modelfile.file import save_model
 
 
 def test_a_model_on_labeled_data(evaluate, folder, tiny_model):

@@ -12,10 +12,10 @@ import torch
 from cli.evaluate.tables import CLASSES, TEST, TRAIN, figures, write_table
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.domain import Domain
-from seqray.calibration.training_sketch import TrainingSketch
-from seqray.cli.dispatch import main
+from seqray.calibration.signature import TrainingSketch
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA, canonical_strand
-from seqray.modelfile import save_model
+from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
 
 

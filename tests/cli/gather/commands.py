@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 
 def run(*words):

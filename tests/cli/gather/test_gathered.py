@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.gather.commands import run, scan_words
-from seqray.cli.scan.command import divide_words
+from seqray.cli.scan_options import divide_words
 from tables import letters
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")

@@ -12,8 +12,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from cli.gather.commands import run, scan_words
-from seqray.cli.dispatch import main
-from seqray.scanning.shard_file import ShardFile
+from seqray.cli.main import main
+from seqray.scanning.shards import ShardFile
 from tables import letters
 
 

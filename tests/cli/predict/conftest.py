@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cli.predict.records import fasta
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 
 
 @pytest.fixture

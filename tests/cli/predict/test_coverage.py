@@ -11,9 +11,9 @@ import pytest
 
 from cli.predict.records import RNG, fasta, rows
 from seqray.calibration.conformal import Conformal
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from seqray.core.records import SequenceRecord
-from seqray.modelfile import save_model
+from seqray.modelfile.file import save_model
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.predict.records import RECORDS, fasta, rows
-from seqray import __version__
-from seqray.cli.dispatch import main
-from seqray.core.numbers import format_number
+from seqray.cli.main import main
+from seqray.core.text import format_number
+from seqray.core.version import __version__
 from seqray.inference.sequences import predict_records
-from seqray.modelfile import save_model
+from seqray.modelfile.file import save_model
 
 
 def test_longer_sequences_are_cut_and_counted_where_asked(predict, tiny_model, tmp_path):

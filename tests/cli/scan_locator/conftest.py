@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.scan_locator.records import GENES
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from tables import letters
 
 

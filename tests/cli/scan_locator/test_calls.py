@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cli.scan_locator.records import GENES
-from seqray.cli.dispatch import main
-from seqray.io.tracks.gff3 import read_gff3_calls
-from seqray.modelfile import save_model
+from seqray.cli.main import main
+from seqray.io.gff3 import read_gff3_calls
+from seqray.modelfile.file import save_model
 from tables import facts, letters, table
 
 FIGURES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cli.scan_locator.records import genbank
-from seqray.annotation.read import read_genes
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
+from seqray.genome.read import read_genes
 from tables import facts, letters, table
 
 
@@ -146,7 +146,7 @@ def test_a_codon_table_is_for_predicted_genes(locator_file, genome, annotation, 
 
 
 def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
-    monkeypatch.setattr("seqray.annotation.predict.find_spec", lambda name: None)
+    monkeypatch.setattr("seqray.genome.predict.find_spec", lambda name: None)
     out, err = scan(genome)
     assert facts(out)["genes"] == "not known"
     assert "caution: without genes" in err
@@ -154,7 +154,7 @@ def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
 
 
 def test_contigs_too_long_for_a_bacterium(scan, genome, monkeypatch):
-    monkeypatch.setattr("seqray.annotation.predict.MAX_CONTIG_LETTERS", 2000)
+    monkeypatch.setattr("seqray.genome.predict.MAX_CONTIG_LETTERS", 2000)
     out, err = scan(genome)
     assert facts(out)["genes"] == "not known"
     assert "genes can't be predicted in a contig of 3000 letters" in err

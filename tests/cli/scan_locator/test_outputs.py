@@ -10,7 +10,7 @@ import pytest
 from Bio import SeqIO
 
 from cli.scan_locator.records import genbank
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
 from tables import facts, letters, table
 
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.annotation.read import read_genes
-from seqray.annotation.tracks import gene_tracks
 from seqray.core.alphabet import DNA, reverse_complement_codes
-from seqray.explanations.attribution.locator_scores import input_effects
-from seqray.explanations.attribution.targets import LocatorTarget
+from seqray.explanations.locator_scores import input_effects
+from seqray.explanations.targets import LocatorTarget
+from seqray.genome.read import read_genes
+from seqray.genome.tracks import gene_tracks
 from tables import letters
 
 
@@ -17,7 +17,7 @@ def test_the_page_shows_genes_letters_and_scores_around_each_call(
     scan, genome, annotation, tmp_path, monkeypatch
 ):
     kept = []
-    monkeypatch.setattr("seqray.cli.scan.page.render_scan", lambda report: kept.append(report) or "")
+    monkeypatch.setattr("seqray.cli.scan_page.render_scan", lambda report: kept.append(report) or "")
     page = tmp_path / "page.html"
     scan(genome, "--genes", annotation, "--threshold", "0.5", "--out", tmp_path / "calls.tsv", "--html", page)
     (report,) = kept
@@ -42,8 +42,8 @@ def test_letters_on_the_page_have_the_bars_that_explain_gives(
     scan, genome, annotation, locator, tmp_path, monkeypatch
 ):
     kept = []
-    monkeypatch.setattr("seqray.cli.scan.page.render_scan", lambda report: kept.append(report) or "")
-    monkeypatch.setattr("seqray.cli.scan.letter_shares.STRIP_START", -20)
+    monkeypatch.setattr("seqray.cli.scan_page.render_scan", lambda report: kept.append(report) or "")
+    monkeypatch.setattr("seqray.cli.scan_page.STRIP_START", -20)
     page = tmp_path / "page.html"
     scan(genome, "--genes", annotation, "--threshold", "0.5", "--out", tmp_path / "calls.tsv", "--html", page)
     (report,) = kept

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation import Annotation, Gene, check_genes, count_starts
-from seqray.annotation.check import check_contig, check_starts
-from seqray.core import DNA, InputError
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.genome.genes import Annotation, Gene, check_contig, check_genes, check_starts, count_starts
 
 
 def annotation(*genes, contig="c1", **more):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.annotation import Gene, cut_genes, gene_tracks
+from seqray.genome.genes import Gene, cut_genes
+from seqray.genome.tracks import gene_tracks
 
 
 @pytest.mark.parametrize("strand", ["+", "-"])

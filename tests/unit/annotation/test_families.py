@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation.families import MAX_FAMILY_SIZE, families_of
-from seqray.io.tracks import AnnotatedFeature, Part
+from seqray.genome.read import MAX_FAMILY_SIZE, families_of
+from seqray.io.features import AnnotatedFeature, Part
 
 
 def feature(kind: str, number: int = 0, **attributes: str) -> AnnotatedFeature:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.annotation import Gene, GeneIndex
+from seqray.genome.genes import Gene, GeneIndex
 
 LENGTH = 60
 

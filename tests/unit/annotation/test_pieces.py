@@ -6,8 +6,8 @@ from itertools import accumulate
 
 from hypothesis import given, strategies as st
 
-from seqray.annotation.pieces import MAX_GAP, Piece, pieces_of
-from seqray.io.tracks import Part
+from seqray.genome.read import MAX_GAP, Piece, pieces_of
+from seqray.io.features import Part
 
 
 def test_one_part_is_itself():

@@ -8,9 +8,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seqray.annotation import GenePredictor, predict_all, predict_genes
-from seqray.annotation.predict import MAX_CONTIG_LETTERS, MIN_TRAINING_LETTERS
-from seqray.core import DNA, ConfigError, InputError, SequenceRecord
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import SequenceRecord
+from seqray.genome.predict import (
+    MAX_CONTIG_LETTERS,
+    MIN_TRAINING_LETTERS,
+    GenePredictor,
+    predict_all,
+    predict_genes,
+)
 
 
 def spans(genes):

@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from seqray.annotation import Gene, read_genes
-from seqray.core import InputError
+from seqray.core.errors import InputError
+from seqray.genome.genes import Gene
+from seqray.genome.read import read_genes
 
 FEATURES = """\
      source          1..1200

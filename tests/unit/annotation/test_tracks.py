@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from seqray.annotation import TRACKS, Gene, gene_tracks
+from seqray.genome.genes import Gene
+from seqray.genome.tracks import TRACKS, gene_tracks
 
 REACH = 512
 

@@ -17,15 +17,14 @@ from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 import seqray
-from seqray.cli.common import name_options
-from seqray.cli.dispatch import main
+from seqray.cli.main import main
+from seqray.cli.options import name_options
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
-from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS
-from seqray.io.tables.explanations import EXPLANATION_COLUMNS
-from seqray.io.tracks.calls import CALL_COLUMNS
-from seqray.kinds.python_objects import as_alignments
-from seqray.modelfile import save_model
+from seqray.io.calls import CALL_COLUMNS
+from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS
+from seqray.kinds.objects import as_alignments
+from seqray.modelfile.file import save_model
 
 RNG = np.random.default_rng(2)
 SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}

@@ -25,15 +25,18 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import seqray
-from seqray import SequenceClassifier
-from seqray.api.estimator_settings import lay_parameters
-from seqray.core import PROTEIN, LabeledSequence, RunConfig, to_mapping
+from seqray.api.estimator import SequenceClassifier, lay_parameters
+from seqray.core.alphabet import PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import SequenceRecord
-from seqray.core.serialization import from_mapping
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile import TrainedModel, save_model
-from seqray.training import choose_settings, measure_data, settings_from_data
+from seqray.modelfile.file import save_model
+from seqray.modelfile.model import TrainedModel
+from seqray.training import settings_from_data
+from seqray.training.data_facts import measure_data
+from seqray.training.settings_from_data import choose_settings
 
 SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)

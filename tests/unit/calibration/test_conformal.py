@@ -13,8 +13,9 @@ from scipy.special import softmax
 from scipy.stats import betabinom, binom
 
 from seqray.calibration.conformal import MAX_RANKS, Conformal, coverage_cutoffs, label_sets
-from seqray.core import Card, ModelConfig
+from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import ModelConfig
 
 CLASSES = ("a", "b", "c")
 

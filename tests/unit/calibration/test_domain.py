@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.calibration.domain import Domain
-from seqray.calibration.markov import BACK_OFF, MarkovProfile, _fit_chain, _related_folds
+from seqray.calibration.domain import BACK_OFF, Domain, MarkovProfile, _fit_chain, _related_folds
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement_codes
 from seqray.core.errors import InputError, ModelFileError
-from seqray.core.kmers import stack_codes
+from seqray.core.letters import stack_codes
 
 
 @pytest.mark.parametrize(

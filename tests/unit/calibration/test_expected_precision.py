@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.calibration import ExpectedPrecision
-from seqray.core import ModelFileError
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.core.errors import ModelFileError
 
 
 def species(name, held_out, genes, rows):

@@ -21,9 +21,9 @@ from seqray.calibration.fit import (
     log_loss,
 )
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import ModelConfig
 from seqray.core.card import Card, card_from_mapping, card_to_mapping
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig
 from slow_metrics import calibration_error
 
 

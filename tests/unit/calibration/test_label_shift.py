@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, norm
 
-from seqray.calibration.conformal import Conformal
-from seqray.calibration.label_shift import HeldOutScores, _misses, _with_odds
-from seqray.core import ModelConfig
+from seqray.calibration.conformal import Conformal, HeldOutScores, _misses, _with_odds
 from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
 
 CLASSES = ("background", "promoter")
 

@@ -16,15 +16,15 @@ import seqray
 from seqray.calibration import signature as module
 from seqray.calibration.domain import Domain
 from seqray.calibration.signature import MAX_SPECIES_DISTANCE, MIN_WORDS, SIZE, KmerCounter, Signature
-from seqray.cli.dispatch import main
-from seqray.core import ModelConfig
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
-from seqray.core.kmers import CodeStack, stack_codes, stack_sequences
+from seqray.core.letters import CodeStack, stack_codes, stack_sequences
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
-from seqray.inference.contexts import recognize_context
-from seqray.modelfile import load_model_file, save_model
+from seqray.inference.labeled import recognize_context
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.models.build import build_model
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}

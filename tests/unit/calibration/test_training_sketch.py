@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.calibration.training_sketch import SAMPLE, TrainingSketch
+from seqray.calibration.signature import SAMPLE, TrainingSketch
 from seqray.core.errors import ModelFileError
 
 

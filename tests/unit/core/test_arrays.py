@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.special import expit
 
-from seqray.core import logistic, mark_intervals, pick_evenly
+from seqray.core.arrays import logistic, mark_intervals, pick_evenly
 
 
 @given(st.floats(-1e6, 1e6))

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import (
     Card,
     card_from_mapping,
@@ -15,6 +14,7 @@ from seqray.core.card import (
     headline_metric,
 )
 from seqray.core.errors import ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
 
 FIGURE = {"value": 0.8213, "low": 0.8, "high": 0.84}
 

@@ -4,11 +4,11 @@ import subprocess
 import sys
 import threading
 
-from seqray.core.interrupt import signals_held
+from seqray.core.errors import signals_held
 
 HELD = """
 import signal
-from seqray.core.interrupt import signals_held
+from seqray.core.errors import signals_held
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
 names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -24,7 +24,7 @@ except KeyboardInterrupt:
 """
 IGNORED = """
 import signal
-from seqray.core.interrupt import signals_held
+from seqray.core.errors import signals_held
 
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 with signals_held():
@@ -33,7 +33,7 @@ print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)
 """
 SWALLOWED = """
 import signal
-from seqray.core.interrupt import Terminated, raise_if_terminated, reset_termination, terminable
+from seqray.core.errors import Terminated, raise_if_terminated, reset_termination, terminable
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -55,7 +55,7 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
 NOT_HEARD = """
 import signal
-from seqray.core.interrupt import raise_if_terminated, terminable
+from seqray.core.errors import raise_if_terminated, terminable
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with terminable():

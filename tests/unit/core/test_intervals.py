@@ -3,7 +3,7 @@
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.core.intervals import parse_region
+from seqray.core.records import parse_region
 
 
 @pytest.mark.parametrize("part", ["0", "5-4", "1-" + "9" * 5000, "9" * 5000, "1-" + "9" * 19, ",-,"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.kmers import kmer_counts, kmer_indices, kmer_starts, stack_codes, stack_sequences
+from seqray.core.letters import kmer_counts, kmer_indices, kmer_starts, stack_codes, stack_sequences
 
 
 def words_by_loop(sequence, k, letters):

@@ -2,7 +2,7 @@
 
 import math
 
-from seqray.core.numbers import format_interval, format_number, round_number
+from seqray.core.text import format_interval, format_number, round_number
 
 
 def test_numbers_have_six_significant_digits():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.core.reservoir import Reservoir
+from seqray.core.arrays import Reservoir
 
 
 def drawn(size, count, seed=0):

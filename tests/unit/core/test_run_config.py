@@ -12,19 +12,17 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from seqray.core import (
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig
+from seqray.core.run_config import (
     AugmentConfig,
-    BackboneConfig,
     DataConfig,
     GenomesConfig,
-    ModelConfig,
     OptimizerConfig,
     RunConfig,
-    StemConfig,
     load_named_config,
     load_run_config,
 )
-from seqray.core.errors import ConfigError
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings

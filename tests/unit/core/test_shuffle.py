@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 from seqray.core.alphabet import DNA
-from seqray.core.shuffle import dinucleotide_shuffle
+from seqray.core.letters import dinucleotide_shuffle
 
 
 def dinucleotides(sequence: str) -> Counter[str]:

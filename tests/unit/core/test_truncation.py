@@ -2,10 +2,11 @@
 
 import pytest
 
-from seqray.core import DataConfig, ModelConfig
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.truncation import describe_cropping, describe_truncation, truncate
+from seqray.core.model_config import ModelConfig
+from seqray.core.run_config import DataConfig
+from seqray.core.text import describe_cropping, describe_truncation, truncate
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
-from seqray.homology.folds import grouped_folds
+from seqray.homology.split import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
 
 CLASSES = ("background", "promoter")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn import metrics as reference
 
-from seqray.core.results.evaluation import Answers
-from seqray.evaluation.measure import Records, measure
+from seqray.core.results import Answers
+from seqray.evaluation.run import Records, measure
 from seqray.metrics.bootstrap import (
     CELLS,
     bootstrap_weights,

@@ -12,11 +12,15 @@ import seqray
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.evaluation import subsets
-from seqray.evaluation.curves import precision_recall_points, reliability, roc_points, threshold_rows
-from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.run import evaluate_scores
-from seqray.evaluation.summary_text import summary
+from seqray.evaluation import run as subsets
+from seqray.evaluation.floor import (
+    answers_from_probabilities,
+    precision_recall_points,
+    reliability,
+    roc_points,
+    threshold_rows,
+)
+from seqray.evaluation.run import evaluate_scores, summary
 from seqray.inference import labeled as score
 from seqray.inference.labeled import known_context, model_probabilities
 from seqray.inference.sequences import predict_records

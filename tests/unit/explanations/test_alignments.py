@@ -8,23 +8,16 @@ import torch
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.core.alphabet import PROTEIN, RNA
-from seqray.core.column_codes import encode_columns
+from seqray.core.alphabet import PROTEIN, RNA, encode_columns
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment
-from seqray.explanations import AlignmentOptions, MethodSettings
-from seqray.explanations.alignments import (
-    check_alignments,
-    explain_alignments,
-    hiding_curves,
-)
-from seqray.explanations.attribution.column_pairs import helices, pair_table, structure_of
-from seqray.explanations.attribution.occlusion import leave_rows_out, occlude_columns
-from seqray.explanations.attribution.targets import AlignmentTarget
-from seqray.explanations.checks.faithfulness import SHARES
+from seqray.explanations.alignments import check_alignments, explain_alignments, hiding_curves
+from seqray.explanations.checks import SHARES
+from seqray.explanations.options import AlignmentOptions, MethodSettings
+from seqray.explanations.pairs import helices, pair_table, structure_of
+from seqray.explanations.targets import AlignmentTarget, leave_rows_out, occlude_columns
 from seqray.inference.alignments import predict_alignments
-from seqray.models.tokenizers.alignment import AlignmentTokenizer
-from seqray.models.tokenizers.sequence import MASK
+from seqray.models.tokenizers import MASK, AlignmentTokenizer
 
 METHODS = ("rollout", "grad-rollout", "occlusion")
 GAP, MISSING = 5, 6
@@ -134,7 +127,7 @@ def test_blocks_are_means_over_the_stretches_that_hold_a_column(alignment_model)
 def test_few_at_a_time_is_the_same(alignment_model, monkeypatch):
     question = questions(alignment_model, made(5, 12))[0]
     expected = occlude_columns(question), leave_rows_out(question)
-    monkeypatch.setattr("seqray.explanations.attribution.targets.TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr("seqray.explanations.targets.TOKENS_AT_ONCE", 1)
     assert occlude_columns(question) == pytest.approx(expected[0], abs=1e-5)
     assert leave_rows_out(question)[1:] == pytest.approx(expected[1][1:], abs=1e-5)
 

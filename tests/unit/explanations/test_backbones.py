@@ -9,10 +9,11 @@ from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
-from seqray.explanations import ExplainOptions, MethodSettings, check, explain_records, heads
-from seqray.explanations.attribution.methods import METHODS
-from seqray.explanations.attribution.sequence_scores import effects
-from seqray.explanations.attribution.targets import AttributionTarget
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import ExplainOptions, MethodSettings
+from seqray.explanations.sequence_scores import effects
+from seqray.explanations.sequences import check, explain_records, heads
+from seqray.explanations.targets import AttributionTarget
 
 SEQUENCES = {
     "esm": "MKTAYIAKQRQISFVKSHFS",

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
-from seqray.core.results.prediction import Call
-from seqray.explanations.call_windows import extract_call_windows
+from seqray.core.results import Call
+from seqray.explanations.calls import extract_call_windows
 
 GENOME = "".join(np.random.default_rng(0).choice(list("ACGT"), 100))
 

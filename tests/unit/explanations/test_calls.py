@@ -9,21 +9,24 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core import DNA, Card, ConfigError, InputError, LocatorConfig, ModelConfig, SequenceRecord
-from seqray.core.alphabet import reverse_complement, reverse_complement_codes
-from seqray.core.results import Call, InputShares, Place
-from seqray.explanations import (
-    ExplainOptions,
+from seqray.core.alphabet import DNA, reverse_complement, reverse_complement_codes
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.explanation import InputShares, Place
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.records import SequenceRecord
+from seqray.core.results import Call
+from seqray.explanations.calls import (
     check_calls,
     check_explained_calls,
     cut_stretches,
     explain_calls,
     input_shares,
 )
-from seqray.explanations.attribution.methods import METHODS
-from seqray.io.tables import explanation_rows, write_shares
-from seqray.io.tracks import ScoreTrack
-from seqray.modelfile import TrainedModel
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import ExplainOptions
+from seqray.io.explanations import ScoreTrack, explanation_rows, write_shares
+from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorTransformer
 
 RADIUS = 26  # 4 letters x 4 tokens, 7 letters of the stem, and 3 of the token of the site

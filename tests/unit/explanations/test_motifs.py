@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA
-from seqray.core.results.explanation import Explanation
-from seqray.explanations.motifs.consensus import (
+from seqray.core.explanation import Explanation
+from seqray.explanations.motifs import (
     PROMOTER_ELEMENTS,
+    Mixture,
+    are_alike,
+    background_of,
     consensus_letters,
+    enriched_kmers,
+    find_motifs,
     information,
     informative_places,
+    kmer_probabilities,
+    lacks_kmer,
     motif_of_sites,
     similarity,
 )
-from seqray.explanations.motifs.discover import background_of, find_motifs
-from seqray.explanations.motifs.kmers import enriched_kmers, kmer_probabilities, lacks_kmer
-from seqray.explanations.motifs.mixture import Mixture, are_alike
-from seqray.explanations.motifs.seqlets import extract_seqlets, window_peaks
-from seqray.explanations.motifs.support import support_ranks
+from seqray.explanations.seqlets import extract_seqlets, support_ranks, window_peaks
 
 EVEN = np.full(4, 0.25)
 

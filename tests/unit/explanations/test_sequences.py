@@ -13,20 +13,12 @@ import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.explanations import (
-    ExplainOptions,
-    MethodSettings,
-    check,
-    explain_records,
-    groups,
-    heads,
-    sequences,
-)
-from seqray.explanations.attribution import CALLED, wanted_class
-from seqray.explanations.attribution.methods import METHODS
-from seqray.explanations.options import SHUFFLES
-from seqray.explanations.random_control import randomized_network
-from seqray.modelfile import TrainedModel
+from seqray.explanations import groups, sequences
+from seqray.explanations.methods import METHODS
+from seqray.explanations.options import SHUFFLES, ExplainOptions, MethodSettings
+from seqray.explanations.sequences import check, explain_records, heads
+from seqray.explanations.targets import CALLED, randomized_network, wanted_class
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 
 
@@ -169,7 +161,7 @@ def test_what_is_not_asked_for_is_left_out(tiny_model):
 def test_attention_is_read_a_few_records_at_a_time(tiny_model, monkeypatch):
     options = ExplainOptions(shuffles=0, effects=False, attention=True)
     whole = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
-    monkeypatch.setattr("seqray.explanations.attribution.targets.micro_batch", lambda *_: 3)
+    monkeypatch.setattr("seqray.explanations.targets.micro_batch", lambda *_: 3)
     parts = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
     np.testing.assert_allclose(parts, whole, atol=1e-6)
 

@@ -7,9 +7,8 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import InputError
-from seqray.homology.folds import deal_groups, grouped_folds, random_folds
-from seqray.homology.groups import position_groups
-from seqray.homology.shared_kmers import kmer_groups, kmer_table
+from seqray.homology.kmers import kmer_groups, kmer_table, position_groups
+from seqray.homology.split import deal_groups, grouped_folds, random_folds
 
 
 def random_sequences(n, length, seed, letters="ACGT"):

@@ -6,7 +6,7 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import InputError
-from seqray.homology.mmseqs import mmseqs_groups
+from seqray.homology.relatives import mmseqs_groups
 
 # Clusters sequences that begin with the same eight letters, on the strand given; notes its arguments.
 FAKE = """#!{python}

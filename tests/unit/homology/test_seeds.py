@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.core.kmers import stack_sequences
-from seqray.homology import candidates
-from seqray.homology.candidates import KmerBits, SeedIndex, reverse_complement_stack
-from seqray.homology.seeds import SENSITIVITY, make_plan, offsets, simulate
+from seqray.core.letters import stack_sequences
+from seqray.homology import similarity as candidates
+from seqray.homology.alignment import SENSITIVITY, make_plan, offsets, simulate
+from seqray.homology.similarity import KmerBits, SeedIndex, reverse_complement_stack
 
 PATTERNS = (offsets("1101"), offsets("10011"))
 
@@ -110,8 +110,8 @@ def test_the_other_strand_keeps_the_order():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_short_words_agree_with_sets(turned, monkeypatch):
-    monkeypatch.setattr("seqray.homology.candidates._ROWS_AT_ONCE", 7)
-    monkeypatch.setattr("seqray.homology.candidates._PAIRS_AT_ONCE", 11)
+    monkeypatch.setattr("seqray.homology.similarity._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("seqray.homology.similarity._PAIRS_AT_ONCE", 11)
     sequences = random_sequences(25, 0, 60, 3)
     short = KmerBits(sequences, 3, DNA, both_strands=True)
     one, two = (side.ravel() for side in np.meshgrid(np.arange(25), np.arange(25)))

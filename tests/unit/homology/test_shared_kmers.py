@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.homology import shared_kmers
-from seqray.homology.shared_kmers import kmer_table
+from seqray.homology import kmers as shared_kmers
+from seqray.homology.kmers import kmer_table
 
 
 def words(sequence, k, both_strands):

@@ -8,7 +8,7 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.homology import similarity
 from seqray.homology.alignment import identity_function
-from seqray.homology.groups import merge_groups
+from seqray.homology.kmers import merge_groups
 from seqray.homology.similarity import best_matches, homology_groups
 
 
@@ -129,7 +129,7 @@ def test_runs_of_one_letter_and_many_copies_cost_little_and_join_nothing_else():
 
 
 def test_a_family_larger_than_a_word_may_have_holders_stays_together(monkeypatch):
-    monkeypatch.setattr("seqray.homology.candidates.MAX_OWNERS", 8)
+    monkeypatch.setattr("seqray.homology.similarity.MAX_OWNERS", 8)
     sequences, owner = planted(3, 40, 6, seed=5)
     assert homology_groups(sequences, 0.8).tolist() == owner.tolist()
 

@@ -10,7 +10,7 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.homology.alignment import identity_function
-from seqray.homology.groups import named_groups, positions_from_ids
+from seqray.homology.kmers import named_groups, positions_from_ids
 from seqray.homology.options import RelationOptions, SplitOptions
 from seqray.homology.proof import QUANTILES, leaking_pairs, proof_lines
 from seqray.homology.relatives import Related, find_relatives

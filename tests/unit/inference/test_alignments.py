@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from conftest import ALIGNED_COLUMNS
-from seqray.core import Alignment
 from seqray.core.alphabet import RNA
-from seqray.inference import predict_alignments
+from seqray.core.records import Alignment
+from seqray.inference.alignments import predict_alignments
 
 GAP = 5
 

@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import ModelConfig
 from seqray.core.card import Card
-from seqray.inference import cascade_log_odds, open_with_engine, score_codes
-from seqray.modelfile import TrainedModel, save_model
+from seqray.core.model_config import ModelConfig
+from seqray.inference.engines import open_with_engine
+from seqray.inference.prefilters import cascade_log_odds
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.file import save_model
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 
 WINDOW = 12

@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.cli.dispatch import main
-from seqray.core import ModelConfig, StemConfig
+from seqray.cli.main import main
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.explanations import ExplainOptions, explain_records
+from seqray.explanations.options import ExplainOptions
+from seqray.explanations.sequences import explain_records
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile import TrainedModel, load_model_file, save_model
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
-from seqray.models.tokenizers.sequence import CLS, context_index, make_tokenizer
+from seqray.models.tokenizers import CLS, context_index, make_tokenizer
 
 SPECIES = ("Bacillus subtilis 168", "Escherichia coli K-12", "Escherichia fergusonii")
 CONFIG = ModelConfig(

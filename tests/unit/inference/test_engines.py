@@ -17,17 +17,17 @@ from safetensors.numpy import save as serialize
 import seqray
 from exportable import rewritten
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card, card_to_json
 from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.inference import engines
+from seqray.inference import engines, onnx_graph as onnxgraph
 from seqray.inference.engines import choose_engine, open_with_engine, with_engine
-from seqray.inference.onnx import graph as onnxgraph
-from seqray.inference.onnx.export import export_onnx
+from seqray.inference.onnx import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile import TrainedModel, load_model_file, save_model
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.header import checksum
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model, build_network
 
 WINDOW = 23
@@ -422,10 +422,10 @@ def test_an_engine_that_answers_differently_is_refused(stored, monkeypatch):
     [("onnx", "onnxruntime", "onnx"), ("onnx", "onnx", "onnx"), ("openvino", "openvino", "openvino")],
 )
 def test_a_missing_package_is_named_with_its_extra(engine, package, extra, tiny_model, monkeypatch):
-    for name in [n for n in sys.modules if n == "seqray.inference.onnx.graph" or n.split(".")[0] == package]:
+    for name in [n for n in sys.modules if n == "seqray.inference.onnx_graph" or n.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delattr("seqray.inference.onnx.graph", raising=False)
+    monkeypatch.delattr("seqray.inference.onnx_graph", raising=False)
     with pytest.raises(ConfigError, match=rf"'{package}' is not installed.*pip install 'seqray\[{extra}\]'"):
         with_engine(tiny_model, engine)
 

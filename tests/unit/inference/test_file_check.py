@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.calibration.label_shift import CalledShare
+from seqray.calibration.conformal import CalledShare
 from seqray.core.results import Prediction
-from seqray.inference import FileCheck, file_check
-from seqray.inference.file_check import out_of_domain_caution
-from seqray.inference.record_lengths import length_cautions
+from seqray.inference import origin as file_check
+from seqray.inference.origin import FileCheck, length_cautions, out_of_domain_caution
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.calibration import ContextDistance
-from seqray.core import DNA, SequenceRecord
-from seqray.inference import Origin
+from seqray.calibration.signature import ContextDistance
+from seqray.core.alphabet import DNA
+from seqray.core.records import SequenceRecord
+from seqray.inference.origin import Origin
 
 
 def findings(distances, measured, species=None):

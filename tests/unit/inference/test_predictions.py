@@ -10,20 +10,14 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference.predictions import reweight
-from seqray.inference.sequences import (
-    ACTIVATION_BYTES,
-    micro_batch,
-    pad_batch,
-    predict_records,
-    score_codes,
-)
-from seqray.modelfile import TrainedModel
+from seqray.inference.sequences import ACTIVATION_BYTES, micro_batch, pad_batch, predict_records, score_codes
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from seqray.inference import site_place
-from seqray.inference.site_place import _shifted, _sign_test, find_shifted_site
+from seqray.inference import origin as site_place
+from seqray.inference.origin import _shifted, _sign_test, find_shifted_site
 
 WIDTH, SITE, WORD = 60, 30, np.array([3, 0, 3, 0, 0, 3, 2, 1])
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from seqray.io.hidden import hidden_folder
+from seqray.io.files import hidden_folder
 
 
 def test_a_folder_is_empty_and_goes_with_its_content(tmp_path):
@@ -24,9 +24,9 @@ def test_a_folder_is_empty_and_goes_with_its_content(tmp_path):
 SIGNALLED = """
 import signal, sys
 from pathlib import Path
-import seqray.io.hidden as module
-from seqray.core import Terminated
-from seqray.core.interrupt import terminate
+import seqray.io.files as module
+from seqray.core.errors import Terminated
+from seqray.core.errors import terminate
 
 signal.signal(signal.SIGTERM, terminate)
 for name in ("_make", "_is_file", "_empty"):  # as it is made, locked and removed
@@ -54,7 +54,7 @@ def test_a_signal_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("needs", ["os.open", "seqray.io.hidden._empty"])
+@pytest.mark.parametrize("needs", ["os.open", "seqray.io.files._empty"])
 def test_a_folder_that_lacks_a_descriptor_is_not_left(tmp_path, monkeypatch, needs):
     def refuse(*_):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.files import open_input
-from seqray.io.pipes import keep_pipes, single_reading_of_pipes
+from seqray.io.files import keep_pipes, open_input, single_reading_of_pipes
 
 TEXT = b">a\nACGT\n"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.files import open_output
-from seqray.io.staging import Staging
+from seqray.io.files import Staging, open_output
 
 
 def write(path, text):
@@ -65,9 +64,9 @@ def names(folder):
 ENDED = """
 import signal, sys
 from pathlib import Path
-import seqray.io.staging as module
-from seqray.core.interrupt import Terminated, terminate
-from seqray.io import open_output
+import seqray.io.files as module
+from seqray.core.errors import Terminated, terminate
+from seqray.io.files import open_output
 
 def publish_and_end(working, target, where, publish=module.publish):
     publish(working, target, where)
@@ -98,7 +97,7 @@ def test_a_signal_between_two_files_waits_for_both(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from seqray.io import Staging, open_output
+from seqray.io.files import Staging, open_output
 with Staging() as staging:
     for path in sys.argv[1:]:
         with open_output(staging.path(path)) as handle:

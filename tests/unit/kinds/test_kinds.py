@@ -7,15 +7,19 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from seqray.cli.explain.table import EXPLAINERS
-from seqray.core import Alignment, Card, ConfigError, InputError, LabeledSequence, ModelConfig, RunConfig
+from seqray.cli.explain_records import EXPLAINERS
 from seqray.core.alphabet import RNA
-from seqray.inference import PredictOptions
-from seqray.kinds import LabeledFiles, check_options, kind_of
-from seqray.kinds.table import KINDS
-from seqray.modelfile import TrainedModel
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment, LabeledSequence
+from seqray.core.run_config import RunConfig
+from seqray.inference.predictions import PredictOptions
+from seqray.kinds.kinds import KINDS, check_options, kind_of
+from seqray.kinds.labeled import LabeledFiles
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import NETWORKS
-from seqray.training.encode import ENCODERS
+from seqray.training.data import ENCODERS
 
 SEQUENCES, ALIGNMENTS = KINDS["sequence"], KINDS["alignment"]
 SEQUENCE = LabeledSequence("ACGU", "a", "s")

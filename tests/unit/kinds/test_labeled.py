@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.core import PROTEIN, RNA, InputError
-from seqray.kinds import LabeledFiles, read_inferred_examples
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.errors import InputError
+from seqray.kinds.labeled import LabeledFiles, read_inferred_examples
 
 
 def test_letters_are_read_in_the_alphabet_that_they_tell(tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
-from seqray.kinds.python_objects import as_alignments, as_records
+from seqray.kinds.objects import as_alignments, as_records
 
 LETTERS = {"one": "ACGTTGCA", "two": "GGGAACC"}
 

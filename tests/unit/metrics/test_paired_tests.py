@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from seqray.metrics.paired_tests import mcnemar
+from seqray.metrics.baselines import mcnemar
 
 
 def exact(b, c):

@@ -12,17 +12,13 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors, save as serialize
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import InputError, ModelFileError
-from seqray.modelfile import (
-    TrainedModel,
-    check_self_test,
-    load_model_file,
-    make_self_test,
-    save_model,
-)
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.header import checksum, read_card
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.models.build import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from seqray.core import ModelConfig
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, ModelFileError
-from seqray.modelfile import load_model, save_model, zoo
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile import zoo
+from seqray.modelfile.file import save_model
+from seqray.modelfile.zoo import load_model
 from seqray.models.build import build_model
 
 

@@ -8,16 +8,12 @@ import torch
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.core import ModelConfig
 from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
-from seqray.models import padding
+from seqray.core.model_config import ModelConfig
 from seqray.models.batches import collate
 from seqray.models.build import build_model, vocabulary_size
-from seqray.models.padding import size_buckets
-from seqray.models.tokenizers import alignment as alignment_tokens
-from seqray.models.tokenizers.alignment import AlignmentTokenizer
-from seqray.models.tokenizers.sequence import CLS, MASK, PAD, CharacterTokenizer
+from seqray.models.tokenizers import CLS, MASK, PAD, AlignmentTokenizer, CharacterTokenizer, size_buckets
 
 
 def test_tokens_by_hand():
@@ -55,10 +51,6 @@ def test_what_is_no_row_of_tokens_is_an_error(tokens):
 def test_the_network_has_a_vector_for_every_token(alphabet):
     config = ModelConfig(kind="alignment", alphabet=alphabet)
     assert vocabulary_size(config) == AlignmentTokenizer(ALPHABETS[alphabet]).vocab_size
-
-
-def test_padding_is_the_same_everywhere():
-    assert padding.PAD == alignment_tokens.PAD
 
 
 def test_collated_alignments_are_padded_at_both_ends():

@@ -9,14 +9,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.models import padding
 from seqray.models.batches import collate
-from seqray.models.padding import size_buckets
-from seqray.models.tokenizers import sequence as tokens
-
-
-def test_padding_is_the_token_of_the_tokenizers():
-    assert padding.PAD == tokens.PAD
+from seqray.models.tokenizers import size_buckets
 
 
 def test_ragged_arrays_are_padded_at_the_end():

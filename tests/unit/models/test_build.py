@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from seqray.core import ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model, count_parameters, vocabulary_size
-from seqray.models.tokenizers.sequence import make_tokenizer
+from seqray.models.tokenizers import make_tokenizer
 
 CONFIGS: dict[str, ModelConfig] = {
     "dna": ModelConfig(),

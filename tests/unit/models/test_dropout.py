@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from seqray.models.dropout import Dropout
+from seqray.models.batches import Dropout
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, strategies as st
 from scipy.special import logsumexp, softmax
 
-from seqray.core import ModelConfig
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig
 from seqray.models.build import build_model
 from seqray.models.layers import ClassificationHead
 

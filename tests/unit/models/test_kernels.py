@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.models import kernels
-from seqray.models.kernels import Linear, fused_attention, keep_freed_memory, linear, uses_cpu_shortcuts
+from seqray.models import attention as kernels
+from seqray.models.attention import Linear, fused_attention, keep_freed_memory, linear, uses_cpu_shortcuts
 
 
 @pytest.fixture(autouse=True)

@@ -10,16 +10,14 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.annotation import TRACKS, Gene, gene_tracks
-from seqray.core import ConfigError, LocatorConfig, ModelConfig
-from seqray.models import (
-    LocatorTransformer,
-    Smoothing,
-    WindowedAttention,
-    build_network,
-    locator_radius,
-    rotary_angles,
-)
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.genome.genes import Gene
+from seqray.genome.tracks import TRACKS, gene_tracks
+from seqray.models.attention import WindowedAttention
+from seqray.models.build import build_network
+from seqray.models.locator import LocatorTransformer, Smoothing, locator_radius
+from seqray.models.positions import rotary_angles
 
 
 def small(window: int = 4, layers: int = 2, tracks: int = 3, **settings) -> ModelConfig:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seqray.core import ModelConfig, StemConfig
 from seqray.core.errors import ConfigError
-from seqray.models.pooling import Pooling
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.models.layers import Pooling
 
 NAN = float("nan")
 STATES = torch.tensor(  # CLS, then letters 1 to 5; the second sequence has two

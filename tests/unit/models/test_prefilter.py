@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
 
-from seqray.models import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes
+from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes
 
 WINDOW, LETTERS, CONTEXTS = 22, 4, 2
 

@@ -11,20 +11,28 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seqray.annotation import Gene
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, RNA, Alphabet
 from seqray.core.card import Card
+from seqray.core.explanation import (
+    AlignmentExplanation,
+    AlignmentScores,
+    Check,
+    Curve,
+    Explanation,
+    Faithfulness,
+    HeadFigures,
+    Motif,
+    Place,
+)
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results import Box, Call, CallContext
-from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
-from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
-from seqray.explanations.attribution.column_pairs import pair_table, structure_of
+from seqray.explanations.pairs import pair_table, structure_of
+from seqray.genome.genes import Gene
 from seqray.report.pages.alignments import AlignmentReport
-from seqray.report.pages.explained import ModelText
 from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
-from seqray.report.pages.sequences import SequenceReport
-from seqray.report.svg.call_map import CALL_REACH, STRIP_END, STRIP_START
+from seqray.report.pages.sequences import ModelText, SequenceReport
+from seqray.report.svg.genome import CALL_REACH, STRIP_END, STRIP_START
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
 

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
-from seqray.report.html.text import compact, decimals_for, fixed, number, offset, offset_ticks
-from seqray.report.pages.explained import ranking
+from seqray.report.html import compact, decimals_for, fixed, number, offset, offset_ticks
+from seqray.report.pages.sequences import ranking
 from seqray.report.palette import Color, components, letter_color, level_colors, palette_css
-from seqray.report.svg.charts import position_histogram
-from seqray.report.svg.frame import round_ticks
-from seqray.report.svg.levels import draw_levels, write_levels
-from seqray.report.svg.logo import effect_letters, glyph_definitions, letter_effects
-from seqray.report.svg.pictures import attention_map
-from seqray.report.svg.rows import bars_path, line_width, lines_of
+from seqray.report.svg.charts import position_histogram, round_ticks
+from seqray.report.svg.logo import attention_map, effect_letters, glyph_definitions, letter_effects
+from seqray.report.svg.rows import bars_path, draw_levels, line_width, lines_of, write_levels
 
 
 def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.results.explanation import Explanation
-from seqray.report.plots.logo import draw_logo
-from seqray.report.plots.sequences import letter_contributions, plot_explanations
+from seqray.core.explanation import Explanation
+from seqray.report.plots import draw_logo, letter_contributions, plot_explanations
 
 MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF"}
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from seqray.io.sequences import read_fasta
-from seqray.scanning.boxes import MISSING, REACH, find_boxes
+from seqray.scanning.calls import MISSING, REACH, find_boxes
 
 SITE = 60
 

@@ -7,10 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.annotation import Annotation, Gene
-from seqray.calibration import ExpectedPrecision
-from seqray.scanning import CallTable, ScanOptions, ScanResult, call_cautions, cautions, model_limits
-from seqray.scanning.false_calls import FalseCalls
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.genome.genes import Annotation, Gene
+from seqray.scanning import describe as cautions
+from seqray.scanning.calls import CallTable
+from seqray.scanning.describe import call_cautions, model_limits
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.results import FalseCalls, ScanResult
 
 UNKNOWN = ExpectedPrecision.from_mapping({}, foreign=False)
 

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.inference import cascade_log_odds, prefilter_log_odds, second_log_odds
-from seqray.modelfile import TrainedModel
-from seqray.models import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
+from seqray.core.model_config import ModelConfig
+from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, second_log_odds
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
-from seqray.scanning import Cutoffs, ScanOptions, make_detector
+from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
+from seqray.scanning.detectors import make_detector
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.windows import Cutoffs
 
 WINDOW, LETTERS = 20, 400
 CODES = np.random.default_rng(4).integers(0, 4, LETTERS).astype(np.uint8)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from seqray.annotation import Annotation, Gene
-from seqray.calibration import ExpectedPrecision
-from seqray.core import DNA, reverse_complement_codes
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.results import Box, Call
+from seqray.genome.genes import Annotation, Gene
 from seqray.scanning.calls import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE
 from seqray.scanning.describe import Surroundings, describe_calls
 

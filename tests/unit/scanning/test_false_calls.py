@@ -5,17 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from seqray.annotation.genes import Gene
 from seqray.core.alphabet import DNA
-from seqray.core.intervals import Intervals
-from seqray.scanning.false_calls import (
-    BLOCK_LETTERS,
-    MAX_COPIES,
-    BlockSampler,
-    NullScores,
-    poisson_interval,
-)
-from seqray.scanning.peak_finder import PeakFinder
+from seqray.core.records import Intervals
+from seqray.genome.genes import Gene
+from seqray.scanning.peaks import PeakFinder
+from seqray.scanning.results import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
 from seqray.scanning.windows import ContigWindows, WindowRule
 
 

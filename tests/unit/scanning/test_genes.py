@@ -7,8 +7,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from seqray.annotation import GenePredictor
-from seqray.core import SequenceRecord
+from seqray.core.records import SequenceRecord
+from seqray.genome.predict import GenePredictor
 from seqray.scanning.genes import predicted_genes
 from seqray.scanning.options import ScanOptions
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core import local_maxima, suppress_neighbors
-from seqray.scanning.peak_finder import best_of_each
+from seqray.core.arrays import local_maxima, suppress_neighbors
+from seqray.scanning.peaks import best_of_each
 
 NAN = np.nan
 

@@ -8,20 +8,18 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 import seqray.inference.locators
-import seqray.scanning.positions
-from seqray.annotation.genes import Annotation, Gene
-from seqray.annotation.tracks import gene_tracks
+import seqray.scanning.detectors
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.intervals import parse_region
-from seqray.core.records import SequenceRecord
-from seqray.modelfile import TrainedModel
-from seqray.scanning import check_scan_options, make_detector
+from seqray.core.records import SequenceRecord, parse_region
+from seqray.genome.genes import Annotation, Gene
+from seqray.genome.tracks import gene_tracks
+from seqray.modelfile.model import TrainedModel
+from seqray.scanning.detectors import check_scan_options, make_detector
 from seqray.scanning.genes import GeneSource, genes_of_annotation
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.shard_file import ShardFile, write_shard
-from seqray.scanning.shards import gather_shards, scan_shard
+from seqray.scanning.shards import ShardFile, gather_shards, scan_shard, write_shard
 from tables import letters
 
 CHUNK = 64  # small, so that a short contig has several
@@ -31,7 +29,7 @@ CHUNK = 64  # small, so that a short contig has several
 def small_chunks():
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (seqray.inference.locators, seqray.scanning.positions):
+        for module in (seqray.inference.locators, seqray.scanning.detectors):
             patch.setattr(module, "CHUNK", CHUNK)
         yield
     torch.set_num_threads(threads)

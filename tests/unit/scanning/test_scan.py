@@ -9,13 +9,11 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.intervals import parse_region
-from seqray.core.records import SequenceRecord
-from seqray.modelfile import TrainedModel
-from seqray.scanning import make_detector
+from seqray.core.records import SequenceRecord, parse_region
+from seqray.modelfile.model import TrainedModel
+from seqray.scanning.detectors import WindowDetector, make_detector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records, scan_sequences
-from seqray.scanning.window_detector import WindowDetector
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import RunConfig
 from seqray.core.records import LabeledSequence
+from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 
 

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import AugmentConfig, DataConfig, ModelConfig, OptimizerConfig, RunConfig
-from seqray.core.alphabet import ALPHABETS
-from seqray.core.column_codes import encode_columns
+from seqray.core.alphabet import ALPHABETS, encode_columns
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
-from seqray.modelfile import TrainedModel, check_self_test, load_model_file
-from seqray.models.tokenizers.sequence import CLS, MASK, PAD
-from seqray.training import RunOptions
-from seqray.training.alignments import AlignmentExamples
+from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.self_test import check_self_test
+from seqray.models.tokenizers import CLS, MASK, PAD
+from seqray.training.data import AlignmentExamples
 from seqray.training.fit import train
+from seqray.training.members import RunOptions
 from seqray.training.pretraining import pretrain
 
 RNA = ALPHABETS["rna"]

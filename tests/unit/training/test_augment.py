@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core import AugmentConfig
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.core.kmers import stack_sequences
-from seqray.models.tokenizers.sequence import CLS, MASK, CharacterTokenizer, KmerTokenizer
-from seqray.training.augment import Changes, cut_windows, mask_tokens
+from seqray.core.letters import stack_sequences
+from seqray.core.run_config import AugmentConfig
+from seqray.models.tokenizers import CLS, MASK, CharacterTokenizer, KmerTokenizer
+from seqray.training.data import Changes, cut_windows, mask_tokens
 
 dna = st.text("ACGTN", min_size=1, max_size=25)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core import AugmentConfig
 from seqray.core.alphabet import DNA
-from seqray.models.tokenizers.sequence import MASK, PAD, CharacterTokenizer, KmerTokenizer
+from seqray.core.run_config import AugmentConfig
+from seqray.models.tokenizers import MASK, PAD, CharacterTokenizer, KmerTokenizer
 from seqray.training.data import BatchSource, SequenceExamples, TrainingOrder, validation_order
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)]

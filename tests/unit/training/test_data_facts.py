@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqray.core import DNA, LabeledSequence
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabeledSequence
 from seqray.training.data_facts import choose_positive, data_cautions, has_site, measure_data
 
 

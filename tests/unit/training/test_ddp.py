@@ -15,18 +15,19 @@ import torch
 
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.modelfile import load_model_file
-from seqray.training import RunOptions, fit
+from seqray.modelfile.file import load_model_file
+from seqray.training import fit
+from seqray.training.members import RunOptions
 
 # Run by both processes: the trainer starts the second one with the same command.
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from seqray.core import RunConfig
+from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.core.records import LabeledSequence
-from seqray.training import RunOptions, fit
-from seqray.training.workdir import is_main_process
+from seqray.training import fit; from seqray.training.members import RunOptions
+from seqray.training.trainer import is_main_process
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core import SequenceRecord, reverse_complement
-from seqray.inference import score_codes
-from seqray.training.drawn_windows import WindowSource, _scaled
+from seqray.core.alphabet import reverse_complement
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import score_codes
+from seqray.training.prefilter import WindowSource, _scaled
 
 LETTERS = "".join(np.random.default_rng(5).choice([*"ACGT"], 20_000))
 WINDOW = 20

@@ -11,11 +11,11 @@ from seqray.calibration.conformal import Conformal
 from seqray.calibration.fit import Calibration, cross_fitted
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError
-from seqray.modelfile import load_model_file
-from seqray.training import RunOptions, fit
+from seqray.modelfile.file import load_model_file
+from seqray.training import fit
 from seqray.training.final_card import held_out_logits, held_out_rows
-from seqray.training.hold_out import related_groups
-from seqray.training.partitions import partition
+from seqray.training.members import RunOptions
+from seqray.training.partitions import partition, related_groups
 from slow_metrics import calibration_error
 
 

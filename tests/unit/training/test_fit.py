@@ -15,12 +15,12 @@ from seqray.core.alphabet import reverse_complement
 from seqray.core.errors import ConfigError, InputError, ModelFileError, SeqrayError
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 from seqray.models.build import count_parameters
-from seqray.training import RunOptions, TrainResult, fit
-from seqray.training.data_hashes import data_sha256
+from seqray.training import fit
+from seqray.training.members import RunOptions, TrainResult
 from seqray.training.module import Classifier
-from seqray.training.partitions import partition
+from seqray.training.partitions import data_sha256, partition
 
 
 def weights_of(result: TrainResult) -> list[dict[str, torch.Tensor]]:

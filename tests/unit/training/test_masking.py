@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from seqray.core import AugmentConfig, ModelConfig, RunConfig
-from seqray.core.alphabet import ALPHABETS
-from seqray.core.column_codes import encode_columns
+from seqray.core.alphabet import ALPHABETS, encode_columns
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
-from seqray.models.tokenizers.sequence import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
-from seqray.training.alignments import AlignmentExamples
-from seqray.training.data import SequenceExamples
-from seqray.training.masking import IGNORED, MaskedSource, mask_letters
+from seqray.core.run_config import AugmentConfig, RunConfig
+from seqray.models.tokenizers import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
+from seqray.training.data import AlignmentExamples, SequenceExamples
+from seqray.training.pretraining import IGNORED, MaskedSource, mask_letters
 
 
 @given(

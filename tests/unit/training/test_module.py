@@ -11,7 +11,7 @@ import torch
 
 from seqray.core.alphabet import DNA
 from seqray.models.build import build_model
-from seqray.models.tokenizers.sequence import CharacterTokenizer
+from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training.data import SequenceExamples
 from seqray.training.module import FINAL_RATE, Classifier, mixup, parameter_groups, rate_factor
 

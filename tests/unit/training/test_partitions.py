@@ -13,9 +13,7 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence
-from seqray.training.data_hashes import data_sha256
-from seqray.training.hold_out import hold_out, related_groups
-from seqray.training.partitions import count_related, partition
+from seqray.training.partitions import count_related, data_sha256, hold_out, partition, related_groups
 
 
 def example(sequence: str, label: str = "promoter", **fields) -> LabeledSequence:

@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.core import DNA, ConfigError, InputError, SequenceRecord
-from seqray.inference import prefilter_log_odds, score_codes, second_log_odds
-from seqray.modelfile import load_model_file, save_model
-from seqray.scanning import Cutoffs, make_detector
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import SequenceRecord
+from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.scanning.detectors import make_detector
 from seqray.scanning.options import ScanOptions
-from seqray.training import measure_prefilter, prefilter, teach_prefilter
-from seqray.training.drawn_windows import DrawnWindows, WindowSource
+from seqray.scanning.windows import Cutoffs
+from seqray.training import prefilter
+from seqray.training.prefilter import DrawnWindows, WindowSource, measure_prefilter, teach_prefilter
 
 
 def genome(letters, seed=0):

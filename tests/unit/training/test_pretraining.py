@@ -10,9 +10,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from seqray.core import LocatorConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig
 from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
+from seqray.core.run_config import OptimizerConfig, RunConfig
 from seqray.modelfile.initial_weights import (
     InitialWeights,
     apply_initial_weights,
@@ -22,8 +23,8 @@ from seqray.modelfile.initial_weights import (
     save_pretrained,
 )
 from seqray.models.build import build_model, build_network
-from seqray.training import RunOptions
 from seqray.training.fit import train
+from seqray.training.members import RunOptions
 from seqray.training.pretraining import pretrain, split_windows
 
 

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from seqray.calibration.fit import Calibration, fit_temperature
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import InputError
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.modelfile import TrainedModel
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
-from seqray.training.data_hashes import data_sha256
+from seqray.training.partitions import data_sha256
 from seqray.training.recalibration import held_out_part, recalibrate, refuse_training_data
 
 

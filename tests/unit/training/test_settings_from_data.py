@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from seqray.core import (
-    DNA,
-    PROTEIN,
-    RNA,
-    AugmentConfig,
-    CalibrationConfig,
-    DataConfig,
-    ModelConfig,
-    RunConfig,
-    StemConfig,
-)
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig, RunConfig
 from seqray.training.data_facts import DataFacts
 from seqray.training.settings_from_data import (
     alternatives_of,

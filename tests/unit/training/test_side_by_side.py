@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from seqray.core import SERVED, ModelConfig
-from seqray.core.errors import InputError, SeqrayError
-from seqray.training import RunOptions, fit, side_by_side
-from seqray.training.side_by_side import WorkerPool, free_memory, network_bytes, plan_processes
+from seqray.core.errors import SERVED, InputError, SeqrayError
+from seqray.core.model_config import ModelConfig
+from seqray.training import fit, members as side_by_side
+from seqray.training.members import RunOptions, WorkerPool, free_memory, network_bytes, plan_processes
 
 WORK = """
 import os, time, torch

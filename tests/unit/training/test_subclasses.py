@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import DNA
+from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.serialization import to_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile import load_model_file
-from seqray.training import RunOptions, fit
+from seqray.modelfile.file import load_model_file
+from seqray.training import fit
 from seqray.training.data import LabeledBatch
-from seqray.training.data_facts import measure_data
-from seqray.training.data_hashes import data_sha256
+from seqray.training.data_facts import count_subclasses, measure_data, subclass_indices
+from seqray.training.members import RunOptions
 from seqray.training.module import Classifier
+from seqray.training.partitions import data_sha256
 from seqray.training.settings_from_data import choose_settings, fit_settings
-from seqray.training.subclasses import count_subclasses, subclass_indices
 
 CLASSES = ("background", "promoter")
 ROWS = [

@@ -9,14 +9,16 @@ import pytest
 import torch
 
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.kmers import stack_sequences
+from seqray.core.letters import stack_sequences
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import score_codes
-from seqray.modelfile import TrainedModel, load_model_file
-from seqray.training import RunOptions, fit
-from seqray.training.encode import context_numbers, encode
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.model import TrainedModel
+from seqray.training import fit
+from seqray.training.data import context_numbers, encode
+from seqray.training.fit import distillation_targets
+from seqray.training.members import RunOptions
 from seqray.training.partitions import partition
-from seqray.training.teacher import distillation_targets
 
 SPECIES = ("a", "b")
 

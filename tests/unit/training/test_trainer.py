@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seqray.core import LocatorConfig
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import LocatorConfig
 from seqray.training.trainer import make_trainer, quiet, trainer_settings
 
 

@@ -7,14 +7,14 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import average_precision_score, f1_score, log_loss, matthews_corrcoef, roc_auc_score
 
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.modelfile import TrainedModel
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
-from seqray.models.tokenizers.sequence import CharacterTokenizer
+from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training.data import SequenceExamples
-from seqray.training.validation import classification_figures, model_logits
+from seqray.training.module import classification_figures, model_logits
 from slow_metrics import calibration_error
 
 

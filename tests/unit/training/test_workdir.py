@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seqray.core import InputError, LocatorConfig, ModelConfig, RunConfig
-from seqray.training.workdir import WorkDir, fingerprint, run_identity
+from seqray.core.errors import InputError
+from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.run_config import RunConfig
+from seqray.training.trainer import WorkDir, fingerprint, run_identity
 
 MINE = {"settings": "a", "data": "b"}
 

@@ -7,25 +7,32 @@ from functools import partial
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, LabeledSequence, OnProgress, track
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Bools
+from seqray.core.errors import OnProgress, track
+from seqray.core.records import LabeledSequence
 from seqray.core.results import Audit, AuditFigure
-from seqray.datasets.audit.baselines import baseline_figures, sample_rows
-from seqray.datasets.audit.composition import SequenceFeatures, composition_figures, composition_histograms
-from seqray.datasets.audit.copies import copy_figures
-from seqray.datasets.audit.dataset import AuditSet, make_set
+from seqray.datasets.audit.content import (
+    SequenceFeatures,
+    composition_figures,
+    composition_histograms,
+    copy_figures,
+    order_figures,
+)
+from seqray.datasets.audit.dataset import AuditSet, Bootstrap, cross_validation, given_validation, make_set
 from seqray.datasets.audit.findings import draw_findings
-from seqray.datasets.audit.order import order_figures
-from seqray.datasets.audit.relatives import (
+from seqray.datasets.audit.rules import (
+    baseline_figures,
     chance_length,
     describe_relatives,
     identity_figures,
     relative_figures,
     relative_groups,
+    rule_figures,
+    sample_rows,
     word_length,
 )
-from seqray.datasets.audit.rules import rule_figures
-from seqray.datasets.audit.validation import Bootstrap, cross_validation, given_validation
-from seqray.homology import KmerTable, kmer_table
+from seqray.homology.kmers import KmerTable, kmer_table
 
 MAX_KMERS = 1 << 25  # of more letters an even sample of their k-mers is compared: bounds memory
 SAMPLE = 16_000  # rows of each split that the baselines use
@@ -74,7 +81,7 @@ def audit(
 
     Examples
     --------
-    >>> from seqray.core import DNA
+    >>> from seqray.core.alphabet import DNA
     >>> examples = [LabeledSequence("ACGTTGCAAC", "a", "1", split="train")]
     >>> examples += [LabeledSequence("TTGGCCATGC", "b", "2", split="train")]
     >>> examples += [LabeledSequence("ACGTTGCAAC", "a", "3", split="test")]

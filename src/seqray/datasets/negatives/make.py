@@ -1,4 +1,4 @@
-"""From positives and recipes to negatives: assign positives to recipes, make the negatives, group all."""
+"""Negatives of several kinds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,88 @@ from fractions import Fraction
 
 import numpy as np
 
-from seqray.core import Alphabet, ConfigError, InputError, LabeledSequence, counted
-from seqray.datasets.negatives.derived import SequenceDeriver
-from seqray.datasets.negatives.groups import Member, assign_groups
-from seqray.datasets.negatives.occurrences import Occurrences
-from seqray.datasets.negatives.options import NegativeOptions
-from seqray.datasets.negatives.recipes import RECIPES, allot
-from seqray.datasets.negatives.regions import GenomeContext
-from seqray.datasets.negatives.sampling import OccupiedIntervals
-from seqray.datasets.negatives.windows import Negative, WindowSampler
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Ints
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import LabeledSequence
+from seqray.core.text import counted
+from seqray.datasets.negatives.genome import NegativeOptions, Occurrences
+from seqray.datasets.negatives.regions import RECIPES, GenomeContext, allot
+from seqray.datasets.negatives.sampling import Negative, OccupiedIntervals, SequenceDeriver, WindowSampler
+from seqray.homology.kmers import kmer_groups, merge_groups, position_groups
+
+# --- Groups that a split keeps whole: a positive and the negatives made from it, and neighbors on the gen
+
+SHARED_WORD = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An example and what relates it to others.
+
+    Attributes
+    ----------
+    sequence, given
+        Its letters, and the group in the user's table.
+    parent
+        Number of the example that it was made from.
+    contig, position
+        Its position on the genome, if known.
+    """
+
+    sequence: str
+    given: str | None = None
+    parent: int | None = None
+    contig: str | None = None
+    position: int = 0
+
+
+def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> list[str]:
+    """Name the group of each example.
+
+    An example is grouped with the one that it was made from. One without a given group is also grouped with
+    those in its block of the genome, with windows that overlap it, and with those that share a k-mer of 40
+    letters with it on either strand.
+
+    Parameters
+    ----------
+    members
+        N examples; a ``parent`` is the number of another.
+    block
+        Letters of the genome that stay together.
+    alphabet
+        Of the sequences.
+
+    Returns
+    -------
+    list of str
+        The given name if there is one, else ``g1``, ``g2`` .. in order of appearance.
+    """
+    families = np.array([i if m.parent is None else m.parent for i, m in enumerate(members)], dtype=np.int64)
+    kmers, blocks = (np.full(len(members), -1, dtype=np.int64) for _ in range(2))
+    rows = [i for i, member in enumerate(members) if member.given is None]
+    kmers[rows] = kmer_groups([members[i].sequence for i in rows], SHARED_WORD, alphabet=alphabet)
+    placed = [i for i in rows if members[i].contig is not None]
+    if placed:
+        longest = max(len(members[i].sequence) for i in placed)
+        contigs = [members[i].contig or "" for i in placed]
+        blocks[placed] = position_groups(contigs, [members[i].position for i in placed], block, longest)
+    return _names(members, merge_groups(families, kmers, blocks))
+
+
+def _names(members: Sequence[Member], groups: Ints) -> list[str]:
+    """Name groups after their given name, or by numbers that no given name uses."""
+    numbers = groups.tolist()
+    names = {g: m.given for g, m in zip(numbers, members, strict=True) if m.given is not None}
+    used = {member.given for member in members}
+    free = (name for n in range(1, 2 * len(members) + 2) if (name := f"g{n}") not in used)
+    for group in numbers:
+        if group not in names:
+            names[group] = next(free)
+    return [m.given or names[g] for g, m in zip(numbers, members, strict=True)]
+
+
+# --- From positives and recipes to negatives: assign positives to recipes, make the negatives, group all
 
 MAX_RATIO = 1000  # negatives of one positive; more would only repeat themselves
 
@@ -74,7 +147,7 @@ def make_negatives(
 
     Examples
     --------
-    >>> from seqray.core import DNA
+    >>> from seqray.core.alphabet import DNA
     >>> positives = [LabeledSequence("TTGACAATTAATCATCGGCTCG", "promoter", "lac")]
     >>> found = make_negatives(positives, NegativeOptions({"shuffle": Fraction(1)}), DNA)
     >>> [negative.id for negative in found.negatives]

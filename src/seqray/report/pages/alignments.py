@@ -1,25 +1,23 @@
-"""The page of explained alignments: verdicts, then each alignment with its profiles and pairs."""
+"""The page of explained alignments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Card, counted
-from seqray.core.results import AlignmentExplanation, AlignmentScores
-from seqray.explanations.attribution import PairTable
-from seqray.report.html import document, name, number, table, templates
-from seqray.report.pages.alignment_grid import (
-    MAX_LINE_COLUMNS,
-    MAX_ROWS,
-    MIN_LINE_COLUMNS,
-    alignment_panel,
-    color_key,
-)
-from seqray.report.pages.explained import (
+from seqray.core.alignment import conservation, occupancy
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Floats
+from seqray.core.card import Card
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores, ColumnPair
+from seqray.core.text import counted
+from seqray.explanations.pairs import PairTable
+from seqray.report.html import compact, document, escape, name, number, table, templates
+from seqray.report.pages.sequences import (
+    MAX_RANKED,
     ModelText,
     Report,
     card_section,
@@ -28,8 +26,308 @@ from seqray.report.pages.explained import (
     ranking,
     verdict_section,
 )
-from seqray.report.pages.pair_map import NO_POSITION, pair_map, pair_ranks
-from seqray.report.svg import BAR_DEFINITIONS, line_width
+from seqray.report.palette import Color, letter_color, tint
+from seqray.report.svg.logo import heat_map, picture, shade_steps
+from seqray.report.svg.rows import (
+    BAR_DEFINITIONS,
+    GUTTER,
+    SLOT,
+    bar_extent,
+    center,
+    label,
+    letters_at,
+    line_width,
+    reach,
+    scaled,
+    score_bars,
+    tick_label,
+    tick_step,
+)
+
+# --- An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside
+
+MAX_ROWS = 30
+MAX_LINE_COLUMNS, MIN_LINE_COLUMNS = 80, 40
+_STEPS = 7  # of relevance
+_MIN_TINT, _MAX_TINT = 0.10, 0.72
+_ROW = 15  # px, as all below
+_AXIS, _STRUCTURE, _SPACE = 22, 18, 6
+_ROW_BARS, _BETWEEN = 78, 14  # width of the bars of rows, and the space between those of two methods
+_MAX_NAME_LENGTH = 21
+
+
+def cell_relevance(explanation: AlignmentExplanation) -> Floats:
+    """Relevance of each cell that was read, from 0 to 1: (R', C').
+
+    The score by the first method that scores cells, or else the score of the column: the square root of its
+    size relative to the largest.
+    """
+    found = next((s for s in explanation.scores if s.grid is not None), None)
+    if found is not None and found.grid is not None:
+        grid = np.abs(found.grid)
+    else:
+        grid = np.tile(np.abs(explanation.scores[0].columns), (len(explanation.rows), 1))
+    top = float(grid.max(initial=0.0))
+    return np.sqrt(grid / top) if top > 0 else np.zeros(grid.shape)
+
+
+def alignment_panel(explanation: AlignmentExplanation, width: int) -> Markup:
+    """Draw an alignment with the profiles of its columns and rows, ``width`` columns a line."""
+    drawing = _Drawing.of(explanation, width)
+    lines = "".join(drawing.line(start) for start in range(0, len(explanation.columns), width))
+    return Markup(f"<div class=scroll><div class=panel>{lines}</div></div>\n")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawing:
+    """What all lines of one alignment have in common."""
+
+    explanation: AlignmentExplanation
+    width: int
+    rows: int  # shown, the first ones
+    codes: np.ndarray  # (rows, C')
+    relevance: Floats  # (rows, C')
+    positions: np.ndarray  # (C',) 0-based in the query, -1 for none
+    titles: list[str]  # (C',) text that the pointer shows
+
+    @classmethod
+    def of(cls, e: AlignmentExplanation, width: int) -> _Drawing:
+        rows = min(MAX_ROWS, len(e.rows))
+        codes = e.alignment.codes[np.ix_(e.rows[:rows], e.columns)]
+        positions = e.alignment.query_positions()[e.columns]
+        return cls(e, width, rows, codes, cell_relevance(e)[:rows], positions, _titles(e, positions))
+
+    def line(self, start: int) -> str:
+        """Columns from ``start`` on: axis, profiles, structure, grid, and for the first line the rows."""
+        e = self.explanation
+        part = slice(start, min(start + self.width, len(e.columns)))
+        body, y = self._axis(part), _AXIS
+        for found in e.scores:
+            above, below = bar_extent(found.signed)
+            largest = reach(found.columns)
+            bars = score_bars(found.columns[part], found.signed, found.method, largest, start == 0)
+            body += f"<g transform=translate(0,{y + above + 2})>{bars}</g>"
+            y += above + below + 4 + _SPACE
+        if e.alignment.ss_cons is not None:
+            signs = "".join(e.alignment.ss_cons[c] for c in e.columns[part])
+            body += f"{label('SS_cons', y=y + 12)}{letters_at(signs, y + 12, 'ss')}"
+            y += _STRUCTURE
+        body += f"<g transform=translate(0,{y})>{self._grid(part)}</g>"
+        for place, found in enumerate(e.scores if start == 0 else ()):
+            x = self.width * SLOT + 12 + place * (_ROW_BARS + _BETWEEN)
+            body += f"<g transform=translate({x},{y})>{self._row_bars(found)}</g>"
+        high = y + self.rows * _ROW + 4
+        total = GUTTER + self.width * SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
+        spoken = f"Columns {e.columns[part][0] + 1} to {e.columns[part][-1] + 1} with their scores"
+        return (
+            f'<div class=line><svg class=row viewBox="{-GUTTER} 0 {total} {high}" role=img '
+            f'aria-label="{spoken}">{body}{self._hover(part, high)}</svg></div>\n'
+        )
+
+    def _axis(self, part: slice) -> str:
+        """Positions of the query, every tenth, and marks where columns were not read."""
+        positions, columns = self.positions[part].tolist(), self.explanation.columns[part]
+        ticks = [(i, p + 1) for i, p in enumerate(positions) if p >= 0 and (p + 1) % 10 == 0]
+        texts = "".join(tick_label(center(i), 11, p) for i, p in ticks)
+        marks = "".join(f"M{center(i)} 19v-4" for i, _ in ticks)
+        gaps = np.flatnonzero(np.diff(columns) > 1).tolist()
+        passed = "".join(f"M{(i + 1) * SLOT} 20v-5" for i in gaps)
+        title = tick_label(-12, 12, "position in the query", "end")
+        return f'{title}{texts}<path class=axis d="{marks}"/><path class=skipped d="{passed}"/>'
+
+    def _grid(self, part: slice) -> str:
+        codes, relevance = self.codes[:, part], self.relevance[:, part]
+        alphabet, high = self.explanation.alignment.alphabet, self.rows * _ROW
+        image = picture(*_colors(codes, relevance, alphabet), codes.shape[1] * SLOT, high)
+        gaps = np.argwhere(codes == alphabet.unknown + 1).tolist()
+        strokes = "".join(f"M{c * SLOT + 4} {r * _ROW + 8}h4" for r, c in gaps)
+        table = alphabet.letters + alphabet.unknown_letter + " ~"
+        texts = "".join(
+            letters_at("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
+            for r, row in enumerate(codes)
+        )
+        return f'{self._names()}{image}<path class=gaps d="{strokes}"/>{texts}'
+
+    def _names(self) -> str:
+        names = ""
+        for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
+            name = " ".join(self.explanation.alignment.names[row].split())
+            short = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
+            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
+            names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
+        return names
+
+    def _row_bars(self, found: AlignmentScores) -> str:
+        """Bars of the scores of rows; a row without a score has none."""
+        scores, largest = found.rows[: self.rows], reach(found.rows)
+        zero = _ROW_BARS // 2 if found.signed else 0
+        title = f"<text class=tick x=0 y=-6>{escape(found.method)}</text>"
+        bars = ""
+        for r, score in enumerate(scores.tolist()):
+            if np.isfinite(score):
+                long = abs(score) / largest * (_ROW_BARS - zero) if largest > 0 else 0.0
+                kind = ("oppose" if score < 0 else "support") if found.signed else "share"
+                left = zero - long if score < 0 else zero
+                bars += (
+                    f"<rect class={kind} x={compact(left)} y={r * _ROW + 3} width={compact(max(long, 0.5))} "
+                    f"height=9><title>row {self.explanation.rows[r] + 1}: {number(score)}</title></rect>"
+                )
+        return f'{title}{bars}<path class=axis d="M{zero} 0v{self.rows * _ROW}"/>'
+
+    def _hover(self, part: slice, high: int) -> str:
+        """A strip over each column that shows its figures under the pointer."""
+        strips = "".join(
+            f"<rect x={i * SLOT} y=0 width={SLOT} height={high}><title>{text}</title></rect>"
+            for i, text in enumerate(self.titles[part])
+        )
+        return f"<g class=hover>{strips}</g>"
+
+
+def _titles(e: AlignmentExplanation, positions: np.ndarray) -> list[str]:
+    alphabet, codes = e.alignment.alphabet, e.alignment.codes[:, e.columns]
+    full, kept = occupancy(codes, alphabet), conservation(codes, alphabet)
+    letters = e.alignment.text(0)
+    titles = []
+    for i, column in enumerate(e.columns.tolist()):
+        query = (
+            f"query {positions[i] + 1} {letters[column]}" if positions[i] >= 0 else "no letter in the query"
+        )
+        scores = "; ".join(f"{found.method} {number(float(found.columns[i]))}" for found in e.scores)
+        known = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(kept[i]), 2)}"
+        titles.append(escape(f"column {column + 1}; {query}; {scores}; {known}"))
+    return titles
+
+
+def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[np.ndarray, list[str]]:
+    """Number of each cell's color, and the colors: white, missing, then tints of each kind of letter."""
+    kinds = [*(letter_color(letter, alphabet) for letter in alphabet.letters), Color.EDGE]  # last: ambiguous
+    distinct = list(dict.fromkeys(kinds))
+    shares = [_MIN_TINT + (_MAX_TINT - _MIN_TINT) * step / _STEPS for step in range(_STEPS + 1)]
+    colors = [Color.PAPER, Color.FAINT, *(tint(kind, share) for kind in distinct for share in shares)]
+    first = np.array([2 + distinct.index(kind) * len(shares) for kind in kinds])
+    steps = scaled(relevance, _STEPS, 1.0)
+    letter = codes <= alphabet.unknown
+    cells = np.where(codes == alphabet.unknown + 2, 1, 0)
+    cells[letter] = first[codes[letter]] + steps[letter]
+    return cells.astype(np.uint8), colors
+
+
+def color_key(alphabet: Alphabet) -> Markup:
+    """A table of the colors of the letters."""
+    groups: dict[str, str] = {}
+    for letter in alphabet.letters:
+        color = tint(letter_color(letter, alphabet), _MAX_TINT)
+        groups[color] = groups.get(color, "") + letter
+    cells = "".join(
+        "<td><svg width=15 height=15 aria-hidden=true>"
+        f'<rect width=15 height=15 fill="{color}" /></svg> {text}'
+        for color, text in (groups | {Color.FAINT: "~ missing"}).items()
+    )
+    return Markup(f"<table class=swatch><tr>{cells}<td>- gap</table>")
+
+
+# --- Pairs of columns as a square map: row attention above the diagonal; helices, or covariation, below i
+
+_SIZE = 420  # px
+_LEFT, _TOP_SPACE, _RIGHT, _BOTTOM = 40, 24, 8, 8
+_MAX_TICKS = 8
+NO_POSITION = "gap"  # where the query has no letter
+
+
+def pair_map(explanation: AlignmentExplanation, found: PairTable) -> Markup:
+    """Draw the map; empty where there are no pairs."""
+    e = explanation
+    if e.pairs is None or not found.best:
+        return Markup()
+    far = np.abs(e.columns[:, None] - e.columns) >= found.separation
+    other = found.covariation if found.helices is None else found.helices
+    shades = [np.where(far, scores, 0.0) for scores in (e.pairs, other)]
+    above, below = (shade_steps(scores, float(scores.max(initial=0.0))) for scores in shades)
+    image = heat_map(np.where(np.triu(np.ones(above.shape, dtype=bool), k=1), above, below), _SIZE, _SIZE)
+    slot = _SIZE / len(e.columns)
+    frame = f'<path class=axis d="M0 0h{_SIZE}v{_SIZE}h-{_SIZE}z"/>'
+    middles = {column: (i + 0.5) * slot for i, column in enumerate(e.columns.tolist())}
+    body = f"{image}{frame}{_ticks(e, middles)}{_structure(middles, found, slot)}"
+    body += _best(e, middles, found.best[:MAX_RANKED], slot)
+    wide = _LEFT + _SIZE + _RIGHT
+    drawing = (
+        f'<svg class=plot viewBox="{-_LEFT} {-_TOP_SPACE} {wide} {_TOP_SPACE + _SIZE + _BOTTOM}" '
+        f'width={wide} role=img aria-label="Scores of the pairs of columns">{body}</svg>'
+    )
+    return templates("alignments.html").pairs(found, min(MAX_RANKED, len(found.best)), Markup(drawing))
+
+
+def _ticks(e: AlignmentExplanation, middles: Mapping[int, float]) -> str:
+    """Positions of the query along both sides."""
+    positions = e.alignment.query_positions()[e.columns].tolist()
+    step = tick_step(max(1, max(positions) + 1), _MAX_TICKS)
+    numbered = zip(middles.values(), (p + 1 for p in positions), strict=True)
+    spots = [(at, p) for at, p in numbered if p > 0 and p % step == 0]
+    return "".join(
+        tick_label(compact(at), -8, p) + tick_label(-8, compact(at + 4), p, "end") for at, p in spots
+    )
+
+
+def _structure(middles: Mapping[int, float], found: PairTable, slot: float) -> str:
+    """Circles at both places of the pairs of the structure that were read."""
+    size = compact(max(2.5, slot))
+    pairs = [pair for pair in sorted(found.structure or ()) if middles.keys() >= set(pair)]
+    return "".join(
+        f"<circle class=paired cx={compact(middles[x])} cy={compact(middles[y])} r={size} />"
+        for left, right in pairs
+        for x, y in ((left, right), (right, left))
+    )
+
+
+def _best(
+    e: AlignmentExplanation, middles: Mapping[int, float], best: Sequence[ColumnPair], slot: float
+) -> str:
+    size = max(6.0, slot + 3)
+    return "".join(
+        f"<rect class=best x={compact(middles[pair.right] - size / 2)} "
+        f"y={compact(middles[pair.left] - size / 2)} width={compact(size)} "
+        f"height={compact(size)}><title>{escape(_title(e, pair))}</title></rect>"
+        for pair in best
+    )
+
+
+def _title(e: AlignmentExplanation, pair: ColumnPair) -> str:
+    return (
+        f"columns {pair.left + 1} and {pair.right + 1}; query {_position(e, pair.left)} and "
+        f"{_position(e, pair.right)}; score {number(pair.score)}"
+    )
+
+
+def _position(e: AlignmentExplanation, column: int) -> str:
+    """Position and letter of the query in a column of the file."""
+    position = int(e.alignment.query_positions()[column])
+    return f"{position + 1} {e.alignment.text(0)[column]}" if position >= 0 else NO_POSITION
+
+
+def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> Markup:
+    """List the best pairs."""
+    if not found.best:
+        return Markup()
+    paired = {None: "", True: "yes", False: "no"}
+    head = ["rank", "columns", "query", "score", "covariation"]
+    head += ["helix"] if found.helices is not None else []
+    head += ["SS_cons"] if found.structure is not None else []
+    rows = [
+        [
+            str(rank),
+            f"{pair.left + 1}\N{EN DASH}{pair.right + 1}",
+            f"{_position(explanation, pair.left)}\N{EN DASH}{_position(explanation, pair.right)}",
+            number(pair.score),
+            number(pair.covariation),
+            *([number(pair.helix)] if pair.helix is not None else []),
+            *([paired[pair.paired]] if found.structure is not None else []),
+        ]
+        for rank, pair in enumerate(found.best[:MAX_RANKED], start=1)
+    ]
+    return table(head, rows, caption="best pairs of columns")
+
+
+# --- The page of explained alignments: verdicts, then each alignment with its profiles and pairs
 
 _MAX_CLASSES = 8
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from seqray.core import counted
 from seqray.core.results import ALARMING, SEVERITIES, Audit, AuditFigure
+from seqray.core.text import counted
 from seqray.report.html import MISSING, document, fixed, interval, name, number, templates, wide_table
-from seqray.report.svg import class_histograms
+from seqray.report.svg.charts import class_histograms
 
 _MAX_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
 _AXES = {"identity": "identity to training", "length": "letters", "gc": "GC share"}

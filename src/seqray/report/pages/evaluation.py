@@ -1,26 +1,33 @@
-"""The page of an evaluation: figures with their floor, curves, calibration, thresholds, parts of the data."""
+"""Pages of evaluations and summaries."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core.results import Answers, Evaluation
-from seqray.evaluation import judged_label
-from seqray.report.html import document, escape, name, templates
-from seqray.report.pages.evaluation_tables import (
-    by_key,
-    compared_sources,
-    confusion_table,
-    differences_table,
-    figures_table,
-    subsets_table,
-    threshold_table,
+from seqray.core.results import Answers, Evaluation, Figure
+from seqray.core.version import __version__
+from seqray.evaluation.floor import threshold_rows
+from seqray.evaluation.run import judged_label
+from seqray.metrics.classification import METRICS
+from seqray.report.html import (
+    MISSING,
+    compact,
+    document,
+    escape,
+    fixed,
+    interval,
+    name,
+    number,
+    table,
+    templates,
+    wide_table,
 )
-from seqray.report.svg import (
+from seqray.report.svg.charts import (
     Ranking,
     legend,
     precision_recall_plot,
@@ -29,6 +36,107 @@ from seqray.report.svg import (
     score_histogram,
     similarity_plot,
 )
+
+# --- Tables of an evaluation: figures by source, differences, thresholds, confusion, parts of the data
+
+_THRESHOLD_COLUMNS = ("sensitivity", "specificity", "precision", "f1", "mcc", "accuracy")
+_SUBSET_METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity")
+_COMPARED_METRICS = ("mcc", "auroc")  # of a subset, for every source
+_LOWER_IS_BETTER = ("brier", "log_loss", "ece")
+Key = tuple[str, str, str]
+
+
+def compared_sources(evaluation: Evaluation) -> list[str]:
+    """The model and the sources that it is compared with in detail."""
+    return [one.source for one in evaluation.answers if one.source in ("model", "floor", "against")]
+
+
+def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
+    """A value with its interval."""
+    if figure is None or math.isnan(figure.value):
+        return Markup(MISSING)
+    bounds = interval(figure.low, figure.high, decimals)
+    return Markup(fixed(figure.value, decimals) + (bounds and f" <small>{bounds.strip()}</small>"))
+
+
+def by_key(evaluation: Evaluation, label: str) -> dict[Key, Figure]:
+    """Figures of one class by subset, source and metric."""
+    return {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == label}
+
+
+def _metrics(found: dict[Key, Figure], sources: list[str]) -> list[tuple[str, list[Figure | None]]]:
+    """Each metric that a source has, with the figure of each source for all records."""
+    rows = [(metric, [found.get(("all", source, metric)) for source in sources]) for metric in METRICS]
+    return [(_title(metric), figures) for metric, figures in rows if any(figures)]
+
+
+def _title(metric: str) -> str:
+    return metric.replace("_", " ") + (" (lower is better)" if metric in _LOWER_IS_BETTER else "")
+
+
+def figures_table(evaluation: Evaluation, label: str) -> Markup:
+    """One row per metric, one column per source."""
+    sources = [answers.source for answers in evaluation.answers]
+    found = _metrics(by_key(evaluation, label), sources)
+    return wide_table(["", *sources], ([metric, *map(_shown, figures)] for metric, figures in found))
+
+
+def differences_table(evaluation: Evaluation) -> Markup:
+    """The model minus what it is compared with; empty where there is nothing."""
+    sources = [f"model-{source}" for source in evaluation.mcnemar]
+    if not sources:
+        return Markup()
+    head = ["", *(cell for s in sources for cell in (s.replace("model-", "model minus "), "p"))]
+    found = _metrics(by_key(evaluation, judged_label(evaluation)), sources)
+    rows = (
+        [metric, *(cell for f in figures for cell in (_shown(f), number(f.p, 2) if f else MISSING))]
+        for metric, figures in found
+    )
+    return wide_table(head, rows)
+
+
+def threshold_table(evaluation: Evaluation) -> Markup:
+    """Calls at other thresholds; empty unless there are two classes."""
+    if len(evaluation.classes) != 2:
+        return Markup()
+    k, model = evaluation.classes.index(evaluation.positive), evaluation.answers[0]
+    labels = (evaluation.labels == k).astype(np.int64)
+    rows = []
+    for row in threshold_rows(labels, model.scores[:, k], model.threshold):
+        mark = " ◂ in force" if row["threshold"] == model.threshold else ""
+        cells = (fixed(row[column]) for column in _THRESHOLD_COLUMNS)
+        rows.append([f"{number(row['threshold'], 4)}{mark}", str(int(row["called"])), *cells])
+    return wide_table(["threshold", "called", *_THRESHOLD_COLUMNS], rows)
+
+
+def confusion_table(evaluation: Evaluation, source: str) -> Markup:
+    """Records by true class (rows) and class called (columns)."""
+    counts = evaluation.confusion(source).tolist()
+    rows = [[name(label), *map(str, row)] for label, row in zip(evaluation.classes, counts, strict=True)]
+    return wide_table([f"true ╲ called by the {source}", *map(name, evaluation.classes)], rows)
+
+
+def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
+    """Figures of the subsets whose names begin with a kind, a row each; empty where there are none."""
+    found = by_key(evaluation, judged_label(evaluation))
+    columns = [
+        (source, metric)
+        for metric in _SUBSET_METRICS
+        for source in compared_sources(evaluation)
+        if source == "model" or metric in _COMPARED_METRICS
+    ]
+    rows = []
+    for subset, records in evaluation.subsets.items():
+        if subset.startswith(kind):
+            one = next((f for key, f in found.items() if key[0] == subset), None)
+            counts = [str(one.positives or MISSING), str(one.groups)] if one else [MISSING, MISSING]
+            cells = (_shown(found.get((subset, *column)), 2) for column in columns)
+            rows.append([name(subset.partition(":")[2]), str(records), *counts, *cells])
+    head = ["", "records", "positives", "groups", *(f"{source} {metric}" for source, metric in columns)]
+    return wide_table(head, rows) if rows else Markup()
+
+
+# --- The page of an evaluation: figures with their floor, curves, calibration, thresholds, parts of the d
 
 _SHADES = {"model": "k0", "against": "k1", "floor": "k4", "gc": "k5", "length": "k5", "majority": "kr"}
 _MAX_CLASSES = 6  # that have a line of their own
@@ -175,3 +283,75 @@ def _similarity(evaluation: Evaluation) -> Markup:
         plots.append(similarity_plot(rows, _SHADES, metric.upper()))
     lines = legend({source: _SHADES[source] for source in sources})
     return templates("evaluation.html").similarity(lines, plots, subsets_table(evaluation, "similarity:"))
+
+
+# --- The page of ``seqray summary``: one table with a drawing in each row
+
+_WIDTH, _HEIGHT, _EDGE = 190, 18, 6
+
+
+def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
+    """Lay out rows of the same columns.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    rows
+        Column -> cell; text that is no number is a name from a file; ``X_low`` to ``X_high`` is the
+        interval of ``X``.
+    """
+    columns = [c for c in rows[0] if not c.endswith(("_low", "_high")) and _is_shown(rows, c)]
+    calls = "calls_per_mb" in columns
+    place = columns.index("calls_per_mb" if calls else "mcc") + 1
+    head = [column.replace("_", " ") for column in columns]
+    head.insert(place, "calls against chance" if calls else "MCC against floor")
+    body = []
+    for row, figure in zip(rows, _summary_figures(rows, calls), strict=True):
+        cells = [_cell(row, column) for column in columns]
+        cells.insert(place, Markup(f"<td>{figure}"))
+        body.append(cells)
+    section = templates("parts.html").summary(table(head, body), calls, "expected_precision" in columns)
+    lines = [f"seqray {__version__}", "a dot in place of a number means that the value is not known"]
+    return document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
+
+
+def _is_shown(rows: Sequence[Mapping[str, str]], column: str) -> bool:
+    """Only locators have a precision to expect."""
+    return column != "expected_precision" or any(math.isfinite(_value(row, column)) for row in rows)
+
+
+def _value(row: Mapping[str, str], column: str) -> float:
+    try:
+        return float(row[column])
+    except (KeyError, ValueError):
+        return math.nan
+
+
+def _cell(row: Mapping[str, str], column: str) -> Markup:
+    """Text and whole numbers unchanged, other numbers to three digits; and the interval."""
+    value = _value(row, column)
+    if math.isnan(value):
+        return name(row[column])
+    low, high = _value(row, f"{column}_low"), _value(row, f"{column}_high")
+    shown = row[column] if row[column].isdigit() else number(value)
+    return Markup(
+        f"<td class=n>{shown}" + ("" if math.isnan(low + high) else f" ({number(low)} to {number(high)})")
+    )
+
+
+def _summary_figures(rows: Sequence[Mapping[str, str]], calls: bool) -> list[Markup]:
+    """Draw a dot, a mark and its interval for each row, all to the same scale."""
+    interval = "false_calls_per_mb" if calls else "mcc"
+    dot, mark = ("calls_per_mb", "false_calls_per_mb") if calls else ("mcc", "floor_mcc")
+    columns = (dot, mark, f"{interval}_low", f"{interval}_high")
+    drawn = [[_value(row, column) for column in columns] for row in rows]
+    known = [value for values in drawn for value in values if math.isfinite(value)]
+    low, high = min([0.0, *known]), max([0.0 if calls else 1.0, *known])
+    scale = (_WIDTH - 2 * _EDGE) / (high - low or 1.0)
+
+    def x(value: float) -> str:
+        return compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
+
+    figure = templates("parts.html").summary_figure
+    return [figure(_WIDTH, _HEIGHT, _EDGE, *map(x, values)) for values in drawn]

@@ -8,16 +8,26 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from markupsafe import Markup
 
-from seqray.annotation import Gene, count_genes
-from seqray.core import Floats, Intervals, counted
+from seqray.core.arrays import Floats
+from seqray.core.records import Intervals
 from seqray.core.results import Call
+from seqray.core.text import counted
+from seqray.genome.genes import Gene, count_genes
 from seqray.report.html import MISSING, document, fixed, number, resource, templates
-from seqray.report.pages.call_cards import CallCard, card_of, title_of
-from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
-from seqray.report.pages.call_table import table_data
-from seqray.report.pages.explained import ModelText, card_section
-from seqray.report.pages.short_names import rename_genes, rename_in_call, short_names
-from seqray.report.svg import DrawnContig, DrawnGene, density, genome_lines
+from seqray.report.pages.calls import (
+    CallCard,
+    card_of,
+    distance_plot,
+    places_table,
+    rename_genes,
+    rename_in_call,
+    score_plot,
+    short_names,
+    table_data,
+    title_of,
+)
+from seqray.report.pages.sequences import ModelText, card_section
+from seqray.report.svg.genome import DrawnContig, DrawnGene, density, genome_lines
 
 MAX_CALL_MAPS = 24  # of the best calls, and as many of the doubtful
 _MAX_TABLE_ROWS = 20_000

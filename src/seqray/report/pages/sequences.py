@@ -1,30 +1,319 @@
-"""The page of explained sequences: verdicts, what holds for all records, then each record."""
+"""The page of explained sequences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Alphabet
-from seqray.core.results import Explanation, HeadFigures, Motif
-from seqray.io.tracks import ScanStatement
-from seqray.report.html import document, number, resource, table, templates
-from seqray.report.pages.explained import ModelText, Report, card_section, checks, facts, verdict_section
-from seqray.report.pages.record import Series, record
-from seqray.report.svg import (
-    BAR_DEFINITIONS,
-    axis_definitions,
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Floats
+from seqray.core.card import Card, describe_card, headline_metric
+from seqray.core.explanation import Check, Explanation, Faithfulness, HeadFigures, Motif
+from seqray.core.text import counted
+from seqray.io.lines import ScanStatement
+from seqray.report.html import (
+    MISSING,
+    decimals_for,
+    document,
+    fixed,
+    number,
+    offset,
+    resource,
+    table,
+    templates,
+    wide_table,
+)
+from seqray.report.svg.charts import LINES, curve_plot, legend, position_histogram
+from seqray.report.svg.logo import (
+    MAX_LETTER_HEIGHT,
+    attention_map,
+    effect_letters,
     glyph_definitions,
-    line_width,
+    letter_effects,
     logo_style,
     motif_logo,
-    position_histogram,
+)
+from seqray.report.svg.rows import (
+    BAR_DEFINITIONS,
+    SLOT,
+    Line,
+    axis_definitions,
+    axis_row,
+    bar_extent,
+    label,
+    line_width,
+    lines_of,
+    reach,
+    score_bars,
+    sequence_row,
+    site_within,
     write_levels,
 )
+
+# --- What the pages of explained sequences and of explained alignments share: facts, checks, card, ranks
+
+MAX_RANKED = 12
+_MEASURES = {
+    "share_of_reference": "share of the reference's gain",
+    "randomised_weights": "similarity after the weights were randomized",
+}
+_CHECK_COLUMNS = ("method", "measure", "against", "value", "95 % interval", "records")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Report:
+    """What a page of explanations needs.
+
+    ``faithfulness`` is None if there were no checks. ``omitted`` counts records left out of the page because
+    there are too many; ``checked`` says in a sentence which records the checks used, empty if all or none.
+    """
+
+    title: str
+    card: Card
+    provenance: Sequence[str]
+    faithfulness: Faithfulness | None = None
+    omitted: int = 0
+    checked: str = ""
+
+
+def facts(
+    report: Report, shown: int, one: str, targets: Iterable[str], methods: Iterable[str]
+) -> dict[str, str]:
+    """Facts below the heading of a page.
+
+    ``one`` is the word for one of the records shown; targets and methods may repeat.
+    """
+    left = f"; {counted(report.omitted, one)} left out" if report.omitted else ""
+    found = {
+        "Model": templates("explained.html").model(report.card),
+        "Measured": headline_metric(report.card),
+        f"{one.capitalize()}s": f"{counted(shown, one)} on this page{left}",
+        "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
+        "Methods": ", ".join(dict.fromkeys(methods)) or "none",
+    }
+    return {fact: value for fact, value in found.items() if value != "-"}
+
+
+def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
+    """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted."""
+    found = report.faithfulness
+    badges = {method: _badge(found.checks, method) for method in found.verdicts} if found else {}
+    words = templates("explained.html").verdicts(found, badges, unit, _reference(found), report.checked)
+    return "Can the rankings be trusted?", words
+
+
+def _reference(found: Faithfulness | None) -> str:
+    """The method that the gains of others are compared with; empty without such a comparison."""
+    against = (c.against for c in (found.checks if found else ()) if c.measure == "share_of_reference")
+    return next(against, "")
+
+
+def _badge(checks: Sequence[Check], method: str) -> tuple[str, str] | None:
+    """Kind and text that summarize the gains over random rankings; None without such a check."""
+    against = [
+        c for c in checks if c.method == method and c.against == "random" and c.measure.endswith("_gain")
+    ]
+    bounds = [(c.low, c.high) for c in against if math.isfinite(c.low + c.high)]
+    if not bounds:
+        return ("", "○ not assessed") if against else None
+    if all(low > 0 for low, _ in bounds):
+        return "good", "▲ better than random"
+    if any(high < 0 for _, high in bounds):
+        return "bad", "▼ worse than random"
+    return "", "○ not distinguishable from random"
+
+
+def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
+    """Curves of all methods, and a table of the checks; empty where there are none."""
+    if faithfulness is None:
+        return Markup()
+    curves = faithfulness.curves
+    named = dict.fromkeys(c.method for c in curves if c.method != "random")
+    shades = {method: f"k{place % LINES}" for place, method in enumerate(named)}
+    names = shades | ({"random rankings": "kr"} if any(c.method == "random" for c in curves) else {})
+    kinds = {kind: [c for c in curves if c.kind == kind] for kind in dict.fromkeys(c.kind for c in curves)}
+    words = templates("explained.html")
+    plots = {
+        kind: curve_plot(group, shades | {"random": "kr"}, str(words.axis(kind, unit)), f"{kind} curves")
+        for kind, group in kinds.items()
+    }
+    rows = wide_table(_CHECK_COLUMNS, map(_check_row, faithfulness.checks), "checks")
+    bands = any(np.isfinite(c.low + c.high).any() for c in curves)
+    return words.checks(plots, bands, legend(names), rows if faithfulness.checks else "")
+
+
+def _check_row(check: Check) -> list[str]:
+    figures = [check.value, check.low, check.high]
+    decimals = min(4, decimals_for(max((abs(v) for v in figures if math.isfinite(v)), default=1.0)))
+    value, low, high = (fixed(v, decimals) for v in figures)
+    measure = _MEASURES.get(check.measure, check.measure.replace("_", " "))
+    interval = f"{low} to {high}" if math.isfinite(check.low + check.high) else MISSING
+    return [check.method, measure, check.against, value, interval, str(check.records)]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What a page says of a model: its name, the summary and the lines of its card."""
+
+    name: str
+    summary: str = ""
+    lines: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, card: Card) -> ModelText:
+        """Describe a card."""
+        return cls(card.name, card.summary, describe_card(card))
+
+
+def card_section(model: ModelText) -> tuple[str, Markup]:
+    """Show the model card."""
+    return "Model card", templates("explained.html").card(model)
+
+
+def ranking(scores: Floats) -> list[int]:
+    """Indices of the `MAX_RANKED` highest scores, the highest first, ties by position; nan last."""
+    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[:MAX_RANKED].tolist()
+
+
+# --- One explained sequence: its call, its letters and tracks, the positions ranked first, its attention
+
+_SAME_FOR_EVERY_CLASS = ("rollout", "value-rollout")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A method and the members it was computed from: one track of every record."""
+
+    number: int
+    method: str
+    member: str
+    signed: bool
+
+    @property
+    def label(self) -> str:
+        """Name on the page."""
+        return self.method if self.member == "mean" else f"{self.method}, member {self.member}"
+
+    @property
+    def mark(self) -> str:
+        """Class of all elements that belong to it."""
+        return f"m{self.number}"
+
+    @property
+    def note(self) -> str:
+        """Meaning of its scores."""
+        if self.signed:
+            return "signed: a score above 0 supports the class explained, a score below 0 opposes it"
+        if self.method in _SAME_FOR_EVERY_CLASS:
+            return (
+                "shares of attention-based relevance: unsigned, and the same for every class "
+                "(rollout, value-rollout)"
+            )
+        return "shares of relevance: unsigned, so letters that support and letters that oppose look the same"
+
+
+Numbered = Mapping[tuple[str, str], Series]
+
+
+def record(
+    group: Sequence[Explanation], place: int, series: Numbered, width: int, site: int | None, quantity: str
+) -> Markup:
+    """Show all explanations of a record.
+
+    Parameters
+    ----------
+    group
+        At least one; they share the record.
+    place
+        Number of the record on the page, from 0: its anchor is ``r`` and this number.
+    width
+        Letters of a line.
+    site
+        Index of the site, None if unknown.
+    quantity
+        What the model gives a class: its probability, or a score.
+    """
+    length = len(group[0].sequence)
+    inside = site_within(length, site)
+    lines = "".join(_line(group, series, line) for line in lines_of(length, width, inside))
+    ranks = "".join(_ranks(item, series[item.method, item.member], inside) for item in group)
+    weights = next((item.attention for item in group if item.attention is not None), None)
+    attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
+    return templates("sequences.html").record(
+        group[0], place, quantity, Markup(lines), Markup(ranks), Markup(attention)
+    )
+
+
+def _line(group: Sequence[Explanation], series: Numbered, line: Line) -> str:
+    part = slice(line.start, line.end)
+    letters, first = group[0].sequence[part], group[0].first
+    levels = ["-"] * len(series)
+    tracks = ""
+    for item in group:
+        this, largest = series[item.method, item.member], reach(item.scores)
+        levels[this.number] = write_levels(item.scores[part], item.signed, largest) or "-"
+        bars = score_bars(item.scores[part], item.signed, this.label, largest, line.start == 0)
+        tracks += _around_axis(line, bars, *bar_extent(item.signed), this.mark)
+    rows = (
+        f"{axis_row(line)}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
+    )
+    spoken = f"Letters {first + line.start} to {first + line.end - 1} with their scores"
+    return f'<div class=line role=img aria-label="{spoken}">{rows}</div>'
+
+
+def _around_axis(line: Line, body: str, above: int, below: int, kind: str) -> str:
+    return line.row(body, -above - 4, above + below + 8, kind)
+
+
+def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
+    effects = next((item.effects for item in group if item.effects is not None), None)
+    if effects is None:
+        return ""
+    scores = letter_effects(effects)
+    largest = reach(scores)
+    up, down = _extent(scores, largest), _extent(-scores, largest)
+    drawn = effect_letters(letters, scores[line.start : line.end], largest)
+    base = f"<path class=axis d=M0,0h{len(letters) * SLOT} />"
+    scale = f"log-odds, largest ±{number(largest)}" if line.start == 0 else ""
+    text = label("substitution effect", scale, y=-(up - down) // 2 - 2)
+    return _around_axis(line, f"{text}{base}{drawn}", up, down, "lg")
+
+
+def _extent(scores: Floats, largest: float) -> int:
+    """Height that the letters of a record need above the line, px."""
+    top = float(scores[np.isfinite(scores)].max(initial=0.0))
+    return max(12, round(top / largest * MAX_LETTER_HEIGHT)) if largest > 0 else 12
+
+
+def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
+    """The positions ranked first; columns that the record lacks are left out."""
+    top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
+    decimals = decimals_for(reach(item.scores))
+    columns = {
+        "rank": [str(rank) for rank in range(1, len(top) + 1)],
+        "index": [str(item.first + i) for i in top],
+        "site": None if site is None else [offset(i - site) for i in top],
+        "genome": None if item.place is None else [_from_one(item.place.positions()[i]) for i in top],
+        "letter": [item.sequence[i] for i in top],
+        "score": [fixed(float(item.scores[i]), decimals) for i in top],
+        "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],
+        "q": None if item.q is None else [number(float(item.q[i]), 2) for i in top],
+    }
+    shown = {title: cells for title, cells in columns.items() if cells is not None}
+    return table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
+
+
+def _from_one(position: int) -> str:
+    """Count from 1, as GFF3 and the page of a scan; nothing lies beyond the ends of a contig."""
+    return str(position + 1) if position >= 0 else MISSING
+
+
+# --- The page of explained sequences: verdicts, what holds for all records, then each record
 
 _HEAD_COLUMNS = ("layer", "head", "entropy", "distance", "CLS", "importance")
 

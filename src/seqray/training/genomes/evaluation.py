@@ -1,23 +1,76 @@
-"""What to expect of the calls of a locator, measured on development regions: the tables of its card."""
+"""Figures of a locator on regions held out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.isotonic import IsotonicRegression
 
-from seqray.core import Bools, Floats, Ints, round_number
-from seqray.metrics import UNCLAIMED, average_precision, claim_sites, percentile_interval
-from seqray.modelfile import TrainedModel
-from seqray.training.genomes.calls import TOLERANCE, call_stretch
-from seqray.training.genomes.genome import DEV, LabeledContig, LabeledGenome
+from seqray.core.arrays import (
+    MIN_CALL_SCORE,
+    MIN_DISTANCE_OF_LOCATORS,
+    Bools,
+    Floats,
+    Ints,
+    local_maxima,
+    suppress_neighbors,
+)
+from seqray.core.text import round_number
+from seqray.genome.tracks import track_rows
+from seqray.inference.locators import CHUNK, Strand, StrandScorer
+from seqray.metrics.bootstrap import percentile_interval
+from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
+from seqray.modelfile.model import TrainedModel
+from seqray.training.genomes.sheet import DEV, LabeledContig, LabeledGenome
 from seqray.training.genomes.sources import make_strand
 from seqray.training.genomes.strands import LabeledStrand
+
+# --- Calls of a model in regions of a genome: scores of both strands, and their peaks
+
+TOLERANCE = 25
+"""Letters between a call and a site within which the call is right."""
+
+
+class StrandCalls(NamedTuple):
+    """Calls of a stretch of one strand, in coordinates of the strand."""
+
+    position: Ints
+    score: Floats
+
+
+def profile_peaks(scores: Floats) -> Ints:
+    """Positions of the calls of a profile (n,), rising."""
+    candidates = np.flatnonzero(local_maxima(scores) & (scores >= MIN_CALL_SCORE))
+    return candidates[suppress_neighbors(candidates, scores[candidates], MIN_DISTANCE_OF_LOCATORS)]
+
+
+def call_stretch(
+    model: TrainedModel, strand: LabeledStrand, start: int, end: int, *, genes: bool
+) -> StrandCalls:
+    """Calls of the positive class in ``[start, end)`` of a strand, scored as a scan does.
+
+    The model is a locator, and also sees what lies around the stretch; with ``genes`` it gets the genes of
+    the strand.
+    """
+    rows, tracks = track_rows(model.card.model.tracks), None
+    if genes and rows and strand.genes is not None:
+        tracks = strand.tracks(0, len(strand))[rows]
+    read = Strand(strand.codes, tracks, strand.circular)
+    first, scorer = start // CHUNK, StrandScorer(model)
+    with scorer.running():
+        chunks = scorer.chunks(read, range(first, -(-end // CHUNK)))
+    scores = np.concatenate([*chunks, np.empty(0)])[start - first * CHUNK :][: end - start]
+    scores[strand.codes[start:end] == model.alphabet.unknown] = 0.0  # no call at an unknown letter
+    found = profile_peaks(scores)
+    return StrandCalls(found + start, scores[found])
+
+
+# --- What to expect of the calls of a locator, measured on development regions: the tables of its card
 
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""

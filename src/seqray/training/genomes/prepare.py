@@ -9,16 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import InputError, RunConfig, pick_evenly
+from seqray.core.arrays import pick_evenly
+from seqray.core.errors import InputError
+from seqray.core.run_config import RunConfig
 from seqray.training.genomes.evaluation import REGION, SPECIES
-from seqray.training.genomes.genome import DEV, LabeledGenome
-from seqray.training.genomes.sources import (
-    Chunk,
-    Source,
-    held_out_kmers,
-    make_strand,
-    training_source,
-)
+from seqray.training.genomes.sheet import DEV, LabeledGenome
+from seqray.training.genomes.sources import Chunk, Source, held_out_kmers, make_strand, training_source
 from seqray.training.genomes.strands import MASKED
 
 

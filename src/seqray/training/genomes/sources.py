@@ -1,20 +1,29 @@
-"""What chunks are drawn from: the strands of a genome, or short contigs joined end to end."""
+"""Chunks drawn from genomes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
 
-from seqray.annotation import cut_genes, flip_genes, gene_tracks, shift_gene
-from seqray.core import Bools, mark_intervals, reverse_complement_codes
-from seqray.homology import KmerSet
-from seqray.training.genomes.genome import DEV, MASK, TEST, LabeledContig, LabeledGenome
-from seqray.training.genomes.levels import levels
-from seqray.training.genomes.strands import MASKED, LabeledStrand, Sites
+from seqray.calibration.domain import Domain
+from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.arrays import Bools, Codes, mark_intervals, pick_evenly
+from seqray.core.run_config import GenomesConfig, RunConfig
+from seqray.genome.genes import cut_genes, flip_genes, shift_gene
+from seqray.genome.tracks import gene_tracks, track_rows
+from seqray.homology.relatives import KmerSet
+from seqray.training.data import BatchModule, FixedBatches
+from seqray.training.genomes.sheet import DEV, MASK, TEST, LabeledContig, LabeledGenome
+from seqray.training.genomes.strands import MASKED, LabeledStrand, Sites, kernel, levels, targets
+
+# --- What chunks are drawn from: the strands of a genome, or short contigs joined end to end
 
 SHARED_KMER = 40
 """Letters of a k-mer that makes two loci one."""
@@ -194,3 +203,248 @@ def make_strand(genome: LabeledGenome, contig: LabeledContig, strand: str, maske
         circular=contig.circular,
         inside=genome.row.inside,
     )
+
+
+# --- Which chunks make which batch: drawn from the sources by their share, the same after a resumption
+
+_ORDER, _PASS = 1, 2  # keep the random numbers of different purposes apart
+
+
+class Drawn(NamedTuple):
+    """A chunk of a batch: the number of its source, and how many were drawn from it before."""
+
+    source: int
+    number: int
+
+
+ChunkKey = tuple[int, int, list[Drawn]]
+"""Epoch, number of the batch within it, and its chunks."""
+
+
+class Stream:
+    """Chunks of one source, pass after pass; the same number gives the same chunk."""
+
+    def __init__(self, source: Source, chunk: int, seed: tuple[int, ...]) -> None:
+        self._source, self._chunk, self._seed = source, chunk, seed
+        self._begin, self._pass, self._chunks = 0, 0, self._draw(0)
+
+    def _draw(self, number: int) -> list[Chunk]:
+        return self._source.chunks(self._chunk, np.random.default_rng((*self._seed, _PASS, number)))
+
+    def __getitem__(self, count: int) -> Chunk:
+        if count < self._begin:
+            self._begin, self._pass, self._chunks = 0, 0, self._draw(0)
+        while count >= self._begin + len(self._chunks):
+            self._begin += len(self._chunks)
+            self._pass += 1
+            self._chunks = self._draw(self._pass)
+        return self._chunks[count - self._begin]
+
+
+class ChunkOrder(Sampler[ChunkKey]):
+    """Draws the sources of the chunks of an epoch.
+
+    The (S,) shares have sum 1. ``steps`` counts the batches of an epoch and a process, ``batch_size`` the
+    chunks of a batch.
+    """
+
+    def __init__(
+        self, shares: Sequence[float], steps: int, batch_size: int, seed: int, rank: int = 0, world: int = 1
+    ) -> None:
+        self.shares, self.steps, self.batch_size, self.seed = np.asarray(shares), steps, batch_size, seed
+        self.rank, self.world, self.epoch = rank, world, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by Lightning when an epoch begins, and after a resumption."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def _sources(self, epoch: int) -> np.ndarray:
+        """Source of each chunk of an epoch, of all processes: (steps, world, batch_size)."""
+        rng = np.random.default_rng((self.seed, _ORDER, epoch))
+        return rng.choice(len(self.shares), (self.steps, self.world, self.batch_size), p=self.shares)
+
+    def __iter__(self) -> Iterator[ChunkKey]:
+        counts = np.zeros(len(self.shares), dtype=np.int64)
+        for epoch in range(self.epoch):
+            counts += np.bincount(self._sources(epoch).ravel(), minlength=len(counts))
+        for number, of_all in enumerate(self._sources(self.epoch)):
+            batches = []
+            for chosen in of_all.tolist():
+                batches.append([])
+                for source in chosen:
+                    batches[-1].append(Drawn(source, int(counts[source])))
+                    counts[source] += 1
+            yield self.epoch, number, batches[self.rank]
+
+
+# --- Chunks to batches: letters, gene tracks, labels and weights, changed at random in training
+
+
+class LocatorBatch(NamedTuple):
+    """B chunks of C letters.
+
+    Attributes
+    ----------
+    letters, tracks
+        Codes (B, C) int64, and gene tracks (B, T, C) uint8.
+    labels, weights
+        (B, C, K) float32.
+    known
+        (B,) bool, whether the genes are known.
+    hidden
+        (B,) bool, whether the model gets no genes.
+    rows
+        (B,) number of each chunk, for validation.
+    """
+
+    letters: Tensor
+    tracks: Tensor
+    labels: Tensor
+    weights: Tensor
+    known: Tensor
+    hidden: Tensor
+    rows: Tensor
+
+
+class ChunkReader:
+    """Reads chunks for a model."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config: GenomesConfig = config.genomes
+        self.classes, self._kernel = config.model.classes, kernel(config.genomes.sigma)
+        self._rows = track_rows(config.model.tracks)
+
+    def batch(
+        self, chunks: Sequence[Chunk], rows: Sequence[int], rng: np.random.Generator | None = None
+    ) -> LocatorBatch:
+        """Read some chunks, numbered by ``rows``; without ``rng`` nothing is changed at random."""
+        size, chunk = len(chunks), self.config.chunk
+        letters = np.full((size, chunk), DNA.unknown, dtype=np.uint8)
+        tracks = np.zeros((size, len(self._rows), chunk), dtype=np.uint8)
+        labels, weights = (np.zeros((size, self.classes, chunk), dtype=np.float32) for _ in range(2))
+        for i, (strand, start) in enumerate(chunks):
+            end = min(start + chunk, len(strand))
+            n = end - start
+            letters[i, :n] = strand.codes[start:end]
+            if self._rows and strand.genes is not None:
+                tracks[i, :, :n] = strand.tracks(start, end)[self._rows]
+            labels[i, :, :n], weights[i, :, :n] = targets(
+                strand, start, end, self.classes, self._kernel, self.config.gap
+            )
+        known = np.array([strand.genes is not None for strand, _ in chunks]) & bool(self._rows)
+        hidden = ~known
+        if rng is not None:
+            self._mutate(letters, rng)
+            self._cut(letters, tracks, weights, rng)
+            joined = np.array([strand.joined for strand, _ in chunks])
+            hidden |= (rng.random(size) < self.config.hide) & ~joined
+        return LocatorBatch(
+            torch.from_numpy(letters.astype(np.int64)),
+            torch.from_numpy(tracks),
+            torch.from_numpy(labels).transpose(1, 2),
+            torch.from_numpy(weights).transpose(1, 2),
+            *map(torch.from_numpy, (known, hidden, np.asarray(rows))),
+        )
+
+    def _mutate(self, letters: np.ndarray, rng: np.random.Generator) -> None:
+        chosen = (rng.random(letters.shape) < self.config.mutate) & (letters < DNA.unknown)
+        letters[chosen] = rng.integers(0, len(DNA.letters), int(chosen.sum()), dtype=np.uint8)
+
+    def _cut(
+        self, letters: np.ndarray, tracks: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        """Take letters and genes away from one end of some chunks, up to half of it."""
+        chunk = letters.shape[1]
+        for i in np.flatnonzero(rng.random(len(letters)) < self.config.cut).tolist():
+            size = int(rng.integers(1, chunk // 2 + 1))
+            gone = slice(0, size) if rng.random() < 0.5 else slice(chunk - size, chunk)
+            letters[i, gone] = DNA.unknown
+            tracks[i, :, gone] = 0
+            weights[i, :, gone] = 0
+
+
+class TrainingChunks(Dataset[LocatorBatch]):
+    """Training batches by their key; random changes depend on (seed, epoch, batch, rank) alone."""
+
+    def __init__(self, sources: Sequence[Source], config: RunConfig, seed: int, rank: int) -> None:
+        self._reader, self._seed, self._rank = ChunkReader(config), seed, rank
+        self._streams = [
+            Stream(source, config.genomes.chunk, (seed, number)) for number, source in enumerate(sources)
+        ]
+
+    def __getitem__(self, key: ChunkKey) -> LocatorBatch:
+        epoch, number, drawn = key
+        rng = np.random.default_rng((self._seed, epoch, number, self._rank))
+        chunks = [self._streams[one.source][one.number] for one in drawn]
+        return self._reader.batch(chunks, range(len(chunks)), rng)
+
+
+class ValidationChunks(Dataset[LocatorBatch]):
+    """The same chunks each time, unchanged, with their genes where these are known."""
+
+    def __init__(self, chunks: Sequence[Chunk], config: RunConfig) -> None:
+        self._reader, self._chunks = ChunkReader(config), chunks
+
+    def __getitem__(self, rows: Sequence[int]) -> LocatorBatch:
+        return self._reader.batch([self._chunks[row] for row in rows], rows)
+
+
+class GenomeData(BatchModule):
+    """Training chunks of one member, drawn by shares, and validation chunks of the development regions."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        shares: Sequence[float],
+        validation: Sequence[Chunk],
+        config: RunConfig,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.sources, self.shares, self.validation = sources, shares, validation
+        self.config, self.seed = config, seed
+
+    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        steps, size = self.config.genomes.steps_per_epoch, self.config.optimizer.batch_size
+        order = ChunkOrder(self.shares, steps, size, self.seed, rank, world)
+        return TrainingChunks(self.sources, self.config, self.seed, rank), order
+
+    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        rows, size = range(len(self.validation)), self.config.optimizer.batch_size
+        batches = [rows[i : i + size] for i in rows[::size]]
+        return ValidationChunks(self.validation, self.config), FixedBatches(batches, rank, world)
+
+
+# --- What the genomes of a run are made of, so that a scan can tell whether its genome is like one of the
+
+PIECE = 1000
+"""Letters of a piece."""
+PIECES = 300
+"""Most pieces of a species: 300,000 words of four letters give their shares to within a few percent."""
+
+
+def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
+    """Words of four letters of each species, from pieces spread evenly over its contigs.
+
+    Species of which only short contigs are known are left out, because those lie around the sites, and
+    other parts of the genome are made of other words. None where that leaves nothing.
+    """
+    pieces: list[Codes] = []
+    species: list[str] = []
+    for name in sorted({genome.row.species for genome in genomes}):
+        of_species = [p for genome in genomes if genome.row.species == name for p in _pieces(genome)]
+        chosen = pick_evenly(of_species, PIECES)
+        pieces += chosen
+        species += [name] * len(chosen)
+    return Domain.fit(pieces, DNA, contexts=species) if pieces else None
+
+
+def _pieces(genome: LabeledGenome) -> list[Codes]:
+    return [
+        contig.codes[start : start + PIECE]
+        for contig in genome.contigs
+        for start in range(0, len(contig.codes) - PIECE + 1, PIECE)
+    ]

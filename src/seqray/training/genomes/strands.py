@@ -1,4 +1,4 @@
-"""One strand of a contig in reading direction: letters, genes, sites, and what each position weighs."""
+"""Strands and their labels."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from seqray.annotation import REACH, TRACKS, Gene, Tracks, gene_tracks, shift_gene
-from seqray.core import DNA, Codes, Floats, Ints, cut_stretch
+from seqray.core.alphabet import DNA
+from seqray.core.arrays import Bools, Codes, Floats, Ints, cut_stretch, mark_intervals
+from seqray.genome.genes import Gene, shift_gene
+from seqray.genome.tracks import REACH, TRACKS, Tracks, gene_tracks
+
+# --- One strand of a contig in reading direction: letters, genes, sites, and what each position weighs
 
 _WRAP = 20_000  # letters of a circle that are continued beyond its origin
 MASKED, PLAIN, INSIDE, GAP = range(4)
@@ -110,3 +115,83 @@ class LabeledStrand:
             tracks[:, : max(-start, 0)] = 0
             tracks[:, max(len(self) - start, 0) :] = 0
         return tracks
+
+
+# --- What a position weighs where no site is mapped: by the genes around it, and by what is held out
+
+MAX_GENE_DISTANCE = 300
+"""Letters before the start of a gene in which a site may be missing."""
+_BEFORE, _AFTER = 150, 300  # of a known site: there the site of the gene is known
+
+_CODING = [TRACKS.index(name) for name in ("frame-1", "frame-2", "frame-3", "opposite")]
+_AHEAD = TRACKS.index("to-start")
+
+
+def levels(tracks: Tracks | None, length: int, sites: Sites, masked: Bools) -> np.ndarray:
+    """Level of each position: uint8 (L,), see `seqray.training.genomes.strands.MASKED`.
+
+    The (T, L) tracks are those of the strand, None where its genes are not known. The sites are all of the
+    strand, those of weight 0 too; ``masked`` (L,) marks what is not learned from.
+    """
+    result = np.full(length, PLAIN, dtype=np.uint8)
+    if tracks is not None:
+        coding = tracks[_CODING].any(axis=0)
+        result[coding] = INSIDE
+        near_gene = tracks[_AHEAD] > 255 * (1 - MAX_GENE_DISTANCE / REACH)
+        result[~coding & near_gene & ~_explained(sites, length)] = GAP
+    result[masked] = MASKED
+    return result
+
+
+def _explained(sites: Sites, length: int) -> Bools:
+    """Positions with a known site near."""
+    return mark_intervals(sites.position - _BEFORE, sites.position + _AFTER, length)
+
+
+# --- Soft labels of a stretch, and the weight of each position in the loss
+
+SURROUNDINGS = 10
+"""Letters on either side of a site that it says something about."""
+
+Singles = npt.NDArray[np.float32]
+
+
+def kernel(sigma: float) -> Singles:
+    """Target around a site, (21,): 1 at the site, falling as a Gaussian of this width in letters."""
+    distance = np.arange(-SURROUNDINGS, SURROUNDINGS + 1)
+    return np.exp(-0.5 * (distance / sigma) ** 2).astype(np.float32)
+
+
+def targets(
+    strand: LabeledStrand, start: int, end: int, classes: int, shape: Singles, gap: float
+) -> tuple[Singles, Singles]:
+    """Labels and weights (K, n) of ``[start, end)``, which lies within the strand.
+
+    Around a site the label of its class is the kernel (the highest of several), the weight that of the site;
+    other classes have no weight there, unless a site of their own is near. Elsewhere the label is 0, and the
+    weight follows from the level of the position. What is masked has weight 0 in all classes.
+
+    The ``shape`` is as `kernel` gives it; ``gap`` is the weight of positions where unmapped sites may lie.
+    """
+    level = strand.level[start:end]
+    table = np.ones(4, dtype=np.float32)
+    table[MASKED], table[INSIDE], table[GAP] = 0, strand.inside, gap
+    labels = np.zeros((classes, end - start), dtype=np.float32)
+    weights = np.repeat(table[level][None], classes, axis=0)
+    near = strand.sites.between(start - SURROUNDINGS, end + SURROUNDINGS)
+    spans = []
+    for position, kind, weight in zip(
+        near.position.tolist(), near.kind.tolist(), near.weight.tolist(), strict=True
+    ):
+        place = position - start
+        low, high = max(place - SURROUNDINGS, 0), min(place + SURROUNDINGS + 1, end - start)
+        if low < high:
+            values = shape[low - place + SURROUNDINGS : high - place + SURROUNDINGS]
+            spans.append((low, high, kind, weight, values))
+            weights[:, low:high] = 0  # of the other classes; that of its own follows
+    for low, high, kind, weight, values in spans:
+        highest = values >= labels[kind, low:high]
+        labels[kind, low:high][highest] = values[highest]
+        weights[kind, low:high][highest] = weight
+    weights[:, level == MASKED] = 0
+    return labels, weights

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from seqray.cli.common.argument_types import whole_number
-from seqray.cli.verbs import parse
+from seqray.cli.main import parse
+from seqray.cli.options import whole_number
 from seqray.core.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.cli.common import name_options
+from seqray.cli.options import name_options
 
 
 @pytest.mark.parametrize(

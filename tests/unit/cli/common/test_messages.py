@@ -9,11 +9,12 @@ import sys
 
 import pytest
 
-from seqray.cli.common import messages
-from seqray.cli.common.messages import Resources
-from seqray.core import SERVED, usage
+from seqray.cli import messages
+from seqray.cli.messages import Resources
+from seqray.core import errors as usage
+from seqray.core.errors import SERVED
 
-REPORT = "from seqray.cli.common.messages import Resources; Resources().report(None, False)"
+REPORT = "from seqray.cli.messages import Resources; Resources().report(None, False)"
 
 
 class Usage(tuple):

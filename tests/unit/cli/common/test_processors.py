@@ -11,8 +11,8 @@ import threading
 import pytest
 import torch
 
-from seqray.cli.common import processors
-from seqray.cli.common.processors import (
+from seqray.cli import model as processors
+from seqray.cli.model import (
     SLEEP,
     check_address_space,
     count_threads,
@@ -176,7 +176,7 @@ def test_a_limit_under_which_torch_would_abort_is_refused(monkeypatch, limit, re
 
 def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
     program = (
-        "from seqray.cli import main\n"
+        "from seqray.cli.main import main\n"
         "main(['completion', 'bash'])\n"  # as every verb
         "import torch\ntorch.ones(9, 9) @ torch.ones(9, 9)"
     )

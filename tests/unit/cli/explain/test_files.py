@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from seqray.cli.explain.arguments import ExplainRequest
-from seqray.cli.explain.files import faithfulness_path, output_paths, track_names
+from seqray.cli.explain_options import ExplainRequest, faithfulness_path, output_paths, track_names
 
 
 def request_of(*words):

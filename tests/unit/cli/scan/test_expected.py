@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.annotation import Annotation, Gene
-from seqray.cli.scan.facts import result_facts, summary
-from seqray.core import Intervals
-from seqray.scanning import CallTable, ScanOptions, ScanResult
+from seqray.cli.scan_facts import result_facts, summary
+from seqray.core.records import Intervals
+from seqray.genome.genes import Annotation, Gene
+from seqray.scanning.calls import CallTable
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.results import ScanResult
 
 
 def scanned(*, letters: int, genes: int, **more) -> ScanResult:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from seqray.core.msa.column_covariation import (
+from seqray.core.alignment import (
     average_product_correction,
     base_pairs,
     best_pairs,
@@ -77,7 +77,7 @@ def test_a_weight_of_two_is_a_row_twice():
 def test_large_alignments_are_done_in_parts(monkeypatch):
     codes = np.random.default_rng(4).integers(0, 5, (30, 11)).astype(np.uint8)
     whole = mutual_information(codes, 4)
-    monkeypatch.setattr("seqray.core.msa.column_covariation._CELLS_AT_ONCE", 1)
+    monkeypatch.setattr("seqray.core.alignment._CELLS_AT_ONCE", 1)
     np.testing.assert_allclose(mutual_information(codes, 4), whole)
 
 

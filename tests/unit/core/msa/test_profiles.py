@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
+from seqray.core.alignment import conservation, looks_unaligned, occupancy
 from seqray.core.alphabet import PROTEIN, RNA
-from seqray.core.msa.profiles import conservation, looks_unaligned, occupancy
 
 CODES = np.array(
     [  # all alike; four kinds; half and half; one letter; N only; nothing

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
+from seqray.core.alignment import choose_columns, choose_rows, crop_alignment, omits_letters, row_weights
 from seqray.core.alphabet import RNA
-from seqray.core.msa.rows import choose_columns, choose_rows, crop_alignment, omits_letters, row_weights
 from seqray.core.records import Alignment
 
 LETTERS = RNA.unknown + 1

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from seqray.core.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
-from seqray.core.results.audit import SEVERITIES, Audit
+from seqray.core.results import SEVERITIES, Audit
 from seqray.datasets.audit.run import audit
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from seqray.core.results.audit import AuditFigure
-from seqray.datasets.audit import leaks
+from seqray.core.results import AuditFigure
+from seqray.datasets.audit import findings as leaks
 
 
 @pytest.mark.parametrize(("value", "is_lower"), [(0.61, False), (0.59, True)])

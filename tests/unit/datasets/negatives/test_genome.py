@@ -7,8 +7,7 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.intervals import Intervals
-from seqray.core.records import SequenceRecord
+from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives.genome import Genome, subtract, window_starts
 
 PAIRS = st.lists(

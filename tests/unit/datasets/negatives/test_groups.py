@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.datasets.negatives.groups import Member, assign_groups
+from seqray.datasets.negatives.make import Member, assign_groups
 
 
 def random_letters(n: int, seed: int) -> str:

@@ -13,15 +13,11 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.intervals import Intervals
-from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.datasets.negatives.annotation import GeneIntervals, near_starts
-from seqray.datasets.negatives.genome import Genome
+from seqray.core.records import Intervals, LabeledSequence, SequenceRecord
+from seqray.datasets.negatives.genome import Genome, NegativeOptions
 from seqray.datasets.negatives.make import assign_recipes, make_negatives
-from seqray.datasets.negatives.options import NegativeOptions
-from seqray.datasets.negatives.recipes import parse_mix
-from seqray.datasets.negatives.regions import GenomeContext
-from seqray.io.tracks.lines import Feature
+from seqray.datasets.negatives.regions import GeneIntervals, GenomeContext, near_starts, parse_mix
+from seqray.io.lines import Feature
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
 DISTANCE = 100

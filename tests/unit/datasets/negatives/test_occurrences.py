@@ -8,9 +8,8 @@ import pytest
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
-from seqray.datasets.negatives import occurrences
-from seqray.datasets.negatives.genome import Genome
-from seqray.datasets.negatives.occurrences import find_occurrences
+from seqray.datasets.negatives import genome as occurrences
+from seqray.datasets.negatives.genome import Genome, find_occurrences
 
 
 def random_letters(n: int, seed: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.errors import ConfigError
-from seqray.datasets.negatives.recipes import RECIPES, allot, parse_mix
+from seqray.datasets.negatives.regions import RECIPES, allot, parse_mix
 
 
 def test_shares_are_relative_and_sum_to_one():

@@ -10,18 +10,19 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.intervals import Intervals
-from seqray.core.records import SequenceRecord
-from seqray.datasets.negatives.annotation import GeneIntervals, near_starts, to_genome_coordinates
+from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.regions import (
     AllowedRegions,
+    GeneIntervals,
     allowed_regions,
     assign_blocks,
     clip,
     convergent_gaps,
+    near_starts,
+    to_genome_coordinates,
 )
-from seqray.io.tracks.lines import Feature
+from seqray.io.lines import Feature
 
 NOTHING = Intervals.merge(())
 # Two contigs of 100 and 50 letters: the second begins at 101.

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA
-from seqray.core.intervals import Intervals
-from seqray.core.records import SequenceRecord
+from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import sampling
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.regions import AllowedRegions

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError
-from seqray.datasets.negatives.transformations import segment_edges, shuffle_letters, substitute_segments
+from seqray.datasets.negatives.sampling import segment_edges, shuffle_letters, substitute_segments
 
 DNA_TEXT = st.text("ACGTN", min_size=1, max_size=120)
 

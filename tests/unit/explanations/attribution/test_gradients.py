@@ -6,9 +6,8 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients
 
-from seqray.core import ModelConfig, StemConfig
-from seqray.explanations.attribution.forward_trace import embedding_of, trace
-from seqray.explanations.attribution.gradients import input_x_gradient, integrated_gradients
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.trace import embedding_of, input_x_gradient, integrated_gradients, trace
 from seqray.models.build import build_model
 
 SHAPES = [{}, {"stem": StemConfig(kernels=(3, 5), stride=3)}, {"tokenizer": "kmer", "k": 2}]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import ModelConfig
-from seqray.explanations.attribution.heads import head_figures
-from seqray.explanations.attribution.targets import ensemble_score, sequence_targets
-from seqray.modelfile import TrainedModel
+from seqray.core.model_config import ModelConfig
+from seqray.explanations.heads import head_figures
+from seqray.explanations.targets import ensemble_score, sequence_targets
+from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.explanations.attribution import mutagenesis, occlusion as occlusion_file
-from seqray.explanations.attribution.mutagenesis import loss_of_letters, substitution_effects
-from seqray.explanations.attribution.occlusion import occlusion
+from seqray.explanations import targets as mutagenesis, targets as occlusion_file
+from seqray.explanations.targets import loss_of_letters, occlusion, substitution_effects
 
 
 def additive(weights):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seqray.core import ModelConfig, StemConfig
-from seqray.explanations.attribution.letters import sensitivities, spread_by_sensitivity
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.targets import sensitivities, spread_by_sensitivity
 from seqray.models.build import build_model
 
 STEMS = [

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from seqray.explanations.checks import faithfulness
-from seqray.explanations.checks.faithfulness import (
+from seqray.explanations import checks as faithfulness
+from seqray.explanations.checks import (
     SHARES,
     Evidence,
     areas,
+    conclude,
     curves,
     random_ranks,
     rank_correlation,
     ranks_of,
     stability,
 )
-from seqray.explanations.checks.verdict import conclude
 
 
 def test_ranks_begin_with_the_highest_and_ties_keep_their_order():

@@ -6,7 +6,7 @@ import pytest
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import InputError
-from seqray.io.alignments.labeled import read_labeled_alignments, read_labeled_stockholm
+from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 
 RNA = ALPHABETS["rna"]
 STOCKHOLM = """\

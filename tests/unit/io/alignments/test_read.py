@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import Alignment
-from seqray.io.alignments.read import read_alignments
+from seqray.io.alignments import read_alignments
 
 STOCKHOLM = """# STOCKHOLM 1.0
 #=GF AC   RF90001
@@ -460,9 +460,9 @@ def test_an_alignment_can_be_sent_to_another_process():
 
 def test_columns_for_insertions_are_bounded_before_they_are_made(tmp_path, monkeypatch):
     path = write(tmp_path / "x.a3m", ">q\nAC\n>a\nAuuuC\n>b\nACggg\n")  # 2 columns and 3 + 3 for insertions
-    monkeypatch.setattr("seqray.io.alignments.a3m._MAX_LETTERS", 24)
+    monkeypatch.setattr("seqray.io.alignment_formats._MAX_LETTERS", 24)
     assert read_one(path, RNA, insertions="keep").codes.shape == (3, 8)
-    monkeypatch.setattr("seqray.io.alignments.a3m._MAX_LETTERS", 23)
+    monkeypatch.setattr("seqray.io.alignment_formats._MAX_LETTERS", 23)
     with pytest.raises(InputError, match="would have 8 columns each; remove the insertions"):
         read_one(path, RNA, insertions="keep")
 

@@ -13,10 +13,10 @@ from Bio.SeqIO.FastaIO import SimpleFastaParser
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError, NoRecordsError
-from seqray.core.results.prediction import SkippedRecord
+from seqray.core.results import SkippedRecord
 from seqray.io.files import BLOCK
-from seqray.io.sequences.read import read_fasta
-from seqray.io.sequences.records import find_soft_masks
+from seqray.io.records import find_soft_masks
+from seqray.io.sequences import read_fasta
 
 
 @pytest.fixture

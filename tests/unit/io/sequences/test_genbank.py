@@ -17,9 +17,9 @@ from Bio.SeqRecord import SeqRecord
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import SequenceRecord
-from seqray.core.results.prediction import SkippedRecord
-from seqray.io.sequences.read import read_genbank, read_sequences
-from seqray.io.tracks import read_annotated, read_features
+from seqray.core.results import SkippedRecord
+from seqray.io.features import read_annotated, read_features
+from seqray.io.sequences import read_genbank, read_sequences
 
 
 def letters(length: int, seed: int) -> str:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.sequences.identifiers import UniqueIds, _HashSet
+from seqray.io.records import UniqueIds, _HashSet
 
 
 def test_every_repeat_and_nothing_else_is_found_while_the_table_grows():

@@ -7,16 +7,10 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores, ColumnPair
 from seqray.core.records import Alignment
-from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores, ColumnPair
-from seqray.io.tables.alignment_explanations import (
-    COLUMN_COLUMNS,
-    ROW_COLUMNS,
-    column_lines,
-    pair_lines,
-    row_lines,
-)
-from seqray.io.tables.writing import format_cell
+from seqray.io.explanations import COLUMN_COLUMNS, ROW_COLUMNS, column_lines, pair_lines, row_lines
+from seqray.io.tables import format_cell
 
 LETTERS = "ACGUN-~"
 

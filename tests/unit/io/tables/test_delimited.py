@@ -5,10 +5,9 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.results.prediction import Prediction
-from seqray.io.tables.delimited import read_rows
-from seqray.io.tables.prediction_tables import read_labels, read_prediction_table
-from seqray.io.tables.predictions import write_predictions
+from seqray.core.results import Prediction
+from seqray.io.predictions import read_labels, read_prediction_table, write_predictions
+from seqray.io.tables import read_rows
 
 REMEDY = "none"
 

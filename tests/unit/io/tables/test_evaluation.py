@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.core.numbers import format_number
+from seqray.core.text import format_number
 from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.measure import Records
-from seqray.evaluation.run import evaluate_answers, evaluate_scores
-from seqray.io.tables.evaluation import (
+from seqray.evaluation.run import Records, evaluate_answers, evaluate_scores
+from seqray.io.summaries import (
     COLUMNS,
     check_multiqc_path,
     evaluation_mapping,

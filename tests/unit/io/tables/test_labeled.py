@@ -1,4 +1,4 @@
-"""Labeled sequences as tables and FASTA files: `seqray.io.tables.labeled`."""
+"""Labeled sequences as tables and FASTA files: `seqray.io.labeled`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ import pytest
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
-from seqray.io.tables.labeled import (
-    read_column,
-    read_labeled_fastas,
-    read_labeled_table,
-    write_labeled_table,
-)
+from seqray.io.labeled import read_column, read_labeled_fastas, read_labeled_table, write_labeled_table
 
 EXAMPLES = [
     LabeledSequence("ACGT", "promoter", "a", "g1", "train"),

@@ -10,8 +10,8 @@ from Bio import motifs as bio_motifs
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.results.explanation import Motif
-from seqray.io.tables.motifs import MOTIF_COLUMNS, write_motifs
+from seqray.core.explanation import Motif
+from seqray.io.explanations import MOTIF_COLUMNS, write_motifs
 
 COUNTS = np.array([[0, 0, 0, 8], [6, 1, 1, 0], [0, 2, 2, 4]], dtype=float)  # 8 sites of T, A, T
 BACKGROUND = [0.3, 0.2, 0.2, 0.3]

@@ -8,14 +8,15 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.results.prediction import Prediction
-from seqray.io.tables.prediction_tables import (
+from seqray.core.results import Prediction
+from seqray.io.predictions import (
     numeric_column,
+    probability_column,
     read_labels,
     read_prediction_table,
     rows_by_id,
+    write_predictions,
 )
-from seqray.io.tables.predictions import probability_column, write_predictions
 
 LINES = ["seqray 0", "classes: my promoter (positive), background"]
 PREDICTIONS = [Prediction("a", 4, "my promoter", (0.75, 0.25)), Prediction("b", 4, "background", (0.1, 0.9))]

@@ -1,4 +1,4 @@
-"""Tables of predictions and of skipped records: `seqray.io.tables.predictions`."""
+"""Tables of predictions and of skipped records: `seqray.io.predictions`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.core.results.prediction import Prediction, SkippedRecord
-from seqray.io.tables.predictions import open_skipped, table_format, write_predictions
+from seqray.core.results import Prediction, SkippedRecord
+from seqray.io.predictions import open_skipped, table_format, write_predictions
 
 PREDICTIONS = [
     Prediction("a", 81, "promoter", (0.9876543219, 0.0123456781)),
@@ -53,7 +53,7 @@ def test_parquet_says_the_same_as_the_tsv(tmp_path):
 
 
 def test_parquet_is_written_in_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("seqray.io.tables.predictions.PARQUET_ROWS", 2)
+    monkeypatch.setattr("seqray.io.predictions.PARQUET_ROWS", 2)
     write_predictions(tmp_path / "p.parquet", [PREDICTIONS[0]] * 5, CLASSES, [])
     assert [pq.ParquetFile(tmp_path / "p.parquet").metadata.row_group(i).num_rows for i in range(3)] == [
         2,

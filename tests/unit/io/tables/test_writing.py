@@ -1,4 +1,4 @@
-"""Provenance, numbers and cells of every table: `seqray.io.tables.writing`."""
+"""Provenance, numbers and cells of every table: `seqray.io.tables`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from seqray import __version__
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.io.tables.writing import describe_alphabet, format_cell, open_table, provenance_lines, write_table
+from seqray.core.version import __version__
+from seqray.io.tables import describe_alphabet, format_cell, open_table, provenance_lines, write_table
 
 
 def test_provenance_names_no_folder():

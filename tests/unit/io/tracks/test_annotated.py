@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.io.tracks import Part, read_annotated
+from seqray.io.features import Part, read_annotated
 
 GENBANK = """\
 LOCUS       chr1                     100 bp    DNA     {topology} BCT 01-JAN-2000

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.core.results.prediction import Call
-from seqray.io.tracks.bed import read_bed, write_bed
-from seqray.io.tracks.calls import write_calls_tsv
-from seqray.io.tracks.gff3 import read_gff3_calls, write_gff3
-from seqray.io.tracks.lines import Feature
+from seqray.core.results import Call
+from seqray.io.bed import read_bed, write_bed
+from seqray.io.calls import write_calls_tsv
+from seqray.io.gff3 import read_gff3_calls, write_gff3
+from seqray.io.lines import Feature
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
 # is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.

@@ -8,9 +8,11 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core import InputError
+from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
-from seqray.io.tracks import read_bed, read_gff3_calls, write_bed, write_calls_tsv, write_gff3
+from seqray.io.bed import read_bed, write_bed
+from seqray.io.calls import write_calls_tsv
+from seqray.io.gff3 import read_gff3_calls, write_gff3
 
 FULL = CallContext(
     probability=0.625,

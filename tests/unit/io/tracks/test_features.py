@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.tracks.features import read_features, select_features
-from seqray.io.tracks.lines import Feature
+from seqray.io.features import read_features, select_features
+from seqray.io.lines import Feature
 
 # A contig of 100 letters: a gene on its first ten, one on its last ten on the minus strand.
 FIRST = ("chr1", 0, 10, "+")

@@ -12,9 +12,10 @@ from Bio.Seq import Seq
 from Bio.SeqFeature import CompoundLocation, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
-from seqray.annotation import Annotation, Gene, gene_features, read_genes
 from seqray.core.results import Box, Call, CallContext
-from seqray.io.tracks import write_genbank
+from seqray.genome.genes import Annotation, Gene
+from seqray.genome.read import gene_features, read_genes
+from seqray.io.genbank_calls import write_genbank
 
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 1000))
 CONTEXT = CallContext(

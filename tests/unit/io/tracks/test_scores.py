@@ -1,4 +1,4 @@
-"""Scores along contigs: `seqray.io.tracks.scores`, read back by pyBigWig and by hand."""
+"""Scores along contigs: `seqray.io.scores`, read back by pyBigWig and by hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyBigWig
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.staging import Staging
-from seqray.io.tracks.scores import TrackWriter, track_paths
+from seqray.io.files import Staging
+from seqray.io.scores import TrackWriter, track_paths
 
 
 def write(path, name="tiny"):
@@ -66,7 +66,7 @@ def test_bigwig(tmp_path, end):
 
 
 def test_many_steps_cross_the_blocks_of_a_bigwig(tmp_path, monkeypatch):
-    monkeypatch.setattr("seqray.io.tracks.scores.BLOCK", 7)
+    monkeypatch.setattr("seqray.io.scores.BLOCK", 7)
     values = np.random.default_rng(1).random(50).astype(np.float32)
     with TrackWriter(tmp_path / "x.bw") as track:
         for contig in "ab":
@@ -139,7 +139,7 @@ def test_a_full_disk_names_the_track(tmp_path, end):
     script = (
         "import resource, signal, sys\n"
         "from seqray.core.errors import InputError\n"
-        "from seqray.io.tracks.scores import TrackWriter\n"
+        "from seqray.io.scores import TrackWriter\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "try:\n"

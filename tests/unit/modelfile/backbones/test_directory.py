@@ -9,11 +9,15 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from seqray.core import BackboneConfig, ModelConfig
 from seqray.core.errors import ConfigError
-from seqray.modelfile.backbones.directory import checksums, find_directory
-from seqray.modelfile.backbones.encoder import build_backbone, load_encoder
-from seqray.modelfile.backbones.resolve import resolve_backbone
+from seqray.core.model_config import BackboneConfig, ModelConfig
+from seqray.modelfile.backbones import (
+    build_backbone,
+    checksums,
+    find_directory,
+    load_encoder,
+    resolve_backbone,
+)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from seqray.api.verbs import predict
 from seqray.core.card import card_to_mapping, describe_card
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.inference.engines import with_engine
-from seqray.inference.onnx.export import export_onnx
-from seqray.modelfile import load_model_file, save_model
+from seqray.inference.onnx import export_onnx
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.header import read_card
 
 CODES = np.random.default_rng(0).integers(0, 4, (6, 40)).astype(np.uint8)

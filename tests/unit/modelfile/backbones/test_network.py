@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile import TrainedModel
+from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import collate
 
 KINDS = ("esm", "kmer", "bpe")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from seqray.core import BackboneConfig
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
-from seqray.modelfile.backbones.tokenizer import load_tokenizer
+from seqray.core.model_config import BackboneConfig
+from seqray.modelfile.backbones import load_tokenizer
 
 
 @pytest.fixture

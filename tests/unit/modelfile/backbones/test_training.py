@@ -9,13 +9,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from seqray.core import RunConfig
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence
+from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile import load_model_file
+from seqray.modelfile.file import load_model_file
 from seqray.modelfile.initial_weights import InitialWeights
-from seqray.training import RunOptions, fit
+from seqray.training import fit
+from seqray.training.members import RunOptions
 from seqray.training.module import Classifier
 from seqray.training.pretraining import pretrain
 

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.models.tokenizers.sequence import (
+from seqray.core.model_config import ModelConfig
+from seqray.models.tokenizers import (
     CLS,
     FIRST_LETTER,
     MASK,

@@ -11,13 +11,11 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Check, Curve, Faithfulness
 from seqray.core.records import Alignment
-from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
-from seqray.core.results.explanation import Check, Curve, Faithfulness
-from seqray.report.pages.alignment_grid import alignment_panel, cell_relevance
-from seqray.report.pages.alignments import render_alignments
+from seqray.report.pages.alignments import alignment_panel, cell_relevance, render_alignments
 from seqray.report.palette import components, tint
-from seqray.report.svg.pictures import picture
+from seqray.report.svg.logo import picture
 from seqray.report.svg.rows import line_width
 
 HOSTILE = (

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from seqray.core.results.audit import Audit, AuditFigure, Finding, Histogram
+from seqray.core.results import Audit, AuditFigure, Finding, Histogram
 from seqray.report.pages.audit import render_audit
 from seqray.report.svg.charts import class_histograms
 

@@ -6,12 +6,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from seqray.core.results.evaluation import Answers
-from seqray.evaluation import Records
+from seqray.core.results import Answers
 from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.run import evaluate_answers, evaluate_scores
+from seqray.evaluation.run import Records, evaluate_answers, evaluate_scores
 from seqray.report.pages.evaluation import render_evaluation
-from seqray.report.svg.frame import Frame
+from seqray.report.svg.charts import Frame
 
 EVIL = '<script>alert("x")</script>&\u202e'
 

@@ -8,14 +8,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from seqray.annotation import Gene
 from seqray.core.results import Box, Call, CallContext
-from seqray.report.pages.call_cards import card_of
-from seqray.report.pages.call_figures import PLACES, place_index
+from seqray.genome.genes import Gene
+from seqray.report.pages.calls import PLACES, card_of, place_index, short_names
 from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
-from seqray.report.pages.short_names import short_names
-from seqray.report.svg.call_map import CALL_REACH
-from seqray.report.svg.genes import arrow_path, outline, strongest
+from seqray.report.svg.genome import CALL_REACH, arrow_path, outline, strongest
 
 EVIL = '</script><script>alert("x")</script>&\u202e'
 

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.card import Card
-from seqray.core.results.explanation import Check, Explanation, Faithfulness, Place
+from seqray.core.explanation import Check, Explanation, Faithfulness, Place
+from seqray.core.model_config import ModelConfig
 from seqray.report.pages.sequences import SequenceReport, render_sequences
 
 HOSTILE = (

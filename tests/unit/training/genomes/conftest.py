@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.annotation import TRACKS, Annotation, Gene
-from seqray.core import DNA, RunConfig, from_mapping
-from seqray.training.genomes.genome import HeldOutRegion, LabeledContig, LabeledGenome, SiteRow
-from seqray.training.genomes.sheet import GenomeRow
+from seqray.core.alphabet import DNA
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping
+from seqray.genome.genes import Annotation, Gene
+from seqray.genome.tracks import TRACKS
+from seqray.training.genomes.sheet import GenomeRow, HeldOutRegion, LabeledContig, LabeledGenome, SiteRow
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.calibration import KmerCounter
-from seqray.core import DNA
-from seqray.training.genomes.composition import PIECE, species_domain
+from seqray.calibration.signature import KmerCounter
+from seqray.core.alphabet import DNA
+from seqray.training.genomes.sources import PIECE, species_domain
 
 
 def letters(gc, length, seed):

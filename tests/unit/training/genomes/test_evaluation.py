@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.calibration import ExpectedPrecision
-from seqray.metrics import average_precision, claim_sites
-from seqray.training.genomes.calls import profile_peaks
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.metrics.classification import average_precision, claim_sites
 from seqray.training.genomes.evaluation import (
     Measured,
     best_threshold,
     expected_row,
     locator_facts,
     probability_map,
+    profile_peaks,
     species_metrics,
 )
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seqray.calibration import ExpectedPrecision
-from seqray.core import ConfigError, InputError, headline_metric
-from seqray.modelfile import load_initial_weights, load_model_file, save_model
-from seqray.training import RunOptions, side_by_side
-from seqray.training.genomes.fit import GenomeInput, check_config, train_locator
-from seqray.training.genomes.module import LocatorModule
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.core.card import headline_metric
+from seqray.core.errors import ConfigError, InputError
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.initial_weights import load_initial_weights
+from seqray.training import members as side_by_side
+from seqray.training.genomes.fit import GenomeInput, LocatorModule, check_config, train_locator
 from seqray.training.genomes.sheet import GenomeRow
+from seqray.training.members import RunOptions
 
 
 def rows(folder, **changes):

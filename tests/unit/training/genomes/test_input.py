@@ -7,11 +7,10 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from seqray.annotation import Annotation, Gene
-from seqray.core import ConfigError, InputError
-from seqray.training.genomes.genome import DEV, read_genomes
+from seqray.core.errors import ConfigError, InputError
+from seqray.genome.genes import Annotation, Gene
 from seqray.training.genomes.prepare import prepare
-from seqray.training.genomes.sheet import GenomeRow, read_sheet
+from seqray.training.genomes.sheet import DEV, GenomeRow, read_genomes, read_sheet
 
 HEADER = "contig\tposition\tstrand\tsite\tweight\n"
 
@@ -206,7 +205,7 @@ def test_a_genbank_genome_without_genes_has_predicted_ones(files, monkeypatch):
     (files / "g.gb").write_text(genbank(""))
     (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
     predicted = Annotation({"c": (Gene(30, 90, "-", "p"),)}, "predicted", {"c": 240})
-    monkeypatch.setattr("seqray.training.genomes.genome.predict_all", lambda records: predicted)
+    monkeypatch.setattr("seqray.training.genomes.sheet.predict_all", lambda records: predicted)
     [genome] = read(files, genome=str(files / "g.gb"), genes="")
     assert genome.genes is predicted
 

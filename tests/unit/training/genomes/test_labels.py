@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 
-from seqray.annotation import TRACKS, Gene, flip_genes, gene_tracks
-from seqray.core import DNA, reverse_complement_codes
-from seqray.training.genomes.labels import kernel, targets
+from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.genome.genes import Gene, flip_genes
+from seqray.genome.tracks import TRACKS, gene_tracks
 from seqray.training.genomes.sources import make_strand
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, LabeledStrand, Sites
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, LabeledStrand, Sites, kernel, targets
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation import Gene
+from seqray.genome.genes import Gene
 from seqray.training.genomes.evaluation import measure
-from seqray.training.genomes.genome import DEV
+from seqray.training.genomes.sheet import DEV
 
 SITES = {"known": [(500, "+", 0, 1.0), (900, "-", 0, 1.0)], "unknown": [(700, "+", 0, 1.0)]}
 REGIONS = {"known": [(0, 1500, DEV)], "unknown": [(200, 1200, DEV)]}

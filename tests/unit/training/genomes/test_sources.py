@@ -6,15 +6,24 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from seqray.annotation import Gene
-from seqray.core import DNA, InputError, reverse_complement
-from seqray.homology import KmerSet
-from seqray.training.genomes.chunks import ChunkOrder, Stream
-from seqray.training.genomes.data import ChunkReader, TrainingChunks
-from seqray.training.genomes.genome import DEV, TEST
-from seqray.training.genomes.module import validation_auprc
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.errors import InputError
+from seqray.genome.genes import Gene
+from seqray.homology.relatives import KmerSet
+from seqray.training.genomes.fit import validation_auprc
 from seqray.training.genomes.prepare import prepare
-from seqray.training.genomes.sources import AFTER, BEFORE, JoinedContigs, WholeContigs, training_source
+from seqray.training.genomes.sheet import DEV, TEST
+from seqray.training.genomes.sources import (
+    AFTER,
+    BEFORE,
+    ChunkOrder,
+    ChunkReader,
+    JoinedContigs,
+    Stream,
+    TrainingChunks,
+    WholeContigs,
+    training_source,
+)
 from seqray.training.genomes.strands import MASKED
 
 CONTIGS = {"long": 600, "empty": 600, "other": 600, "short": 100, "other short": 100}
@@ -270,7 +279,7 @@ def test_a_stream_gives_the_same_chunk_for_the_same_number(make_genome, random_l
 
 
 def test_hidden_and_cut_chunks(make_genome, make_config, random_letters):
-    from seqray.annotation import Gene
+    from seqray.genome.genes import Gene
 
     genome = make_genome({"c": random_letters(2000, 12)}, genes={"c": [Gene(100, 1900, "+", "g")]})
     [source] = training_source(genome, KmerSet([], 40), 256)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core import DataConfig, ModelConfig, RunConfig, StoppingConfig
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence
-from seqray.training import RunOptions
+from seqray.core.run_config import DataConfig, RunConfig, StoppingConfig
 from seqray.training.fit import train
-from seqray.training.search.alternatives import train_best
+from seqray.training.members import RunOptions
+from seqray.training.search import train_best
 
 RNG = np.random.default_rng(8)
 WIDTHS = ({"model.d_model": 4}, {"model.d_model": 8})

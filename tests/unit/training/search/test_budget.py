@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.training import Budget
+from seqray.training.budget import Budget
 
 
 @pytest.mark.parametrize(

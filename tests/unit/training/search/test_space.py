@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqray.core import DNA, PROTEIN, RunConfig, change_settings, to_mapping
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.run_config import RunConfig, change_settings
+from seqray.core.serialization import to_mapping
 from seqray.training.data_facts import DataFacts
-from seqray.training.search.space import SPACE, draw_configurations, rows_for
+from seqray.training.search import SPACE, draw_configurations, rows_for
 from seqray.training.settings_from_data import choose_settings
 
 ROOT = Path(__file__).parents[4]
@@ -85,16 +87,6 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def test_the_table_of_the_docs_is_that_of_the_code():
-    text = (ROOT / "docs/how-to/train.md").read_text(encoding="utf-8")
-    for row in SPACE:
-        line = next((line for line in text.splitlines() if line.startswith(f"| {row.name} |")), "")
-        for one in row.alternatives:
-            assert all(f"`{path}`" in line for path in one), row.name
-            assert shown(next(iter(one.values()))) in line, row.name
-        assert row.condition in line
 
 
 def test_settings_are_changed_by_their_path():

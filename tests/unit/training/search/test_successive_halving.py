@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from seqray.core import ConfigError, RunConfig, Terminated
-from seqray.training import Budget, RunOptions, search_settings
-from seqray.training.search import successive_halving
-from seqray.training.search.trials import trial_row
+from seqray.core.errors import ConfigError, Terminated
+from seqray.core.run_config import RunConfig
+from seqray.training import halving as successive_halving
+from seqray.training.budget import Budget
+from seqray.training.halving import search_settings
+from seqray.training.members import RunOptions
+from seqray.training.search import trial_row
 
 
 @dataclass
@@ -62,7 +65,7 @@ def bench(monkeypatch) -> Bench:
     monkeypatch.setattr(successive_halving, "WorkerPool", bench.pool)
     monkeypatch.setattr(successive_halving, "train", bench.train)
     monkeypatch.setattr(successive_halving, "close_trial", lambda trial: None)
-    monkeypatch.setattr("seqray.training.search.successive_halving.time.time", lambda: bench.clock)
+    monkeypatch.setattr("seqray.training.halving.time.time", lambda: bench.clock)
     return bench
 
 

@@ -1,1 +1,0 @@
-"""`seqray evaluate`: arguments, inputs, data, tables."""

@@ -1,0 +1,104 @@
+"""``seqray explain``: which letters or columns drive a call, ranked, and how reliable the ranking is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqray.cli.explain_options import OF_METHODS, ExplainRequest, check_names, output_paths
+from seqray.cli.inputs import SkipLog, check_files, describe_input, open_records, records_in
+from seqray.cli.messages import Progress
+from seqray.cli.model import context_fact, open_model, provenance, recognize, recognized, truncation_fact
+from seqray.cli.options import Outcome, given
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.text import counted
+from seqray.io.files import keep_pipes
+
+if TYPE_CHECKING:
+    from seqray.modelfile.model import TrainedModel
+
+
+def run(request: ExplainRequest) -> Outcome:
+    """Read, explain, check, write."""
+    from seqray.kinds.kinds import check_options, kind_of
+
+    started = time.monotonic()
+    _check_values(request)
+    calls, outputs = request.target.calls, [*output_paths(request), request.records.skipped]
+    check_files(request.input, outputs, beside=(request.model.model, calls, request.genes.genes))
+    keep_pipes(calls)  # read for what the scan states, and for its calls
+    model = open_model(
+        request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
+    )
+    check_options(kind_of(model.card), given(request))
+    _check_together(request)
+    model = model.with_truncation(request.truncate)
+    read, summary = _explain(request, model)
+    request.say(f"{summary}, {time.monotonic() - started:.1f} s")
+    return Outcome(records=read)
+
+
+def _check_values(request: ExplainRequest) -> None:
+    """Refuse what no model takes, before one is loaded."""
+    check_names(request)
+    request.settings.for_library()
+    request.rows.limit()
+    if request.target.calls == "-":
+        raise InputError("calls are read from a file", where="standard input")
+    if request.outputs.track and request.records.duplicates == "keep":
+        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
+
+
+def _check_together(request: ExplainRequest) -> None:
+    """Refuse options that another option leaves without effect."""
+    checks, target = request.checks, request.target
+    if checks.no_check and (checks.faithfulness or checks.check_records):
+        other = "faithfulness" if checks.faithfulness else "check-records"
+        raise ConfigError(f"--no-check and --{other} can't both be given", remedy="give one of them")
+    if target.best_calls and not target.calls:
+        raise ConfigError(
+            "--best-calls is given without --calls", remedy="name the calls of a scan: --calls FILE"
+        )
+    named = set(given(request))
+    if "--html-records" in named and not (request.outputs.html or request.outputs.plot):
+        raise ConfigError("--html-records is given without --html or --plot", remedy="give one of them")
+    for name in sorted(named & OF_METHODS.keys()):
+        if not any(OF_METHODS[name] in method for method in target.methods):
+            remedy = f"leave it out, or add --method {OF_METHODS[name]}"
+            raise ConfigError(f"{name} changes nothing with --method {target.methods[0]}", remedy=remedy)
+
+
+def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
+    """Write all files; the number of records that were read, and a summary."""
+    from seqray.cli.explain_records import EXPLAINERS
+    from seqray.io.files import Staging
+    from seqray.kinds.kinds import kind_of
+
+    kind, options = kind_of(model.card), request.records
+    explainer_of = EXPLAINERS[model.card.model.kind]
+    genome = explainer_of.open_genome(request, model)
+    total = records_in(request.input) if kind.reads_each_record and not request.target.calls else None
+    with Staging() as staging:
+        staged = {path: Path(staging.path(path)) for path in output_paths(request)}
+        skip_path = options.skipped and staging.path(options.skipped)
+        with (
+            SkipLog(skip_path, provenance(request.command, model, {}), quiet=request.quiet) as skipped,
+            Progress("explain", "records", total, quiet=request.quiet) as progress,
+        ):
+            records = open_records(kind.read, request.input, options, model.alphabet, skipped)
+            model, read = recognize(request.model, model, records)
+            work = explainer_of(model, request, genome)
+            facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
+            lines = provenance(request.command, model, facts)
+            work.explain(read, staged, lines, progress.advance)
+            if not options.allow_empty:
+                skipped.check_some_left(records.count, describe_input(request.input))
+        if work.truncated:
+            request.say(kind.describe_truncation(work.truncated, work.count, model.card))
+        request.note(*recognized(request.model, model), *(f"caution: {text}" for text in work.cautions))
+        with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
+            faithfulness = work.check(progress.watch)
+        work.write(staged, lines, faithfulness)
+    request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
+    return records.count, f"{counted(work.count, 'record')}, {skipped.count} skipped"

@@ -1,0 +1,307 @@
+"""Options and outputs of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions, find_genes
+from seqray.cli.labeled import RowOptions
+from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
+from seqray.cli.options import (
+    Draws,
+    Options,
+    PositiveInt,
+    Probability,
+    Request,
+    Steps,
+    WholeNumber,
+    fill,
+    option,
+)
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.text import Truncation
+from seqray.explanations.options import (
+    COLUMN_BLOCK,
+    LETTER_BLOCK,
+    AlignmentOptions,
+    ExplainOptions,
+    MethodSettings,
+)
+from seqray.io.files import keep_pipes
+from seqray.io.gff3 import read_circular
+
+if TYPE_CHECKING:
+    from seqray.modelfile.model import TrainedModel
+    from seqray.scanning.genes import GeneSource
+
+
+# --- Options of ``seqray explain``
+
+Wanted = TypeVar("Wanted", ExplainOptions, AlignmentOptions)
+
+_SETTINGS = MethodSettings()
+METHODS = ExplainOptions.known
+OF_METHODS = {
+    **dict.fromkeys(("--residual", "--fuse", "--spread"), "rollout"),
+    "--steps": "integrated-gradients",
+    "--block": "occlusion",
+}
+"""Options of single methods; those of rollout belong to all kinds of it."""
+
+
+class TargetOptions(Options, heading="what is explained"):
+    """Which calls are explained, and by which methods."""
+
+    method: tuple[str, ...] = option(
+        "--method METHOD",
+        f"{', '.join(METHODS)}; for alignments rollout, grad-rollout and occlusion; may be repeated "
+        "(default: rollout)",
+        choices=METHODS,
+    )
+    target: str | None = option(
+        "--class NAME",
+        "the class explained; 'called': the one that each record is called (default: the positive one of two "
+        "classes; with more, called)",
+    )
+    members: Literal["mean", "each"] | None = option(
+        "--members",
+        f"mean of the members of the model, or each as well (default: {ExplainOptions.members})",
+    )
+    calls: str | None = option(
+        "--calls FILE",
+        "calls of 'seqray scan' as GFF3: SEQUENCES is the genome, each call is explained in its place",
+    )
+    best_calls: PositiveInt | None = option(
+        "--best-calls N", "with --calls: only the N calls of highest score, in descending order"
+    )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, or the default one."""
+        return self.method or ExplainOptions.methods
+
+
+class ExplanationOutputs(Options, heading="output; all files appear together, or none"):
+    """What is written."""
+
+    out: str = option("--out -o FILE", ".tsv or .tsv.gz (default: TSV on stdout)", "-")
+    top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
+    html: str | None = option("--html FILE", "a page with everything, which needs no network")
+    html_records: PositiveInt = option(
+        "--html-records N", "most records in the page and the plot, the first ones", 100
+    )
+    plot: str | None = option("--plot FILE", ".png, .svg or .pdf of the first records")
+    track: tuple[str, ...] = option(
+        "--track FILE",
+        "scores as .bw or .bedgraph[.gz], a file per strand: x.bw gives x.plus.bw and x.minus.bw; with "
+        "several methods x.METHOD.plus.bw; may be repeated",
+    )
+    motifs: tuple[str, ...] = option(
+        "--motifs FILE", "motifs shared by high scores, as .meme, .jaspar or .tsv; may be repeated"
+    )
+    heads: str | None = option("--heads FILE", "a TSV of what each attention head does")
+    inputs: str | None = option(
+        "--inputs FILE", "a TSV of what letters and genes add to the score of each call of a locator"
+    )
+
+
+class CheckOptions(Options, heading="checks"):
+    """How rankings are checked."""
+
+    no_check: bool = option("--no-check", "do not measure whether rankings can be trusted")
+    faithfulness: str | None = option(
+        "--faithfulness FILE",
+        "figures of the checks as TSV (default: OUT.faithfulness.tsv where --out names a file)",
+    )
+    check_records: PositiveInt | None = option(
+        "--check-records N",
+        "records that the checks use, drawn at random from those called the class (default: 200, or 40 "
+        "alignments or calls of a locator)",
+    )
+    shuffles: Draws | None = option(
+        "--shuffles N",
+        f"shuffled copies of each record for p-values; 0 for none (default: {ExplainOptions.shuffles})",
+    )
+    seed: WholeNumber = option("--seed N", "seed of the random draws", ExplainOptions.seed)
+
+
+class MethodOptions(Options, heading="settings of single methods"):
+    """Settings of single methods."""
+
+    residual: Probability = option(
+        "--residual W", "rollouts: weight of the residual connection", _SETTINGS.residual
+    )
+    heads_fused: Literal["mean", "max", "min"] | None = option(
+        "--fuse", f"rollout: how heads are combined (default: {_SETTINGS.heads})"
+    )
+    spread: Literal["read", "span"] | None = option(
+        "--spread",
+        "rollouts: a token's share goes to all letters that its convolutions read, in proportion to their "
+        "effect on it (read), or evenly to those under its stride (span) "
+        f"(default: {_SETTINGS.spread})",
+    )
+    steps: Steps | None = option(
+        "--steps N", f"integrated-gradients: points on the path (default: {_SETTINGS.steps})"
+    )
+    block: PositiveInt | None = option(
+        "--block N",
+        "occlusion: letters or columns hidden at a time "
+        f"(default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
+    )
+
+    def for_library(self) -> MethodSettings:
+        """The same settings, for the library."""
+        return fill(MethodSettings, self, heads=self.heads_fused or _SETTINGS.heads)
+
+
+class AlignmentOutputs(Options, heading="output for models of alignments"):
+    """What is written of alignments alone."""
+
+    row_profile: str | None = option("--row-profile FILE", "a TSV of what each row of an alignment adds")
+    pairs: str | None = option(
+        "--pairs FILE", "a TSV of pairs of columns: row attention, covariation and, of RNA and DNA, helices"
+    )
+    pairs_by: Literal["attention", "covariation", "helix"] | None = option(
+        "--pairs-by",
+        "what ranks the pairs (default: attention, the model's; helix finds far more base pairs)",
+    )
+    best_pairs: WholeNumber | None = option(
+        "--best-pairs N",
+        "pairs of each alignment in the table; 0: all (default: as many as columns are read)",
+    )
+    separation: PositiveInt | None = option(
+        "--separation N", "smallest distance between the two columns of a pair (default: 4)"
+    )
+
+
+class ExplainRequest(Request):
+    """All options of ``seqray explain``."""
+
+    input: tuple[str, ...] = option("SEQUENCES+", SEQUENCES_OR_ALIGNMENTS)
+    model: ModelOptions
+    target: TargetOptions
+    outputs: ExplanationOutputs
+    checks: CheckOptions
+    settings: MethodOptions
+    truncate: Truncation | None = TRUNCATE
+    rows: RowOptions
+    alignments: AlignmentOutputs
+    genes: GeneOptions
+    records: RecordOptions
+    computing: DeviceOptions
+
+    def for_library(self, options: type[Wanted], **own: object) -> Wanted:
+        """The same request as options of the library; ``own`` are those of one kind of model."""
+        return fill(
+            options,
+            *(self.target, self.checks),
+            methods=self.target.methods,
+            settings=self.settings.for_library(),
+            **own,
+        )
+
+    @property
+    def shown(self) -> int:
+        """Most records in the page and the plot."""
+        return self.outputs.html_records if self.outputs.html or self.outputs.plot else 0
+
+    @property
+    def scores_pairs(self) -> bool:
+        """Whether pairs of columns are scored."""
+        return bool(self.alignments.pairs or self.outputs.html or self.outputs.plot)
+
+
+# --- Names of the files that ``seqray explain`` writes, as the user gave them
+
+
+def check_names(request: ExplainRequest) -> None:
+    """Refuse files whose suffix names no known format."""
+    outputs, alignments = request.outputs, request.alignments
+    named = (outputs.out, alignments.row_profile, alignments.pairs, outputs.inputs)
+    tables = [path for path in named if path != "-"]
+    _check_suffixes(tables, ".tsv", ".tsv.gz")
+    _check_suffixes([outputs.html], ".html", ".htm")
+    _check_suffixes([outputs.plot], ".png", ".svg", ".pdf")
+    _check_suffixes(outputs.motifs, ".meme", ".jaspar", ".tsv")
+
+
+def _check_suffixes(paths: Sequence[str | None], *suffixes: str) -> None:
+    for path in filter(None, paths):
+        if not path.lower().endswith(suffixes):
+            remedy = f"use {', '.join(suffixes)}"
+            raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
+
+
+def output_paths(request: ExplainRequest) -> list[str]:
+    """Every file that will be written; ``-`` is standard output."""
+    from seqray.io.scores import track_paths
+
+    outputs, alignments = request.outputs, request.alignments
+    files = (outputs.out, faithfulness_path(request), outputs.html, outputs.plot, outputs.heads)
+    tables = (alignments.row_profile, alignments.pairs, outputs.inputs)
+    tracks = [track for method in request.target.methods for track in track_names(request, method)]
+    strands = [str(path) for track in tracks for path in track_paths(track).values()]
+    return [*filter(None, (*files, *tables)), *outputs.motifs, *strands]
+
+
+def faithfulness_path(request: ExplainRequest) -> str | None:
+    """The table of the checks, beside that of the scores unless it is named; None if there is none."""
+    named, out = request.checks.faithfulness, request.outputs.out
+    if request.checks.no_check:
+        return None
+    if named is None and out != "-":
+        return f"{out.removesuffix('.gz').removesuffix('.tsv')}.faithfulness.tsv"
+    return named
+
+
+def track_names(request: ExplainRequest, method: str) -> list[str]:
+    """Names of the tracks of a method; with several methods, its name precedes the suffix."""
+    from seqray.io.scores import track_paths
+
+    if len(request.target.methods) == 1:
+        return list(request.outputs.track)
+    named = []
+    for path in request.outputs.track:
+        suffix = track_paths(path)["+"].name.rpartition(".plus")[2]
+        named.append(f"{path.removesuffix(suffix)}.{method}{suffix}")
+    return named
+
+
+# --- Genes and topology of the genome whose calls a locator explains
+
+
+@dataclass(frozen=True)
+class Genome:
+    """What is known of a genome beside its letters; nothing for models that read letters alone.
+
+    Attributes
+    ----------
+    genes
+        Where its genes are from; None where they are not known.
+    circular
+        Contigs that the calls or this source call circular.
+    """
+
+    genes: GeneSource | None = None
+    circular: Collection[str] = frozenset()
+
+
+def find_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
+    """Find the genes that a locator reads beside the letters."""
+    source, *others = request.input
+    if others:
+        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
+    keep_pipes(source)
+    calls = request.target.calls
+    circular = read_circular(calls) if calls else frozenset[str]()
+    genes, notes = find_genes(
+        request.genes,
+        request.records,
+        source,
+        model.alphabet,
+        lambda record: record.circular or record.id in circular,
+    )
+    request.note(*notes)
+    return Genome(genes, circular.union(genes.circular if genes else ()))

@@ -1,0 +1,382 @@
+"""Inputs of a verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Literal, NoReturn, Self, TypeVar
+
+from seqray.cli.model import naming_other_models
+from seqray.cli.options import Options, PositiveInt, name_options, option
+from seqray.core.errors import InputError, NoRecordsError
+
+if TYPE_CHECKING:
+    from seqray.core.alphabet import Alphabet
+    from seqray.core.records import Alignment, SequenceRecord
+    from seqray.core.results import SkippedRecord
+    from seqray.io.records import OnSkip
+    from seqray.scanning.genes import GeneSource
+
+
+# --- Input files: they are checked before anything heavy is loaded, and read one after the other
+
+T = TypeVar("T")
+Record = TypeVar("Record", "SequenceRecord", "Alignment")
+
+SEQUENCE_FILES = "FASTA or GenBank; plain or compressed, '-' is standard input"
+SEQUENCES_OR_ALIGNMENTS = (
+    f"{SEQUENCE_FILES}; alignments for a model that reads them; several files are read in the order given"
+)
+SKIPPED_HELP = "write skipped records and reasons to a TSV"
+
+
+class RecordOptions(Options, heading="records"):
+    """Which records are used, and what happens to the others."""
+
+    duplicates: Literal["error", "rename", "keep"] = option(
+        "--duplicates",
+        "ids that occur again: refuse (error), write as id_2 (rename), or keep",
+        "error",
+    )
+    strict: bool = option("--strict", "make the first skipped record an error")
+    skipped: str | None = option("--skipped FILE", SKIPPED_HELP)
+    allow_empty: bool = option(
+        "--allow-empty", "a file without records gives an empty output instead of an error"
+    )
+
+
+class Counted(Generic[T], Iterator[T]):
+    """Items of an iterable, with the number of those taken so far as ``count``."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self.count = 0
+        self._items = iter(items)
+
+    def __next__(self) -> T:
+        item = next(self._items)
+        self.count += 1
+        return item
+
+
+Reader = Callable[..., "Iterator[Record]"]
+"""Opens a path; its keywords are ``alphabet``, ``duplicates`` and ``on_skip``, as in `Kind.read`."""
+
+
+def open_records(
+    read: Reader[Record],
+    paths: Sequence[str],
+    options: RecordOptions,
+    alphabet: Alphabet,
+    on_skip: OnSkip,
+) -> Counted[Record]:
+    """Read files one after the other, with one rule on ids for all of them.
+
+    Parameters
+    ----------
+    read
+        Opens a file, such as `seqray.kinds.Kind.read`.
+    paths
+        Files, ``-`` for standard input.
+    options
+        What happens to ids that occur twice, within a file or between files, and to empty files.
+    alphabet
+        Letters of the sequences.
+    on_skip
+        Receives each record that is skipped, unless ``--strict`` is given.
+    """
+    opened = partial(read, alphabet=alphabet, on_skip=None if options.strict else on_skip)
+    return Counted(_read_inputs(paths, options, opened))
+
+
+def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Record]) -> Iterator[Record]:
+    from seqray.io.files import display_name
+    from seqray.io.records import UniqueIds
+
+    several = len(paths) > 1
+    ids = UniqueIds(options.duplicates, "")
+    for path in paths:
+        try:
+            with naming_other_models():
+                for record in read(path, duplicates="keep" if several else options.duplicates):
+                    if several:
+                        name = ids.resolve(record.id, display_name(path), record.ID_SOURCE)
+                        record = replace(record, id=name)
+                    yield record
+                    del record  # else it is in memory while the next one is read
+        except NoRecordsError as error:
+            if not options.allow_empty:
+                allowed = "skips it" if several else "gives an empty output instead"
+                raise NoRecordsError(
+                    error.what, where=error.where, remedy=f"--allow-empty {allowed}"
+                ) from None
+
+
+def describe_input(paths: Sequence[str]) -> str:
+    """The input, for an error about one of its records."""
+    from seqray.io.files import display_name
+
+    return display_name(paths[0]) if len(paths) == 1 else f"one of {len(paths)} files"
+
+
+def check_files(
+    sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
+) -> None:
+    """Check the files of a run before anything heavy is loaded.
+
+    Parameters
+    ----------
+    sources
+        Files that are read; each is opened once.
+    outputs
+        Files that are written, ``-`` for standard output; None for nothing.
+    beside
+        Further files that are read, and names that may be files, such as those of models.
+
+    Raises
+    ------
+    InputError
+        For an input that can't be read, an output that would overwrite it, or one that is named twice.
+    """
+    if sources.count("-") > 1:
+        raise InputError("is named twice as an input", where="standard input")
+    for source in sources:
+        if source != "-" and (os.path.isfile(source) or os.path.isdir(source) or not os.path.exists(source)):
+            from seqray.io.files import open_input
+
+            with open_input(source):  # not a pipe: what is read from one is gone
+                pass
+    read = {os.path.realpath(source) for source in (*sources, *filter(None, beside))}
+    seen: set[str] = set()
+    for output in filter(None, outputs):
+        key = output if output == "-" else os.path.realpath(output)
+        if key in seen:
+            where = "standard output" if output == "-" else output
+            raise InputError("is named twice as an output", where=where)
+        if output != "-" and os.path.isfile(output) and key in read:
+            raise InputError(
+                "is an input and would be overwritten", where=output, remedy="name another output"
+            )
+        seen.add(key)
+
+
+_KNOWN_SUFFIXES = (
+    *(".tsv", ".csv", ".parquet", ".html", ".htm", ".json"),
+    *(".fa", ".fasta", ".png", ".svg", ".pdf"),
+)
+
+
+def check_suffix(path: str | None, *suffixes: str) -> None:
+    """Refuse an output whose suffix is that of another format.
+
+    Raises
+    ------
+    InputError
+        For one with the suffix of a known format that is none of ``suffixes``; ``.gz`` may follow.
+    """
+    name = (path or "").lower().removesuffix(".gz")
+    if name.endswith(_KNOWN_SUFFIXES) and not name.endswith(suffixes):
+        raise InputError(
+            "ends in the suffix of another format", where=path or "", remedy=f"use {' or '.join(suffixes)}"
+        )
+
+
+# --- The genes that a locator reads: of a file, of a GenBank input, or predicted
+
+
+class GeneOptions(Options, heading="genes, for a locator"):
+    """Where genes are from."""
+
+    genes: str | None = option(
+        "--genes FILE|predict|none",
+        "GenBank or GFF3 file; predict: genes are predicted; none: no genes are used (default: those of a "
+        "GenBank input, else predicted where the extra 'genes' is installed)",
+    )
+    codon_table: PositiveInt | None = option(
+        "--codon-table N", "of predicted genes (default: 11 or 4, whichever fits)"
+    )
+
+
+def find_genes(
+    options: GeneOptions,
+    reading: RecordOptions,
+    path: str,
+    alphabet: Alphabet,
+    is_circular: Callable[[SequenceRecord], bool],
+    *,
+    ahead: bool = False,
+) -> tuple[GeneSource | None, list[str]]:
+    """Read or predict genes as the command line says.
+
+    Parameters
+    ----------
+    options, reading
+        Where genes are from, and which records are read.
+    path
+        The input, which is read more than once.
+    alphabet
+        Of the locator.
+    is_circular
+        Tells how a contig is read.
+    ahead
+        Predict the genes of the first contig at once.
+
+    Returns
+    -------
+    source, notes
+        Where genes are from, None for no genes; and what to tell the user.
+
+    Raises
+    ------
+    ConfigError, InputError
+        As `seqray.scanning.choose_genes`.
+    """
+    from seqray.io.sequences import is_genbank, read_sequences
+    from seqray.scanning.genes import choose_genes
+
+    def records() -> Iterator[SequenceRecord]:
+        unique, skip = reading.duplicates, (lambda record: None)
+        return read_sequences(path, alphabet, duplicates=unique, on_skip=skip)
+
+    genes = options.genes or "auto"
+    try:
+        source, reason = choose_genes(
+            genes,
+            records,
+            is_circular,
+            table=options.codon_table,
+            genbank=path if genes == "auto" and is_genbank(path) else None,
+            duplicates=reading.duplicates,
+            ahead=ahead,
+        )
+    except NoRecordsError:
+        return None, []  # the scan says so, or takes it where --allow-empty is given
+    return source, [name_options(f"no genes: {reason}")] if reason else []
+
+
+# --- Records that are skipped: counted, the first ones named, all of them written to a file
+
+MAX_SHOWN_SKIPS = 3  # the rest are counted, and all of them are in --skipped
+
+
+class SkipLog:
+    """Counts the records that are not used, names the first on standard error and writes all to a file.
+
+    To be used in ``with``, and given to a reader as ``on_skip``.
+
+    Parameters
+    ----------
+    path
+        Where to write them; None for nowhere.
+    lines
+        Provenance of the file.
+    quiet
+        Name none of them.
+    """
+
+    def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
+        self.count, self._first = 0, ""
+        self._path, self._lines, self._quiet = path, list(lines), quiet
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        from seqray.io.predictions import open_skipped
+
+        self._write = self._stack.enter_context(open_skipped(self._path, self._lines)) if self._path else None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        hidden = self.count - MAX_SHOWN_SKIPS
+        if error is None and hidden > 0 and not self._quiet:
+            print(f"seqray: skipped {hidden} more", file=sys.stderr)
+        return self._stack.__exit__(kind, error, trace)
+
+    def __call__(self, record: SkippedRecord) -> None:
+        self.count += 1
+        self._first = self._first or f"'{record.id}': {record.reason}"
+        if self._write:
+            self._write(record)
+        if self.count <= MAX_SHOWN_SKIPS and not self._quiet:
+            print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
+
+    def check_some_left(self, used: int, source: str) -> None:
+        """Raise `NoRecordsError` if all records of a file were skipped.
+
+        Parameters
+        ----------
+        used
+            Number of records that were not skipped.
+        source
+            The file.
+        """
+        if self.count and not used:
+            from seqray.io.files import display_name
+
+            many = f"all {self.count} records were skipped, such as"
+            raise NoRecordsError(
+                f"{many if self.count > 1 else 'the only record was skipped,'} {self._first}",
+                where=display_name(source),
+                remedy="--allow-empty gives an empty output instead",
+            )
+
+
+def refuse_skipped(source: str, record: SkippedRecord) -> NoReturn:
+    """Raise `InputError` for a record of a file that would be skipped: under ``--strict``."""
+    from seqray.io.files import display_name
+    from seqray.io.records import describe_record
+
+    where = describe_record(display_name(source), record.id)
+    raise InputError(record.reason, where=where, remedy="remove it, or don't use --strict")
+
+
+# --- Numbers of letters or records of sequence files, as far as known before reading
+
+MAX_COUNTED_BYTES = 1 << 30  # about a second of counting
+
+
+def letters_in(path: str) -> int | None:
+    """Letters of a FASTA file: by its index (.fai), else about its size; None for any other file."""
+    indexed = _index(path)
+    if indexed is not None:
+        return sum(indexed)
+    return os.path.getsize(path) if _is_plain_fasta(path) else None
+
+
+def records_in(paths: Sequence[str]) -> int | None:
+    """Records of FASTA files: by their index (.fai), else counted; None if there is any other file."""
+    counts = [_records_of(path) for path in paths]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _records_of(path: str) -> int | None:
+    indexed = _index(path)
+    if indexed is not None:
+        return len(indexed)
+    if not _is_plain_fasta(path) or os.path.getsize(path) > MAX_COUNTED_BYTES:
+        return None
+    with open(path, "rb") as handle:
+        return sum(line.startswith(b">") for line in handle)
+
+
+def _index(path: str) -> list[int] | None:
+    """Lengths by the index that samtools writes; None without one, or with one older than the file."""
+    index = f"{path}.fai"
+    if not os.path.isfile(index) or os.path.getmtime(index) < os.path.getmtime(path):
+        return None
+    with open(index, encoding="utf-8", errors="replace") as handle:
+        lengths = [line.split("\t")[1] for line in handle if line.count("\t") >= 4]
+    return [int(length) for length in lengths] if all(map(str.isdigit, lengths)) else None
+
+
+def _is_plain_fasta(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as handle:
+        return handle.read(1) == b">"

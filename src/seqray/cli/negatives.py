@@ -1,0 +1,447 @@
+"""``seqray negatives``: make negatives."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
+from seqray.cli.labeled import ALPHABET, describe_labels, naming_alphabet, noting_unread
+from seqray.cli.options import (
+    ClassName,
+    Options,
+    Outcome,
+    PositiveInt,
+    Request,
+    WholeNumber,
+    fill,
+    given,
+    option,
+)
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import ConfigError, InputError, NoRecordsError
+from seqray.datasets.negatives.genome import NegativeOptions
+from seqray.datasets.negatives.regions import RECIPES, parse_mix
+
+if TYPE_CHECKING:
+    from seqray.core.alphabet import Alphabet
+    from seqray.core.records import LabeledSequence
+    from seqray.datasets.negatives.genome import Genome
+    from seqray.datasets.negatives.make import NegativeSet
+    from seqray.datasets.negatives.regions import GenomeContext
+    from seqray.io.lines import Feature
+    from seqray.io.records import OnSkip
+
+
+# --- Options of ``seqray negatives``
+
+STARTS = ("gene", "pseudogene", "mRNA", "transcript", "promoter", "TSS")
+DEFAULTS = NegativeOptions({})
+
+
+def _positive_number(text: str) -> Fraction:
+    """A number above 0; a long exponent would stand for endless digits."""
+    try:
+        value = Fraction(text if re.fullmatch("[0-9.]{1,12}(e[0-9]|/[0-9]{1,6})?", text) else 0)
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return value
+
+
+PositiveNumber = Annotated[Fraction, _positive_number]
+
+
+class RecipeOptions(Options, heading="what to make"):
+    """Which negatives are made, and how many."""
+
+    recipe: tuple[str, ...] = option(
+        "--recipe NAME[=SHARE]",
+        "how to make them, see below; may be repeated, shares are relative",
+        required=True,
+    )
+    ratio: PositiveNumber = option("--ratio N", "negatives per positive", DEFAULTS.ratio)
+    seed: WholeNumber = option("--seed N", "seed of all random draws", DEFAULTS.seed)
+    shuffle_words: Literal[1, 2] | None = option(
+        "--shuffle-words",
+        "shuffles keep the counts of letters (1) or of pairs (2); default: 2, for protein 1",
+    )
+    segments: PositiveInt = option("--segments N", "substitution: segments of a positive", DEFAULTS.segments)
+    keep: WholeNumber = option("--keep N", "substitution: segments that stay as they are", DEFAULTS.keep)
+
+
+class GenomeOptions(Options, heading="windows of a genome"):
+    """Where windows are cut from."""
+
+    genome: str | None = option("--genome FILE", "FASTA or GenBank; held in memory")
+    annotation: str | None = option(
+        "--annotation FILE", "genes, as GFF3 or GenBank (default: those of a genome in GenBank)"
+    )
+    starts: str | None = option(
+        "--starts FILE|none",
+        "starts that windows of every recipe keep away from: GFF3, GenBank, BED, or a TSV with "
+        "contig and site, 0-based (default: those of the annotation, for recipe 'genome' only)",
+    )
+    feature: str = option(
+        "--feature TYPE,..",
+        "features that count as starts: of genes and transcripts the 5' end, of others every letter, as "
+        "every line of a BED file",
+        ",".join(STARTS),
+    )
+    distance: WholeNumber = option("--distance N", "letters between a window and a start", 200)
+    strands: Literal["both", "same"] = option(
+        "--strands", "keep away from starts of both strands or of the window's own", "both"
+    )
+    match: Literal["gc", "length"] = option(
+        "--match", "windows match positives in length and GC content (gc), or in length alone", "gc"
+    )
+    gc_bins: PositiveInt = option("--gc-bins N", "bins of GC content", DEFAULTS.gc_bins)
+    max_overlap: WholeNumber = option(
+        "--max-overlap N", "letters that two windows may share", DEFAULTS.max_overlap
+    )
+    block: PositiveInt = option("--block N", "letters of the genome that form one group", DEFAULTS.block)
+
+
+class TableOutput(Options, heading="output"):
+    """The output and its labels."""
+
+    out: str = option("--out -o FILE", ".tsv or .csv (+ .gz) (default: TSV on stdout)", "-")
+    only_negatives: bool = option("--only-negatives", "leave the positives out; allows .fa, too")
+    format: Literal["tsv", "fasta"] | None = option(
+        "--format", "format of an output without a known suffix, such as '-' (default: tsv)"
+    )
+    label_positive: ClassName = option("--label-positive LABEL", "label of positives", "promoter")
+    label: ClassName = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)
+
+
+class PositiveOptions(Options, heading="records"):
+    """Which positives are used, and what happens to the others."""
+
+    alphabet: str = ALPHABET
+    duplicates: Literal["error", "rename"] = option(
+        "--duplicates",
+        "ids of positives that occur again: refuse (error), or write as id_2 (rename)",
+        "error",
+    )
+    skipped: str | None = option("--skipped FILE", SKIPPED_HELP)
+    strict: bool = option("--strict", "make too few negatives, or a skipped record, an error")
+    allow_empty: bool = option(
+        "--allow-empty", "a file without records gives an empty table instead of an error"
+    )
+
+
+def _recipes() -> str:
+    lines = [f"  {name:13} {r.makes}\n{'':16}teaches: {r.teaches}" for name, r in RECIPES.items()]
+    return "\n".join(
+        ["recipes:", *lines, "", "A score depends on the negatives: see docs/concepts/negatives.md."]
+    )
+
+
+class NegativesRequest(Request):
+    """All options of ``seqray negatives``."""
+
+    epilog: ClassVar[str] = _recipes()
+    keep_epilog_lines: ClassVar[bool] = True
+
+    positives: str = option(
+        "POSITIVES", "FASTA or GenBank, or a table with the columns sequence and label; '-' is standard input"
+    )
+    recipes: RecipeOptions
+    genome: GenomeOptions
+    output: TableOutput
+    records: PositiveOptions
+
+
+# --- What ``seqray negatives`` reads: positives, a genome, its genes and its starts
+
+
+def read_positives(
+    request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip, others: Counter[str]
+) -> Iterator[LabeledSequence]:
+    """Read the positives from sequences or a table, with unique ids.
+
+    ``others`` receives the labels of rows that are left out, because they are not that of the positives.
+    """
+    from seqray.core.records import LabeledSequence
+    from seqray.io.sequences import read_sequences
+
+    path, label, options = request.positives, request.output.label_positive, request.records
+    skip = None if options.strict else on_skip
+    try:
+        if is_table(path):
+            yield from _positive_rows(request, alphabet, others)
+            return
+        for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
+            yield LabeledSequence(record.sequence, label, record.id, file=path)
+    except NoRecordsError as error:
+        if not options.allow_empty:
+            remedy = "--allow-empty gives an empty table instead"
+            raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
+
+
+def _positive_rows(
+    request: NegativesRequest, alphabet: Alphabet, others: Counter[str]
+) -> Iterator[LabeledSequence]:
+    """The rows of a table that have the label of the positives."""
+    from seqray.io.labeled import read_labeled_table
+    from seqray.io.records import UniqueIds
+
+    path, label = request.positives, request.output.label_positive
+    rows = read_labeled_table(path, alphabet, on_unread=noting_unread(request))
+    chosen = [row for row in rows if row.label == label]
+    if not chosen:
+        labels = ", ".join(sorted({row.label for row in rows}))
+        remedy = f"name one of its labels with --label-positive: {labels}"
+        raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
+    others.update(row.label for row in rows if row.label != label)
+    ids = UniqueIds(request.records.duplicates, path)
+    yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
+
+
+def is_table(path: str) -> bool:
+    """Whether a file is a table rather than sequences, by its first bytes."""
+    from seqray.io.files import open_input
+    from seqray.io.records import detect_format
+
+    with open_input(path) as handle:
+        head = handle.peek(1)
+    return bool(head.strip()) and not detect_format(head)
+
+
+def read_genome_context(
+    options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction]
+) -> tuple[GenomeContext | None, dict[str, object]]:
+    """Read the genome, its genes and its starts, as far as the recipes need them.
+
+    The context is None if no recipe needs a genome; the second value holds lines for the header.
+    """
+    needed = [name for name in mix if RECIPES[name].genome]
+    if not needed or options.genome is None or not alphabet.is_nucleotide:
+        return None, {}
+    from seqray.datasets.negatives.genome import Genome
+    from seqray.datasets.negatives.regions import GeneIntervals, GenomeContext
+    from seqray.io.features import read_features
+    from seqray.io.sequences import is_genbank, read_sequences
+
+    genome = Genome.of(read_sequences(options.genome, alphabet), alphabet)
+    source = options.annotation or (options.genome if is_genbank(options.genome) else None)
+    features = read_features(source) if source else []
+    annotation = None
+    if source and any(RECIPES[name].annotation for name in needed):
+        annotation = GeneIntervals.of(features, genome, source)
+        if not any(annotation.coding.values()):
+            raise InputError("has no coding sequence (CDS)", where=source, remedy="give another --annotation")
+    if options.starts == "none":
+        return GenomeContext(genome, annotation), {"starts": "none known"}
+    avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
+    near: dict[str, Any] = {}
+    notes: dict[str, object] = {}
+    if avoiding:
+        starts = _read_starts(options, features, source)
+        windows = (
+            "windows" if avoiding == set(needed) else f"windows of recipe {' and '.join(sorted(avoiding))}"
+        )
+        near, notes = _near_starts_of(options, starts, genome, source, windows)
+    return GenomeContext(genome, annotation, near, avoiding), notes
+
+
+def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:
+    """Features that count as starts, of ``--starts`` or of the annotation."""
+    from seqray.io.features import read_features, select_features
+
+    if not options.starts and not source:
+        raise ConfigError(
+            "recipe 'genome' requires the starts",
+            remedy="give --starts FILE or --annotation FILE, or --starts none",
+        )
+    kinds = tuple(kind for kind in options.feature.split(",") if kind)
+    found = read_features(options.starts) if options.starts else features
+    return select_features(found, kinds, options.starts or source or "")
+
+
+def _near_starts_of(
+    options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None, windows: str
+) -> tuple[dict[str, Any], dict[str, object]]:
+    """Letters near starts, and a line that says which ``windows`` keep away from them."""
+    from seqray.datasets.negatives.regions import near_starts
+
+    near = near_starts(starts, genome, options.distance, options.strands, options.starts or source or "")
+    strands = "of both strands" if options.strands == "both" else "of the window's strand"
+    kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
+    text = f"{len(starts)} ({kinds}); {windows} keep {options.distance} letters away from those {strands}"
+    return near, {"starts": text}
+
+
+# --- Outputs of ``seqray negatives``: the table, its header, and a summary
+
+FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
+
+
+def output_format(output: TableOutput) -> str:
+    """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
+    name = output.out.lower().removesuffix(".gz")
+    known = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
+    kind = known or output.format or ("tsv" if output.out == "-" else None)
+    if kind is None:
+        remedy = "use .tsv, .csv, .fa or --format"
+        raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
+    if output.format not in (None, kind):
+        raise ConfigError(
+            f"--format {output.format} and '{output.out}' are different formats", remedy="leave out --format"
+        )
+    if kind == "fasta" and not output.only_negatives:
+        raise ConfigError("FASTA files can't contain labels", remedy="add --only-negatives, or write a table")
+    if output.label_positive == output.label:
+        raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
+    return kind
+
+
+def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
+    """Build the header of every output, which names no model."""
+    from seqray.io.tables import describe_alphabet, provenance_lines
+
+    lines = provenance_lines(command, "", "", describe_alphabet(alphabet), extra)
+    return [line for line in lines if not line.startswith("model:")]
+
+
+def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:
+    """What was made, for the header; ``others`` counts labels of rows that were left out."""
+    about: dict[str, object] = {"positives": len(result.positives), "seed": options.seed}
+    if others:
+        about["rows left out for their label"] = describe_labels(others)
+    for name, count in result.made.items():
+        about[f"recipe {name}"] = f"{count} of {result.wanted[name]}; {RECIPES[name].makes}"
+        about[f"recipe {name} teaches"] = RECIPES[name].teaches
+    if result.placed is not None:
+        about["positives found in the genome"] = result.placed
+        like = f"length and GC content ({options.gc_bins} bins)" if options.gc_bins else "length"
+        about["windows match"] = f"{like} of a positive; share at most {options.max_overlap} letters"
+        about["id of a window"] = "recipe:contig:start-end:strand, 0-based, half-open"
+    return about
+
+
+def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
+    """Write a table (``tsv``, ``csv``) or a FASTA file; ``.gz`` is compressed.
+
+    ``lines`` are the provenance, without ``#``; FASTA has none.
+    """
+    from seqray.io.files import encode_text, open_output
+    from seqray.io.labeled import write_labeled_table
+
+    if kind != "fasta":
+        write_labeled_table(path, examples, lines, subclasses=True)
+        return
+    with open_output(path) as handle:
+        for example in examples:
+            handle.write(encode_text(f">{example.id} {example.label}\n{example.sequence}\n"))
+
+
+def shortages(result: NegativeSet) -> list[str]:
+    """A line for each recipe that gave fewer negatives than requested."""
+    return [
+        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, "
+        + ("no more were found" if RECIPES[name].genome else "the positives assigned to it allow no more")
+        for name, count in result.made.items()
+        if count < result.wanted[name]
+    ]
+
+
+def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
+    """Summarize what was made, what a model learns from it, and cautions; ``others`` as in `facts`."""
+    lines = [
+        f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
+    ]
+    lines += [f"caution: {short}" for short in shortages(result)]
+    if others:
+        left_out = describe_labels(others)
+        lines.append(f"caution: rows of other labels than that of the positives are left out: {left_out}")
+    n = len(result.positives)
+    if result.placed is not None and result.placed < n:
+        lines.append(
+            f"caution: {n - result.placed} of {n} positives were not found in the genome, so a negative may "
+            "overlap one of them"
+        )
+    ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
+    if result.placed is not None and ambiguous:
+        lines.append(f"caution: {ambiguous} positives contain ambiguous letters, which windows never do")
+    return lines
+
+
+# --- ``seqray negatives``: make negatives for positives, and note what a model learns from them
+
+ONLY_FOR = {"--shuffle-words": "shuffle", "--segments": "substitution", "--keep": "substitution"}
+"""Options of one recipe."""
+
+
+def run(request: NegativesRequest) -> Outcome:
+    """Read, make, write, and report what was made."""
+    from seqray.cli import negatives as inputs, negatives as outputs
+
+    options = negative_options(request)
+    kind = outputs.output_format(request.output)
+    _refuse_without_effect(request, options)
+    out, genome, records = request.output, request.genome, request.records
+    beside = (genome.genome, genome.annotation, genome.starts)
+    check_files([request.positives], [out.out, records.skipped], beside=beside)
+    from seqray.datasets.negatives.make import make_negatives
+    from seqray.io.files import Staging, keep_pipes
+
+    keep_pipes(request.positives, genome.genome)  # their format is found before they are read
+    alphabet = ALPHABETS[records.alphabet]
+    with Staging() as staging:
+        skip_path = records.skipped and staging.path(records.skipped)
+        with SkipLog(
+            skip_path, outputs.provenance(request.command, alphabet, {}), quiet=request.quiet
+        ) as skipped:
+            others = Counter[str]()
+            with naming_alphabet():
+                positives = list(inputs.read_positives(request, alphabet, skipped, others))
+        context, notes = inputs.read_genome_context(genome, alphabet, options.mix)
+        result = make_negatives(positives, options, alphabet, context) if positives else _nothing(options)
+        if records.strict and (short := outputs.shortages(result)):
+            raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
+        facts = outputs.facts(result, options, others) | notes
+        examples = [*(() if out.only_negatives else result.positives), *result.negatives]
+        header = outputs.provenance(request.command, alphabet, facts)
+        outputs.write(staging.path(out.out), kind, examples, header)
+    request.note(*outputs.summary(result, others))
+    return Outcome()
+
+
+def _refuse_without_effect(request: NegativesRequest, options: NegativeOptions) -> None:
+    """Refuse options of recipes that are not asked for."""
+    if not any(RECIPES[name].genome for name in options.mix) and (words := given(request.genome)):
+        windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
+        raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
+    for word in given(request.recipes):
+        if ONLY_FOR.get(word, word) not in (word, *options.mix):
+            raise ConfigError(f"{word} is for recipe '{ONLY_FOR[word]}'", remedy="leave it out")
+
+
+def _nothing(options: NegativeOptions) -> NegativeSet:
+    from seqray.datasets.negatives.make import NegativeSet
+
+    none = dict.fromkeys(options.mix, 0)
+    return NegativeSet((), (), none, none, None)
+
+
+def negative_options(request: NegativesRequest) -> NegativeOptions:
+    """What to make."""
+    from seqray.datasets.negatives.genome import NegativeOptions
+
+    genome = request.genome
+    return fill(
+        NegativeOptions,
+        request.recipes,
+        genome,
+        mix=parse_mix(request.recipes.recipe),
+        label=request.output.label,
+        gc_bins=genome.gc_bins if genome.match == "gc" else 0,
+    )

@@ -1,1 +1,0 @@
-"""`seqray negatives`: `arguments` -> `inputs` -> `run` -> `outputs`."""

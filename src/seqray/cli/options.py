@@ -1,0 +1,375 @@
+"""Options of a verb as typed fields."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from seqray.core.errors import ConfigError
+from seqray.core.text import class_name_fault, parse_float
+
+# --- Types of arguments: each turns a word into a value, or raises the error that argparse shows
+
+
+def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """Make the type of whole numbers from ``least`` to ``most``."""
+
+    def parse(text: str) -> int:
+        digits = text.lstrip("0") if text.isascii() and text.isdigit() else "-1"
+        if len(digits) > len(str(most)):  # int() takes long for thousands of digits
+            raise argparse.ArgumentTypeError(f"a number of {len(text)} digits is above {most}")
+        number = int(digits or "0")
+        if number < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"{number} is above {most}")
+        return number
+
+    return parse
+
+
+_positive_int = whole_number(1)
+
+
+def _auto_or_positive_int(text: str) -> int | str:
+    return text if text == "auto" else _positive_int(text)
+
+
+def _number(text: str) -> float:
+    value = parse_float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number")
+    return value
+
+
+def _probability(text: str) -> float:
+    value = parse_float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
+    return value
+
+
+def _call_precision(text: str) -> float:
+    """A share of calls; names of number formats belong to another option of a scan."""
+    if text in ("fp32", "bf16"):
+        problem = f"'{text}' is not a number between 0 and 1 (did you mean --dtype {text}?)"
+        raise argparse.ArgumentTypeError(problem)
+    return _probability(text)
+
+
+def _class_name(text: str) -> str:
+    if fault := class_name_fault(text):
+        raise argparse.ArgumentTypeError(f"{text!r} {fault}")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} holds characters that can't be printed")
+    return text
+
+
+PositiveInt = Annotated[int, _positive_int]
+WholeNumber = Annotated[int, whole_number(0)]
+Draws = Annotated[int, whole_number(0, 1_000_000)]
+Steps = Annotated[int, whole_number(1, 1_000_000)]
+Threads = Annotated[int, whole_number(1, 1024)]
+AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
+Number = Annotated[float, _number]
+Probability = Annotated[float, _probability]
+CallPrecision = Annotated[float, _call_precision]
+ClassName = Annotated[str, _class_name]
+Printable = Annotated[str, _printable]
+
+
+# --- Options are declared once, as typed fields of frozen classes; `Request` turns the command line into
+
+# Evaluated once for each class: those of all options take longer than the parser itself.
+type_hints = cache(get_type_hints)
+
+
+def option(
+    spec: str, text: str, default: Any = MISSING, *, choices: Sequence[str] = (), required: bool = False
+) -> Any:
+    """Declare the option of a field.
+
+    Parameters
+    ----------
+    spec
+        Names and the name of the value, such as ``--out -o FILE``. Without a name that begins with a dash the
+        argument is positional, and ``TABLE*`` or ``FILE+`` takes any number, or one or more.
+    text
+        What the option does. The default is added unless the text states it.
+    default
+        Where it is left out, the field is None or empty if its type allows it, else the option is required.
+    choices
+        Allowed words, where they can't be written as a ``Literal``.
+    required
+        Whether an option that may be given several times must be given.
+    """
+    return _Declared(spec, text, default, choices, required)
+
+
+@dataclass(frozen=True)
+class _Declared:
+    spec: str
+    text: str
+    default: Any
+    choices: Sequence[str]
+    required: bool
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Options:
+    """Options that belong together, under a heading in the help."""
+
+    heading: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, heading: str | None = None) -> None:
+        cls.heading = heading or cls.heading
+        hints = get_type_hints(cls, include_extras=True)
+        for name, declared in list(vars(cls).items()):
+            if isinstance(declared, _Declared):
+                settings, default = _argument(declared, hints[name])
+                setattr(cls, name, field(default=default, metadata=settings))
+        dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
+    """What ``add_argument`` is given, and the default of the field."""
+    words = declared.spec.split()
+    names = [word for word in words if word.startswith("-")]
+    settings: dict[str, Any] = {"names": names, "metavar": words[-1] if len(words) > len(names) else None}
+    optional = NoneType in get_args(hint)
+    plain = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
+    several = get_origin(plain) is tuple
+    default = declared.default
+    if default is MISSING and (optional or several or plain is bool):
+        default = False if plain is bool else () if several else None
+    if plain is bool:
+        settings["action"] = "store_true"
+    elif not names and settings["metavar"][-1] in "*+":
+        settings |= {"metavar": settings["metavar"][:-1], "nargs": settings["metavar"][-1]}
+        default = () if settings["nargs"] == "*" else MISSING
+    elif several:
+        settings["action"] = "append"
+    if plain is not bool:
+        settings |= _value_settings(get_args(plain)[0] if several else plain, declared.choices)
+    text = declared.text
+    if default is not False and default not in (MISSING, None, "-", ()) and "default" not in text:
+        text += " (default: %(default)s)"
+    return settings | {
+        "help": text,
+        "required": declared.required or (bool(names) and default is MISSING),
+    }, default
+
+
+def _value_settings(hint: Any, choices: Sequence[str]) -> dict[str, Any]:
+    """How one word is parsed: by a checked type, or as one of a few choices."""
+    if get_origin(hint) is Annotated:
+        return {"type": hint.__metadata__[0]}
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint), "type": type(get_args(hint)[0])}
+    return {"choices": choices or None, "type": _filled}
+
+
+def _filled(text: str) -> str:
+    """Refuse an empty word, which a shell gives for a variable that isn't set."""
+    if not text:
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
+
+
+def fill(settings: type[Any], /, *requested: Options, **others: Any) -> Any:
+    """Make settings of the library from the requested fields of the same names, and others.
+
+    A field that is None leaves the default of the library. Errors name options instead of fields.
+    """
+    known = {f.name for f in fields(settings)}
+    values = {f.name: getattr(part, f.name) for part in requested for f in fields(part) if f.name in known}  # pyright: ignore[reportArgumentType]
+    try:
+        return settings(**{name: value for name, value in values.items() if value is not None} | others)
+    except ConfigError as error:
+
+        def name_option(hit: re.Match[str]) -> str:
+            return f"--{hit[1].replace('_', '-')}" if hit[1] in {*values, *others} else hit[0]
+
+        what, remedy = (re.sub(r"'(\w+)'", name_option, text) for text in (error.what, error.remedy))
+        raise ConfigError(what, where=error.where, remedy=remedy) from None
+
+
+_NAMED = "codon_table context coverage duplicates fdr genes prior species threshold truncate"
+_SETTINGS = re.compile(  # no part of a path, such as prior=0.3/calls.tsv
+    rf"(?<![\w./-])({_NAMED.replace(' ', '|')})="
+    r"(?:'([^']+)'|(None)|(\d+(?:\.\d+)?)(?![\w./])|\.\.\.)|'(circular_id)s'"
+)
+
+
+def name_options(text: str) -> str:
+    """Write settings that the library advises as options: ``genes=None`` as ``--genes none``."""
+
+    def option_of(hit: re.Match[str]) -> str:
+        name, word, nothing, number, _ = hit.groups()
+        if name is None:
+            return "--circular-id"
+        value = shlex.quote(word) if word else "none" if nothing else number or ""
+        return f"--{name.replace('_', '-')} {value}".strip()
+
+    return _SETTINGS.sub(option_of, text)
+
+
+def given(options: Options) -> list[str]:
+    """Names of the options whose value isn't their default, those of groups too."""
+    names = []
+    for one in fields(options):  # pyright: ignore[reportArgumentType]
+        value = getattr(options, one.name)
+        if isinstance(value, Options):
+            names += given(value)
+        elif value != one.default:
+            names += one.metadata.get("names", [])[:1]
+    return names
+
+
+class Request(Options):
+    """A parsed command line; a verb adds its options.
+
+    Attributes
+    ----------
+    command
+        All words, for the header of outputs.
+    notes_at_end
+        Lines for the user if the run succeeds; an error is one line alone.
+    """
+
+    epilog: ClassVar[str | None] = None
+    keep_epilog_lines: ClassVar[bool] = False
+
+    command: tuple[str, ...] = ()
+    notes_at_end: list[str] = field(default_factory=list, init=False)
+    quiet: bool = option("--quiet -q", "write nothing but errors to standard error")
+    verbose: bool = option("--verbose", "report versions, the device and resources")
+    log_json: bool = option("--log-json", "write a JSON object per line to standard error")
+    debug: bool = option("--debug", "show where an error was raised")
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the verb, then those of every verb."""
+        shared = {f.name for f in fields(Request)}
+        add_options(parser, cls, [f.name for f in fields(cls) if f.name not in shared])
+        add_options(parser, cls, sorted(shared))
+        parser.epilog = cls.epilog
+        if cls.keep_epilog_lines:
+            parser.formatter_class = argparse.RawDescriptionHelpFormatter
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace, command: Sequence[str]) -> Self:
+        """Build the request from what the parser found."""
+        return _build(cls, vars(parsed) | {"command": command})
+
+    def say(self, *lines: str) -> None:
+        """Write lines for the user to standard error, unless ``--quiet`` is given."""
+        if not self.quiet:
+            for line in lines:
+                print(line, file=sys.stderr)
+
+    def note(self, *lines: str) -> None:
+        """Write lines for the user, each with the prefix ``seqray:``."""
+        self.say(*(f"seqray: {line}" for line in lines))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a verb reports when it is done.
+
+    Attributes
+    ----------
+    records
+        Read from the input; None where the verb reads no records.
+    status, resources
+        Exit status, and whether time and memory are worth a line.
+    """
+
+    records: int | None = None
+    status: int = 0
+    resources: bool = True
+
+
+def add_options(parser: Any, options: type[Options], names: Sequence[str] | None = None) -> None:
+    """Add declared options to a parser: all of a class, or some.
+
+    Parameters
+    ----------
+    parser
+        An argparse parser or group of arguments.
+    options
+        Class that declares the options.
+    names
+        Fields to add; None for all.
+    """
+    hints = type_hints(options)
+    for one in fields(options):  # pyright: ignore[reportArgumentType]
+        if names is not None and one.name not in names:
+            continue
+        if _is_group(hints[one.name]):
+            heading = hints[one.name].heading
+            add_options(parser.add_argument_group(heading) if heading else parser, hints[one.name])
+        elif "names" in one.metadata:
+            _add_option(parser, one)
+
+
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Options)
+
+
+class _Once(argparse.Action):
+    """An option of one value: a second value would replace the first in silence."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any
+    ) -> None:
+        found = vars(namespace).setdefault("_given", set())
+        if self.dest in found:
+            raise argparse.ArgumentError(self, "is given twice; give it once")
+        found.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
+def _add_option(parser: Any, one: Any) -> None:
+    settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
+    names = settings.pop("names")
+    if settings.get("action") == "append":
+        settings["default"] = []
+    elif settings.get("action") is None:
+        settings["action"] = _Once
+        if one.default is not MISSING:
+            settings["default"] = one.default
+    parser.add_argument(*(names or [one.name]), **settings, **({"dest": one.name} if names else {}))
+
+
+def _build(cls: type[Any], values: Mapping[str, Any]) -> Any:
+    hints = type_hints(cls)
+
+    def value_of(name: str) -> Any:
+        if _is_group(hints[name]):
+            return _build(hints[name], values)
+        return tuple(values[name]) if isinstance(values[name], list) else values[name]
+
+    return cls(**{one.name: value_of(one.name) for one in fields(cls) if one.init})

@@ -1,5 +1,0 @@
-"""`seqray scan`: `arguments` -> `run` -> `outputs`, headed by `facts`; `shards` writes one share."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,249 @@
+"""``seqray split``: split labeled sequences, relatives together."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from seqray.cli.inputs import check_files, check_suffix
+from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, read_examples
+from seqray.cli.messages import Progress
+from seqray.cli.options import (
+    Options,
+    Outcome,
+    PositiveInt,
+    Probability,
+    Request,
+    Threads,
+    WholeNumber,
+    fill,
+    given,
+    option,
+)
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import files_of
+from seqray.core.text import parse_float
+from seqray.homology.options import PARTS, RelationOptions, SplitOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from seqray.core.records import LabeledSequence
+    from seqray.core.results import SkippedRecord
+
+
+# --- Options of ``seqray split``
+
+LEAK = 3  # exit status under --strict
+RELATION, SPLIT = RelationOptions(), SplitOptions()
+
+
+def _shares(text: str) -> tuple[float, float, float]:
+    """Shares of train, validation and test; whole numbers are ratios, others sum to 1 or to 100."""
+    numbers = [parse_float(part) for part in text.split(",")]
+    if len(numbers) == 2:
+        numbers.insert(1, 0.0)
+    total = sum(numbers)
+    if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of shares such as 0.8,0.1,0.1")
+    is_ratio = all(n.is_integer() for n in numbers)
+    if not is_ratio and min(abs(total - 1), abs(total / 100 - 1)) > 1e-6:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' sums to {total:g}; give shares that sum to 1, or ratios such as 8,1,1"
+        )
+    train, validation, test = (n / total for n in numbers)
+    return train, validation, test
+
+
+Shares = Annotated[tuple[float, float, float], _shares]
+
+
+class RelativesOptions(Options, heading="relatives: which examples stay together"):
+    """Which examples are related."""
+
+    identity: Probability = option(
+        "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
+    )
+    word: WholeNumber | None = option(
+        "--word K", "sequences that share a k-mer of K letters; 0 for none (default: 40, protein 20)"
+    )
+    one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
+    tool: Literal["seqray", "mmseqs"] = option(
+        "--tool", "program that finds pairs of that identity; mmseqs must be installed", RELATION.tool
+    )
+    group_by: tuple[str, ...] = option(
+        "--group-by COLUMN",
+        "examples with the same text in a column, such as a gene or species; may be repeated",
+    )
+    positions: str | None = option(
+        "--positions id|CONTIG,POSITION",
+        "neighbors in the genome: ids such as chr1:1234:+, or the names of two columns",
+    )
+    block: PositiveInt = option(
+        "--block N", "with --positions: letters of the genome that stay together", 10_000
+    )
+
+
+class DivisionOptions(Options, heading="division"):
+    """How groups of relatives are divided."""
+
+    shares: Shares | None = option(
+        "--shares A,B,C",
+        "shares of train, validation and test, or of train and test, that sum to 1; or ratios such as 8,1,1 "
+        f"(default: {','.join(map(str, SPLIT.shares))})",
+    )
+    folds: PositiveInt | None = option(
+        "--folds K", "write a column 'fold' with 1 to K instead of three parts"
+    )
+    keep: tuple[str, ...] = option(
+        "--keep", "leave the examples of this split as the data have them; may be repeated", choices=PARTS
+    )
+    relatives: Literal["drop", "join"] = option(
+        "--relatives",
+        "other examples related to kept ones: leave them out (drop), or move them to their split (join)",
+        SPLIT.relatives,
+    )
+    seed: WholeNumber = option("--seed N", "seed of the division", SPLIT.seed)
+
+
+class SplitRequest(Request):
+    """All options of ``seqray split``."""
+
+    data: TableOptions
+    alphabet: str | None = INFERRED_ALPHABET
+    out: str = option("--out -o FILE", "table with the split (default: standard output)", "-")
+    proof: str | None = option("--proof FILE", "write how similar the parts are to a TSV")
+    relation: RelativesOptions
+    division: DivisionOptions
+    threads: Threads = option("--threads N", "threads of mmseqs", RELATION.threads)
+    strict: bool = option("--strict", f"exit with {LEAK} if the proof finds a leak")
+
+
+# --- ``seqray split``: split labeled sequences so that no relative of a test sequence is in training
+
+MIN_IDENTITY = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
+OWN_COLUMNS = ("id", "label", "group", "split", "context", "subclass")
+
+
+def run(request: SplitRequest) -> Outcome:
+    """Read, group, divide, prove, write and report."""
+    _check(request)
+    skipped: list[SkippedRecord] = []
+    from seqray.io.files import keep_pipes
+
+    if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
+        keep_pipes(*request.data.files())
+    files = request.data.located(request, used=_named_columns(request))
+    data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
+    from seqray.cli.split_outputs import SplitResult, header, leaking, shared_group, summary, write
+    from seqray.homology.relatives import find_relatives
+    from seqray.homology.split import split_data
+
+    relation, division = relation_options(request, alphabet.name), division_options(request)
+    sequences = [example.sequence for example in data]
+    others = named_relations(request, data)
+    with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
+        related = find_relatives(sequences, alphabet, relation, others, progress.update)
+    try:
+        with Progress("align held-out sequences", "sequences", quiet=request.quiet) as progress:
+            divided = split_data(data, related, alphabet, division, relation, progress.update)
+    except InputError as error:
+        remedy = error.remedy and (shared_group(data) or error.remedy)
+        raise InputError(error.what, where=error.where or files_of(data), remedy=remedy) from None
+    result = SplitResult(data, alphabet, relation, division, related, divided, len(skipped))
+    write(request.out, request.proof, result, header(request.command, result))
+    if request.alphabet is None and alphabet.name != "dna":
+        request.note(f"the letters are those of {describe_letters(alphabet.name)} (--alphabet names others)")
+    if not division.keep and any(example.split for example in data):
+        request.note("the column 'split' of the data is replaced; to keep a part as it is, give --keep test")
+    if relation.word > max(map(len, sequences), default=relation.word):
+        request.note(f"no sequence has {relation.word} letters, so none share a k-mer: give a smaller --word")
+    request.note(*summary(result))
+    return Outcome(records=len(data), status=LEAK if request.strict and leaking(result) else 0)
+
+
+def _check(request: SplitRequest) -> None:
+    check_suffix(request.out, ".tsv", ".csv")
+    check_suffix(request.proof, ".tsv")
+    check_files(request.data.files(), [request.out, request.proof])
+    named = given(request)
+    if request.relation.positions is None and "--block" in named:
+        raise ConfigError("--block is for neighbors in a genome", remedy="add --positions")
+    if not request.relation.identity and "--tool" in named:
+        raise ConfigError("--tool finds pairs of --identity, which is 0", remedy="leave it out")
+    if not request.division.keep and "--relatives" in named:
+        raise ConfigError("--relatives is for relatives of kept examples", remedy="add --keep")
+    if request.division.folds is not None and request.division.shares is not None:
+        raise ConfigError("--folds and --shares are given", remedy="choose one")
+    if request.division.folds == 1:
+        raise ConfigError("--folds is 1", remedy="give 2 or more")
+
+
+def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
+    """What counts as related; raises ConfigError for an identity that is reached by chance."""
+    from seqray.homology.kmers import kmer_length
+    from seqray.homology.options import RelationOptions
+
+    identity, lowest = request.relation.identity, MIN_IDENTITY[alphabet]
+    if 0 < identity < lowest:
+        raise ConfigError(
+            f"--identity is {identity:g}, which unrelated {alphabet} sequences may reach by chance",
+            remedy=f"give {lowest:g} or more, or 0 for none",
+        )
+    word = kmer_length(ALPHABETS[alphabet]) if request.relation.word is None else request.relation.word
+    both = not request.relation.one_strand
+    return fill(RelationOptions, request.relation, word=word, both_strands=both, threads=request.threads)
+
+
+def division_options(request: SplitRequest) -> SplitOptions:
+    """How examples are divided."""
+    from seqray.homology.options import SplitOptions
+
+    return fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
+
+
+def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
+    """Groups that the data name: their own group, columns and positions."""
+    from seqray.homology.kmers import named_groups, position_groups, positions_from_column, positions_from_ids
+
+    columns = list(dict.fromkeys(name.lower() for name in request.relation.group_by))
+    if any(example.group for example in data) and "group" not in columns:
+        columns.insert(0, "group")
+    found = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
+    if request.relation.positions is not None:
+        if request.relation.positions == "id":
+            contigs, positions = positions_from_ids(data)
+        else:
+            contig, column = _two_columns(request.relation.positions)
+            contigs = _column(request, data, contig)
+            positions = positions_from_column(data, _column(request, data, column), column)
+        name = f"neighbors within a block of {request.relation.block} letters"
+        longest = max((len(example.sequence) for example in data), default=0)
+        found[name] = position_groups(contigs, positions, request.relation.block, longest)
+    return found
+
+
+def _named_columns(request: SplitRequest) -> list[str]:
+    """Columns that options name, in lower case."""
+    positions = request.relation.positions or ""
+    return [name.lower() for name in (*request.relation.group_by, *positions.split(","))]
+
+
+def _two_columns(positions: str) -> list[str]:
+    names = positions.split(",")
+    if len(names) != 2 or not all(names):
+        raise ConfigError(f"--positions is '{positions}'", remedy="write id, or two columns CONTIG,POSITION")
+    return names
+
+
+def _column(request: SplitRequest, data: Sequence[LabeledSequence], name: str) -> list[str]:
+    """One text for each example, in the order in which they were read."""
+    if name in OWN_COLUMNS:
+        return [getattr(example, name) or "" for example in data]
+    if request.data.fastas():
+        raise InputError(f"FASTA files have no column '{name}'", remedy="give a table")
+    from seqray.io.labeled import read_column
+
+    return [text for _, table in request.data.tables() for text in read_column(table, name)]

@@ -1,1 +1,0 @@
-"""`seqray split`: `arguments` -> `run` -> `outputs`."""

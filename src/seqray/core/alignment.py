@@ -1,0 +1,462 @@
+"""Rows, columns and covariation of alignments."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import InputError
+from seqray.core.records import Alignment
+
+# --- Occupancy and conservation of the columns of an alignment, and whether it is one
+
+
+def occupancy(codes: Codes, alphabet: Alphabet) -> Floats:
+    """Share of the rows that have a letter, ambiguous ones counted: (R, C) to (C,)."""
+    return (codes <= alphabet.unknown).mean(axis=0)
+
+
+def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
+    """Count each of the A letters in each column of codes (R, C): (A, C). Ambiguous letters do not count."""
+    return np.stack([(codes == letter).sum(axis=0) for letter in range(len(alphabet.letters))])
+
+
+def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
+    """Conservation of each column: 1 - H / log A, with H the entropy of its letters.
+
+    Parameters
+    ----------
+    codes
+        (R, C); gaps, missing data and ambiguous letters aren't counted, rows have equal weight.
+    alphabet
+        Of A letters.
+
+    Returns
+    -------
+    array of float64, shape (C,)
+        1 for one letter only, 0 for equal frequencies; nan for a column without letters.
+    """
+    letters, counts = len(alphabet.letters), letter_counts(codes, alphabet).astype(np.float64)
+    total = counts.sum(axis=0)
+    shares = counts / np.maximum(total, 1)
+    entropy = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=0)
+    return np.where(total > 0, 1 - entropy / np.log(letters), np.nan)
+
+
+_RELATED = 0.15  # of the way from chance to identity: what two rows of an alignment share at the least
+
+
+def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
+    """Whether rows look like separate sequences of one length, as in a FASTA file that nobody aligned.
+
+    No row has a gap, and two rows share hardly more letters of a column than two letters drawn from all.
+
+    Parameters
+    ----------
+    codes
+        (R, C) codes of the rows.
+    alphabet
+        Of the letters.
+    """
+    rows = len(codes)
+    if rows < 2 or (codes > alphabet.unknown).any():
+        return False
+    counts = letter_counts(codes, alphabet).astype(np.float64)
+    shared = (counts * (counts - 1)).sum(axis=0).mean() / (rows * (rows - 1))
+    by_chance = ((counts.sum(axis=1) / max(counts.sum(), 1)) ** 2).sum()
+    return bool(shared - by_chance < _RELATED * (1 - by_chance))
+
+
+# --- Which rows and columns of an alignment a model reads, and how much each row counts
+
+Choice = Literal["diverse", "random"]
+_Words = npt.NDArray[np.uint64]
+_Counts = npt.NDArray[np.uint32]
+
+IDENTITY = 0.8
+_ROUNDING = 1e-6  # 0.8 times a whole number may come out a little too high
+
+
+def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
+    """Choose the rows that a model reads.
+
+    Raises `ValueError` for a depth below 1, or an unknown choice.
+
+    Parameters
+    ----------
+    codes
+        (R, C) of the alignment; row 0 is the query.
+    depth
+        Most rows to choose.
+    choice
+        ``diverse``: from the query on, add the row whose mean distance to all rows chosen is the largest (the
+        first of equals), where the distance is the number of columns that differ; so the same rows each time
+        (Rao et al. 2021, "MSA Transformer", section 3.2). ``random``: any rows, all sets equally likely.
+    seed
+        Of the random choice. It starts anew for each alignment, so that none depends on its neighbors.
+
+    Returns
+    -------
+    array of int64, shape (min(R, depth),)
+        Ascending, so 0 comes first.
+    """
+    if depth < 1:
+        raise ValueError(f"depth is {depth}, which must be 1 (the query alone) or more")
+    if choice not in get_args(Choice):
+        raise ValueError(f"choice={choice!r} is none of {', '.join(get_args(Choice))}")
+    rows = len(codes)
+    if rows <= depth:
+        return np.arange(rows)
+    if choice == "random":
+        others = np.random.default_rng(seed).choice(rows - 1, depth - 1, replace=False) + 1
+    else:
+        others = np.array(_most_different(codes, depth - 1), dtype=np.int64)
+    return np.sort(np.append(others, 0).astype(np.int64))
+
+
+def _most_different(codes: Codes, count: int) -> list[int]:
+    distance = np.zeros(len(codes), dtype=np.int64)  # to all rows chosen so far, summed
+    free = np.ones(len(codes), dtype=bool)
+    free[0] = False
+    chosen, last = [], 0
+    for _ in range(count):
+        distance += np.count_nonzero(codes != codes[last], axis=1)
+        last = int(np.argmax(np.where(free, distance, -1)))
+        free[last] = False
+        chosen.append(last)
+    return chosen
+
+
+def row_weights(codes: Codes, letters: int) -> npt.NDArray[np.float64]:
+    """One over the number of rows that are nearly the same, the row itself counted.
+
+    Parameters
+    ----------
+    codes
+        (R, C).
+    letters
+        Number of codes that are letters, the ambiguity letter included: ``alphabet.unknown + 1``. All above
+        are gaps or missing data.
+
+    Returns
+    -------
+    array of float64, shape (R,)
+        Their sum is the effective number of rows.
+
+    Notes
+    -----
+    Rows are nearly the same where at least the share `IDENTITY` of the columns in which either of them has a
+    letter have the same letter in both. Columns of gaps thus don't increase the identity.
+
+    Codes are compared 64 columns at a time, as bits; two rows cost C/8 operations or so. 10,000 rows of 300
+    columns take seconds and some megabytes. A fragment is the same as another row only where the two cover
+    nearly the same columns.
+    """
+    rows = len(codes)
+    real = _words(codes < letters)  # (W, R)
+    planes = [_words(codes >> bit & 1) for bit in range(int(codes.max()).bit_length())]
+    alike = np.ones(rows, dtype=np.int64)  # each row is like itself
+    for row in range(rows - 1):
+        same, either = _shared(real, planes, row)
+        near = same >= IDENTITY * either - _ROUNDING
+        alike[row] += np.count_nonzero(near)
+        alike[row + 1 :] += near
+    return 1 / alike
+
+
+def _shared(real: _Words, planes: list[_Words], row: int) -> tuple[_Counts, _Counts]:
+    """Columns in which a row and each one below it have the same letter, and in which either has one."""
+    same = np.zeros(real.shape[1] - row - 1, dtype=np.uint32)
+    either = np.zeros_like(same)
+    differs, scratch = np.empty((2, len(same)), dtype=np.uint64)
+    for word, mine in enumerate(real):
+        others = mine[row + 1 :]
+        np.bitwise_xor(others, mine[row], out=differs)  # a letter against none
+        for plane in planes:
+            np.bitwise_xor(plane[word, row + 1 :], plane[word, row], out=scratch)
+            np.bitwise_or(differs, scratch, out=differs)
+        np.bitwise_or(others, mine[row], out=scratch)
+        either += np.bitwise_count(scratch)
+        np.bitwise_and(scratch, ~differs, out=scratch)
+        same += np.bitwise_count(scratch)
+    return same, either
+
+
+def _words(bits: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
+    """(R, C) bits, 64 columns in a word: (W, R)."""
+    rows, columns = bits.shape
+    packed = np.zeros((rows, -(-columns // 64) * 8), dtype=np.uint8)
+    packed[:, : -(-columns // 8)] = np.packbits(bits.astype(bool), axis=1)
+    return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
+    """Choose the columns that a model reads: all of them unless there are too many.
+
+    Parameters
+    ----------
+    codes
+        (R, C).
+    letters
+        Number of codes that are letters, as in `row_weights`.
+    budget
+        Most columns.
+
+    Returns
+    -------
+    array of int64
+        Ascending. Columns without any letter are left out first; then those with the fewest letters, from the
+        right where they have as many.
+    """
+    occupied = np.count_nonzero(codes < letters, axis=0)
+    kept = np.flatnonzero(occupied)
+    if len(kept) > budget:
+        fullest = np.argsort(-occupied[kept], kind="stable")[:budget]
+        kept = np.sort(kept[fullest])
+    return kept.astype(np.int64)
+
+
+def choose_cells(
+    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse"
+) -> tuple[Ints, Ints]:
+    """Choose the rows that a model reads, then the columns with letters in these rows.
+
+    Raises `InputError` if these rows have no letters.
+
+    Parameters
+    ----------
+    alignment
+        R rows, C columns.
+    depth
+        Largest number of rows.
+    budget
+        Largest number of columns.
+    choice
+        Method of choosing rows; see `choose_rows`.
+
+    Returns
+    -------
+    rows, columns
+        Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
+    """
+    rows = choose_rows(alignment.codes, depth, choice)
+    columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
+    if not len(columns):
+        raise InputError(
+            f"the rows that are read ({len(rows)} of {alignment.rows}) have no letters",
+            where=f"alignment '{alignment.id}'",
+            remedy="put a row with letters first, for it is always read, or remove the alignment",
+        )
+    return rows, columns
+
+
+def omits_letters(alignment: Alignment, rows: Ints, columns: Ints) -> bool:
+    """Whether these rows have letters in columns other than these.
+
+    Parameters
+    ----------
+    alignment, rows, columns
+        R rows and C columns, and the indices that `choose_cells` gave.
+    """
+    omitted = np.delete(alignment.codes[rows], columns, axis=1)
+    return bool(np.any(omitted <= alignment.alphabet.unknown))
+
+
+def crop_alignment(alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse") -> Alignment:
+    """Crop an alignment to the rows and columns that a model reads.
+
+    Parameters
+    ----------
+    alignment, depth, budget, choice
+        See `choose_cells`.
+    """
+    rows, columns = choose_cells(alignment, depth, budget, choice)
+    cut = alignment.take_rows(rows)
+    return cut if len(columns) == cut.columns else cut.take_columns(columns)
+
+
+# --- Which columns of an alignment go together: mutual information, and scores of any kind corrected
+
+_CELLS_AT_ONCE = 1 << 23  # pair counts in memory at a time
+_BRACKETS = {"(": ")", "<": ">", "[": "]", "{": "}"}
+
+
+def average_product_correction(scores: npt.ArrayLike) -> Floats:
+    """Take out of a symmetric score what the two columns have with all others: S_ij - S_i· S_·j / S_··.
+
+    Parameters
+    ----------
+    scores
+        (..., C, C); the diagonal isn't read.
+
+    Returns
+    -------
+    array of float64, shape (..., C, C)
+        0 on the diagonal. Means are over the other columns; where they are 0, nothing is taken out.
+    """
+    matrix = np.array(scores, dtype=np.float64)
+    columns = matrix.shape[-1]
+    diagonal = np.arange(columns)
+    matrix[..., diagonal, diagonal] = 0.0
+    if columns < 2:
+        return matrix
+    means = matrix.sum(axis=-1) / (columns - 1)  # (..., C)
+    overall = means.mean(axis=-1)[..., None, None]
+    product = means[..., :, None] * means[..., None, :]
+    matrix -= np.divide(product, overall, out=np.zeros_like(matrix), where=overall != 0)
+    matrix[..., diagonal, diagonal] = 0.0
+    return matrix
+
+
+def pairs_from_maps(maps: npt.ArrayLike) -> Floats:
+    """Scores of column pairs from maps of row attention: made symmetric, corrected one by one, and averaged.
+
+    Parameters
+    ----------
+    maps
+        (M, C, C), one for each layer and head, without CLS.
+
+    Returns
+    -------
+    array of float64, shape (C, C)
+    """
+    array = np.asarray(maps, dtype=np.float64)
+    return average_product_correction(array + array.swapaxes(-2, -1)).mean(axis=0)
+
+
+def mutual_information(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
+    """Mutual information of each pair of columns, in nats.
+
+    Parameters
+    ----------
+    codes
+        (R, C).
+    letters
+        Number K of canonical letters; a row counts for a pair of columns only where it has one in both.
+    weights
+        (R,) how much each row counts; 1 by default. See `seqray.core.msa.row_weights`.
+
+    Returns
+    -------
+    array of float64, shape (C, C)
+        Symmetric; 0 on the diagonal, and where no row counts.
+    """
+    rows, columns = codes.shape
+    counted = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    present = codes[:, :, None] == np.arange(letters, dtype=np.uint8)  # (R, C, K)
+    flat = present.reshape(rows, columns * letters).astype(np.float64)
+    result = np.zeros((columns, columns))
+    step = max(1, _CELLS_AT_ONCE // (letters * letters * columns))
+    for start in range(0, columns, step):
+        part = (present[:, start : start + step] * counted[:, None, None]).reshape(rows, -1)
+        joint = (part.T @ flat).reshape(-1, letters, columns, letters).swapaxes(1, 2)  # (c, C, K, K)
+        result[start : start + step] = _information(joint)
+    np.fill_diagonal(result, 0.0)
+    return (result + result.T) / 2  # equal but for rounding
+
+
+def coverage(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
+    """Weighted share of rows with a canonical letter in both columns of a pair: (C, C).
+
+    ``codes`` are (R, C), the weights of the rows (R,), 1 by default; ``letters`` is the number of canonical
+    letters.
+    """
+    counted = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    present = (codes < letters).astype(np.float64)
+    return (present * counted[:, None]).T @ present / counted.sum()
+
+
+def covariation(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
+    """Score each pair of columns by mutual information times `coverage`, corrected: (C, C).
+
+    The factor lowers the score of pairs that few rows have letters in, which is high by chance.
+
+    Parameters
+    ----------
+    codes, letters, weights
+        See `coverage`.
+    """
+    information = mutual_information(codes, letters, weights) * coverage(codes, letters, weights)
+    return average_product_correction(information)
+
+
+def _information(joint: Floats) -> Floats:
+    """Σ p(a, b) log(p(a, b) / (p(a) p(b))) of counts (..., K, K)."""
+    total = joint.sum(axis=(-2, -1), keepdims=True)
+    p = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+    apart = p.sum(axis=-1, keepdims=True) * p.sum(axis=-2, keepdims=True)
+    ratio = np.divide(p, apart, out=np.ones_like(p), where=p > 0)
+    return np.maximum((p * np.log(ratio)).sum(axis=(-2, -1)), 0.0)
+
+
+def base_pairs(structure: str) -> Ints:
+    """Paired columns of a consensus structure in WUSS notation.
+
+    Raises `ValueError` for a bracket without its partner.
+
+    Parameters
+    ----------
+    structure
+        ``()``, ``<>``, ``[]`` and ``{}`` pair, and so do ``A`` and ``a`` to ``Z`` and ``z`` (pseudoknots);
+        every other sign is unpaired.
+
+    Returns
+    -------
+    array of int64, shape (P, 2)
+        0-based columns, the left one first, in ascending order.
+    """
+    pairs: list[tuple[int, int]] = []
+    open_: dict[str, list[int]] = {}
+    closes = {right: left for left, right in _BRACKETS.items()}
+    for column, sign in enumerate(structure):
+        if sign in _BRACKETS or (sign.isalpha() and sign.isupper()):
+            open_.setdefault(sign, []).append(column)
+        elif sign in closes or sign.isalpha():
+            left = open_.get(closes.get(sign, sign.upper()), [])
+            if not left:
+                raise ValueError(f"{sign!r} at column {column + 1} closes nothing")
+            pairs.append((left.pop(), column))
+    for sign, left in open_.items():
+        if left:
+            raise ValueError(f"{sign!r} at column {left[-1] + 1} is never closed")
+    return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+
+
+def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
+    """Pairs of columns with the highest scores: (n, 2), best first; equal scores from left to right.
+
+    Parameters
+    ----------
+    scores
+        (C, C), symmetric.
+    count
+        Largest number of pairs.
+    separation
+        Smallest distance of a pair, in columns.
+    """
+    left, right = np.triu_indices(len(scores), k=max(1, separation))
+    order = np.argsort(-scores[left, right], kind="stable")[:count]
+    return np.stack([left[order], right[order]], axis=1).astype(np.int64)
+
+
+def pair_precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
+    """Share of the `best_pairs` that are true pairs; nan if there are no pairs.
+
+    Parameters
+    ----------
+    scores
+        (C, C), symmetric.
+    truth
+        (P, 2) columns of the true pairs.
+    count
+        Largest number of pairs.
+    separation
+        Smallest distance of a pair, in columns.
+    """
+    best = best_pairs(scores, count, separation)
+    true = {(min(pair), max(pair)) for pair in np.asarray(truth).tolist()}
+    return float(np.mean([tuple(pair) in true for pair in best.tolist()])) if len(best) else float("nan")

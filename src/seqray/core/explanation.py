@@ -1,0 +1,419 @@
+"""What explanations of sequences and alignments return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Floats, Ints
+from seqray.core.records import Alignment
+
+# --- Results of explanations, their checks and their motifs: plain, immutable values
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record lies: 0-based, half-open, on the plus strand of ``contig``, ``length`` letters long.
+
+    ``end`` may exceed ``length``, as in `Call`: the record then runs across the origin of a circle. A record
+    that is cut from a contig that is not ``circular`` may begin before it and end behind it.
+    """
+
+    contig: str
+    start: int
+    end: int
+    strand: str
+    length: int
+    circular: bool = True
+
+    def positions(self) -> npt.NDArray[np.int64]:
+        """Position in the contig of each letter of the record, in the order in which it is read.
+
+        -1 for a letter beyond the ends of a contig that is not circular.
+        """
+        places = np.arange(self.start, self.end)
+        beyond = (places < 0) | (places >= self.length)
+        inside = np.where(beyond & (not self.circular), -1, places % self.length)
+        return inside if self.strand == "+" else inside[::-1]
+
+    def part(self, start: int, stop: int) -> Place:
+        """Where a part of the record lies: its letters ``start`` to ``stop`` in reading direction."""
+        first, end = (start, stop) if self.strand == "+" else (self._size - stop, self._size - start)
+        turns = (self.start + first) // self.length * self.length if self.circular else 0
+        return replace(self, start=self.start + first - turns, end=self.start + end - turns)
+
+    @property
+    def _size(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """Scores of one record by one method.
+
+    Attributes
+    ----------
+    record
+        Number of the record in the input, from 0; identifiers may repeat.
+    id, sequence
+        Of the record; n letters, 5' to 3'. The model may have read a part of them, see `spread_over`.
+    label, target
+        The class called, and the class explained. Rollout and value-rollout are the same for every class.
+    probability
+        Calibrated probability of ``target``.
+    method
+        Its name, for example ``rollout``.
+    member
+        ``mean`` of all members, or the number of one, from 1.
+    signed
+        Whether a score below 0 speaks against ``target``; if not, scores are shares that sum to 1.
+    scores
+        (n,) float64, one a letter; 0 for an ambiguous letter of a signed method, nan for a letter that the
+        model did not read.
+    effects
+        (n, A) float64: change of the log-odds of ``target`` when the letter is replaced by letter a of the
+        alphabet; 0 for the letter itself, nan in rows of ambiguous letters and of letters that were not read.
+        None if not computed.
+    p, q
+        (n,) empirical p-value of each score among shuffled copies of the record, and the same after
+        Benjamini and Hochberg over the record; nan for letters that were not read. None if not computed.
+    attention
+        (layers, heads, n) attention of CLS, or of all tokens that the head reads, to each letter, the mean
+        over members. None if not computed.
+    place
+        Where the record lies in a longer sequence, if known.
+    first
+        Index in the record of the first letter; above 0 for a part of a record.
+    """
+
+    record: int
+    id: str
+    sequence: str
+    label: str
+    target: str
+    probability: float
+    method: str
+    member: str
+    signed: bool
+    scores: Floats
+    effects: Floats | None = None
+    p: Floats | None = None
+    q: Floats | None = None
+    attention: Floats | None = None
+    place: Place | None = None
+    first: int = 0
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether the model read a part of the letters."""
+        return bool(np.isnan(self.scores).any())
+
+    def spread_over(self, kept: Ints) -> Explanation:
+        """The same with values for all letters of the sequence, from those of the letters ``kept`` (n,).
+
+        These were read. The prediction does not depend on the others: they have no values (nan), and no
+        attention (0).
+        """
+        size = len(self.sequence)
+        if len(kept) == size:
+            return self
+
+        def spread(values: Floats | None, axis: int = 0, unread: float = np.nan) -> Floats | None:
+            if values is None:
+                return None
+            shape = (*values.shape[:axis], size, *values.shape[axis + 1 :])
+            whole = np.full(shape, unread)
+            np.moveaxis(whole, axis, 0)[kept] = np.moveaxis(values, axis, 0)
+            return whole
+
+        scores = np.full(size, np.nan)
+        scores[kept] = self.scores
+        return replace(
+            self,
+            scores=scores,
+            effects=spread(self.effects),
+            p=spread(self.p),
+            q=spread(self.q),
+            attention=spread(self.attention, axis=2, unread=0.0),
+        )
+
+    def part(self, start: int, stop: int) -> Explanation:
+        """The same for a part of the record, its letters ``start`` to ``stop``."""
+        cut = slice(start, stop)
+        return replace(
+            self,
+            sequence=self.sequence[cut],
+            scores=self.scores[cut],
+            effects=None if self.effects is None else self.effects[cut],
+            p=None if self.p is None else self.p[cut],
+            q=None if self.q is None else self.q[cut],
+            attention=None if self.attention is None else self.attention[..., cut],
+            place=None if self.place is None else self.place.part(start, stop),
+            first=self.first + start,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure about a method over a set of records, with a 95 % interval from a bootstrap over records.
+
+    Attributes
+    ----------
+    method
+        That is judged.
+    measure
+        ``deletion_gain``, ``insertion_gain``, ``share_of_reference``, ``rank_correlation``, ``stability``,
+        ``randomised_weights``, ...
+    against
+        What it is compared with: ``random``, ``ism``, another method, ...
+    value, low, high
+        The figure and its interval; nan if undefined.
+    records
+        Number of records behind it.
+    """
+
+    method: str
+    measure: str
+    against: str
+    value: float
+    low: float
+    high: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Log-odds of the explained class while letters are replaced (deletion) or put back (insertion).
+
+    Attributes
+    ----------
+    method, kind
+        Whose ranking decides the order (``random``: the mean of random ones); ``deletion`` or ``insertion``.
+    shares
+        (S,) share of letters replaced or put back, from 0 to 1.
+    mean, low, high
+        (S,) over records, with a 95 % bootstrap interval.
+    """
+
+    method: str
+    kind: str
+    shares: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Faithfulness:
+    """Whether rankings are faithful, for this model and these records.
+
+    Attributes
+    ----------
+    checks, curves, verdicts
+        The figures, and the conclusion for each method in a sentence or two.
+    """
+
+    checks: tuple[Check, ...]
+    curves: tuple[Curve, ...]
+    verdicts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadFigures:
+    """One attention head of one member, the means over records.
+
+    Attributes
+    ----------
+    member, layer, head
+        Counted from 1.
+    entropy
+        Of the weights of a query, over its largest possible value: 0 for one key, 1 for equal weights.
+    distance
+        Mean distance in letters between query and key, CLS left out.
+    cls_mass
+        Share of the weights of all queries that goes to CLS.
+    importance
+        Change of the log-odds of the explained class when the head gives zeros; below 0 it supported it.
+    """
+
+    member: int
+    layer: int
+    head: int
+    entropy: float
+    distance: float
+    cls_mass: float
+    importance: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Motif:
+    """A pattern of sites with high scores.
+
+    Attributes
+    ----------
+    name, letters
+        ``motif_1`` for the one with the most sites; letters of the alphabet in the order of the columns.
+    counts
+        (w, A) count of each letter at each position of the aligned sites.
+    bits
+        (w,) information content of each place over the background of the records.
+    sites
+        Number of sites.
+    positions
+        (sites,) index in the record of each site's first place.
+    consensus
+        Most frequent letters, or IUPAC codes where no letter is in half of the sites.
+    known
+        Name of the known consensus that resembles it most, with the similarity; empty if none was given.
+    similarity
+        Mean over the places of the known consensus of the share of sites that agree with it, at the best
+        shift; nan if none was given.
+    """
+
+    name: str
+    letters: str
+    counts: Floats
+    bits: Floats
+    sites: int
+    positions: npt.NDArray[np.int64]
+    consensus: str
+    known: str = ""
+    similarity: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputShares:
+    """What the letters and the genes around a call add to its score.
+
+    Attributes
+    ----------
+    record, id, place, target, probability
+        As in `Explanation`.
+    score
+        Log-odds of ``target``, the mean over the members.
+    letters
+        Share of the letters in the sum of all absolute effects by gradient times input, the rest being that
+        of the gene tracks; letters are compared with the mean letter, tracks with those of unknown genes.
+    without_genes
+        Change of the score when the genes are hidden; 0 where they are not known.
+    shuffled
+        Mean change of the score when a shuffled copy with the same dinucleotides replaces the letters.
+    tracks
+        Effect of each gene track by gradient times input, summed over the positions; its sign is that of the
+        change of the score.
+    """
+
+    record: int
+    id: str
+    place: Place
+    target: str
+    probability: float
+    score: float
+    letters: float
+    without_genes: float
+    shuffled: float
+    tracks: dict[str, float]
+
+
+# --- Explanations of alignments: scores of columns, rows and pairs of columns, in the file's coordinates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentScores:
+    """Scores by one method of the R' rows and C' columns that a model has read.
+
+    Attributes
+    ----------
+    method, signed
+        Its name, and whether a score below 0 speaks against the class; if not, scores sum to 1.
+    columns, rows
+        (C',) and (R',) scores; nan if a row has none, as the query has under occlusion.
+    grid
+        (R', C') score of each cell; None if the method has none.
+    """
+
+    method: str
+    signed: bool
+    columns: Floats
+    rows: Floats
+    grid: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentExplanation:
+    """Scores of one alignment by all methods.
+
+    Attributes
+    ----------
+    record, alignment
+        Number in the input, from 0 (ids may repeat), and the alignment in the file: R rows, C columns.
+    label, target
+        The class called, and the class explained. Rollout is the same for every class.
+    probabilities, probability
+        Calibrated probability of each class, in the order of the card, and that of ``target``.
+    rows, columns
+        (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query.
+    scores
+        By method, in the order requested.
+    pairs
+        (C', C') symmetric score of each pair of columns, see `seqray.core.msa.pairs_from_maps`; the mean
+        over the members. None if not computed.
+    """
+
+    record: int
+    alignment: Alignment
+    label: str
+    target: str
+    probabilities: tuple[float, ...]
+    probability: float
+    rows: Ints
+    columns: Ints
+    scores: tuple[AlignmentScores, ...]
+    pairs: Floats | None = None
+
+    @property
+    def id(self) -> str:
+        """Of the alignment."""
+        return self.alignment.id
+
+    def by_column(self, scores: AlignmentScores) -> Floats:
+        """Score of every column of the file: (C,), nan if it wasn't read."""
+        return _spread(scores.columns, self.columns, self.alignment.columns)
+
+    def by_row(self, scores: AlignmentScores) -> Floats:
+        """Score of every row of the file: (R,), nan if it has none."""
+        return _spread(scores.rows, self.rows, self.alignment.rows)
+
+
+def _spread(values: Floats, places: Ints, size: int) -> Floats:
+    result = np.full(size, np.nan)
+    result[places] = values
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPair:
+    """Two columns of an alignment that go together.
+
+    Attributes
+    ----------
+    left, right
+        0-based columns of the file, the left one first.
+    score
+        From the maps of row attention.
+    covariation
+        Score of the baseline, see `seqray.core.msa.column_covariation`.
+    helix
+        Probability that they pair in a helix of the rows, see `seqray.models.helices`; None for proteins.
+    paired
+        Whether the consensus structure pairs them; None if there is none.
+    """
+
+    left: int
+    right: int
+    score: float
+    covariation: float
+    helix: float | None
+    paired: bool | None

@@ -1,5 +1,0 @@
-"""Alignments as numbers: rows chosen, profiles of columns, covariation between columns."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,377 @@
+"""What predictions, evaluations and audits return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Floats
+
+# --- Results of reading, prediction and scanning: plain, immutable values
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """A record that was read but not used, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The classification of one record.
+
+    Attributes
+    ----------
+    id, length
+        Identifier of the record, and its length in letters.
+    label
+        The class called: the positive class where its probability reaches the model's threshold
+        (two classes), else the class of highest probability.
+    probabilities
+        Calibrated probability per class, in the order of the model card; sums to 1.
+    flags
+        Reasons for caution, for example ``ambiguous=3``, ``short`` or ``out-of-domain``; empty if none.
+    label_set
+        Classes that can't be excluded at the requested coverage, in the order of the card; may be empty or
+        all of them. None if no coverage was requested.
+    """
+
+    id: str
+    length: int
+    label: str
+    probabilities: tuple[float, ...]
+    flags: tuple[str, ...] = ()
+    label_set: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A promoter element that the letters before a site show.
+
+    Attributes
+    ----------
+    start
+        0-based, of its left end on the plus strand of the contig, whatever the strand of the call.
+    letters
+        In the direction of reading.
+    """
+
+    start: int
+    letters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """What the letters and genes around a call of a locator say about it.
+
+    Attributes
+    ----------
+    probability
+        Share of calls of such a score that lie near a mapped site, on held-out data; None if not measured.
+    precision
+        Share of such calls among all of at least this score, as the card leads to expect; None if not
+        measured.
+    gene, locus
+        Name and locus tag of the gene that starts next on the strand of the call; empty if there is none.
+    distance
+        Letters from the site to the first letter of its start codon: 0 for a transcript without a leader.
+    within, within_strand
+        Name of the gene that the site lies in, and ``same`` or ``opposite``; empty if there is none.
+    minus10, minus35
+        Elements of a promoter of sigma 70; None if not found.
+    spacer
+        Letters between the two.
+    extended
+        Whether TG lies one letter before the -10 element.
+    """
+
+    probability: float | None = None
+    precision: float | None = None
+    gene: str = ""
+    locus: str = ""
+    distance: int | None = None
+    within: str = ""
+    within_strand: Literal["same", "opposite", ""] = ""
+    minus10: Box | None = None
+    minus35: Box | None = None
+    spacer: int | None = None
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A site found by scanning. Coordinates are 0-based, half-open, on the plus strand of ``contig``.
+
+    Attributes
+    ----------
+    contig, start, end
+        Name of the sequence scanned, and the window that was scored, or what a call of a locator spans. On a
+        circular contig ``end`` may exceed the contig's length: it then runs across the origin.
+    strand
+        ``+`` or ``-``.
+    site
+        Position of the transcription start (or of the window's anchor) within the contig.
+    score, label
+        Calibrated probability of the positive class, and its name.
+    context
+        Of a call of a locator; None for others.
+    id
+        Name in the file or table that it was read from; empty for a call that was not read.
+    """
+
+    contig: str
+    start: int
+    end: int
+    strand: str
+    site: int
+    score: float
+    label: str
+    context: CallContext | None = None
+    id: str = field(default="", compare=False)
+
+
+# --- Results of evaluations: plain, immutable values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Scores and calls of one classifier for N records.
+
+    Attributes
+    ----------
+    source, note
+        ``model``, ``against``, ``floor`` or the name of a rule, and its description.
+    scores
+        (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true.
+    calls
+        (N,) index of the class called.
+    probabilities
+        False for scores of another kind: they rank and call, but have no calibration.
+    threshold
+        On the score of the positive class; None if the calls don't follow from one.
+    """
+
+    source: str
+    note: str
+    scores: Floats
+    calls: npt.NDArray[np.int64]
+    probabilities: bool = True
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of merit, or a difference of two, with its 95 % interval from a bootstrap over groups.
+
+    Attributes
+    ----------
+    subset
+        ``all``, or ``context:<name>``, or ``similarity:<range>``.
+    source
+        Whose figure: see `Answers`; ``model-floor`` for a difference.
+    label
+        The class that counts as positive; with more than two classes also ``all`` (a figure of the whole
+        confusion table or of all probabilities) and ``macro`` (mean over the classes).
+    metric
+        Its name.
+    value, low, high
+        nan if undefined, the interval also where there are fewer than two groups.
+    p
+        Of a difference: two-sided, that it is 0; nan otherwise.
+    n, positives, groups
+        Records, those of the class among them (0 for ``all`` and ``macro``), and groups drawn from.
+    """
+
+    subset: str
+    source: str
+    label: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    positives: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """How well predictions agree with labels.
+
+    Attributes
+    ----------
+    classes, positive
+        Names [K] in the order of the scores, and the class that the figures of two classes are about.
+    labels
+        (N,) class index of each record.
+    answers
+        The model first, then those it is compared with.
+    figures
+        All figures, those of all records first.
+    split
+        Name of the part of the data.
+    subsets
+        Number of records of each further subset.
+    grouping
+        What was drawn whole in the bootstrap, as text.
+    draws, seed
+        Of the bootstrap.
+    notes
+        Remarks on the figures.
+    mcnemar
+        Of each source that the model is compared with: records that the model alone and that the source alone
+        calls right, and the exact p-value of McNemar's test.
+    """
+
+    classes: tuple[str, ...]
+    positive: str
+    labels: npt.NDArray[np.int64]
+    answers: tuple[Answers, ...]
+    figures: tuple[Figure, ...]
+    split: str
+    subsets: dict[str, int]
+    grouping: str
+    draws: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    mcnemar: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+
+    def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
+        """Find one figure; raises `KeyError` if there is none.
+
+        Parameters
+        ----------
+        metric
+            Name of the metric.
+        source
+            Source of the scores, see `Answers`.
+        label
+            Class; by default the positive class of two, or ``all`` of more.
+        subset
+            ``all`` or the name of a subset.
+        """
+        wanted = (subset, source, label or (self.positive if len(self.classes) == 2 else "all"), metric)
+        for figure in self.figures:
+            if (figure.subset, figure.source, figure.label, figure.metric) == wanted:
+                return figure
+        raise KeyError(wanted)
+
+    def confusion(self, source: str = "model") -> npt.NDArray[np.int64]:
+        """Count records by (true class, class called): (K, K)."""
+        [calls] = [answers.calls for answers in self.answers if answers.source == source]
+        size = len(self.classes)
+        return np.bincount(self.labels * size + calls, minlength=size * size).reshape(size, size)
+
+
+# --- Results of an audit: figures, histograms, and findings
+
+SEVERITIES = ("leak", "shortcut", "caution", "note")
+"""From worst to mildest: the order in which findings are reported."""
+
+ALARMING = ("leak", "shortcut")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFigure:
+    """One number of an audit.
+
+    Attributes
+    ----------
+    section
+        What it belongs to: ``counts``, ``copies``, ``rules`` and so on.
+    split
+        Part of the data it was measured on; ``test to train`` compares two parts.
+    label
+        Class it was measured on, ``*`` for all of them.
+    quantity
+        Its name.
+    value
+        The number; shares lie between 0 and 1.
+    low, high
+        95 % bootstrap interval; NaN if there is none.
+    """
+
+    section: str
+    split: str
+    label: str
+    quantity: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem or fact to consider before training.
+
+    Attributes
+    ----------
+    severity
+        One of `SEVERITIES`.
+    kind
+        Short name of the rule that fired, as in docs/concepts/audit.md.
+    what
+        One sentence with figures: what was found.
+    effect
+        Its effect on the measured performance.
+    remedy
+        What to do about it.
+    """
+
+    severity: str
+    kind: str
+    what: str
+    effect: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of a quantity in bins, of one class in one part of the data.
+
+    Attributes
+    ----------
+    quantity, split, label
+        As in `AuditFigure`.
+    edges, counts
+        Edges of the bins, one more than there are bins; sequences in each, the last includes its upper edge.
+    """
+
+    quantity: str
+    split: str
+    label: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The result of an audit.
+
+    Attributes
+    ----------
+    figures, histograms
+        What was measured.
+    findings
+        Worst first.
+    settings
+        What the figures depend on, such as the length of the words: name and value.
+    """
+
+    figures: Sequence[AuditFigure]
+    histograms: Sequence[Histogram]
+    findings: Sequence[Finding]
+    settings: Mapping[str, str]
+
+    @property
+    def alarming(self) -> bool:
+        """Whether a leak or a shortcut was found."""
+        return any(finding.severity in ALARMING for finding in self.findings)

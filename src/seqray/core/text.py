@@ -1,0 +1,145 @@
+"""Numbers and names of classes as text, and where long sequences are cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from seqray.core.errors import InputError
+
+# --- Numbers as text, and rounded as they are stored: six significant digits unless stated otherwise
+
+
+def parse_float(text: str) -> float:
+    """A number; nan for other text, also for underscores and digits of other scripts, which Python takes."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def format_number(value: float, digits: int = 6) -> str:
+    """Write a number with so many significant digits."""
+    return f"{value:.{digits}g}"
+
+
+def round_number(value: float, digits: int = 6) -> float:
+    """The number that `format_number` writes."""
+    return float(format_number(value, digits))
+
+
+def counted(items: int, one: str) -> str:
+    """Write ``1 record``, ``2 records``."""
+    return f"{items} {one if items == 1 else one + 's'}"
+
+
+def format_interval(low: float, high: float, style: str = ".3f") -> str:
+    """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
+
+    Parameters
+    ----------
+    low, high
+        Bounds; nan if undefined.
+    style
+        Number format of both.
+    """
+    return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns with two spaces between, without trailing spaces.
+
+    Parameters
+    ----------
+    rows
+        Cells, as many in each.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+# --- Names of classes, which become cells, columns, ids of calls and words on a terminal
+
+
+def class_name_fault(name: str) -> str:
+    """What is wrong with the name of a class; empty where nothing is."""
+    if not name.strip():
+        return "is empty"
+    if not name.isprintable():
+        return "holds a tab, a line break or another character that can't be printed"
+    if name[0] in '#"':
+        return f"begins with {name[0]}, which means something else in a table"
+    return ""
+
+
+def fits_label_sets(name: str) -> bool:
+    """Whether a table can write it in a set, where ``|`` separates classes and ``-`` is the empty set."""
+    return "|" not in name and name != "-"
+
+
+# --- Which letters of a sequence are read where it is longer than a model reads
+
+Truncation = Literal["ends", "start", "none"]
+"""``ends`` keeps the first and the last half of what is read, ``start`` the first letters; ``none`` refuses
+longer sequences."""
+
+
+def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice]:
+    """The two parts of a sequence that are read; the second is empty if one part is all.
+
+    Raises InputError for a sequence longer than the window where the rule is ``none``.
+
+    Parameters
+    ----------
+    length, window
+        Letters of the sequence, and most letters that are read.
+    rule
+        How it is cut.
+
+    Examples
+    --------
+    >>> kept_parts(9, 5, "ends")
+    (slice(0, 3, None), slice(7, 9, None))
+    """
+    if length <= window:
+        return slice(0, length), slice(length, length)
+    if rule == "none":
+        raise InputError(f"has {length} letters, more than {window}", remedy="give truncate='ends'")
+    behind = window // 2 if rule == "ends" else 0
+    return slice(0, window - behind), slice(length - behind, length)
+
+
+def truncate(sequence: str, window: int, rule: Truncation) -> str:
+    """The letters that are read of a sequence, see `kept_parts`."""
+    return "".join(sequence[part] for part in kept_parts(len(sequence), window, rule))
+
+
+def describe_truncation(count: int, total: int, window: int, rule: Truncation) -> str:
+    """State how many sequences are cut, and how.
+
+    Parameters
+    ----------
+    count, total
+        Sequences that are longer than the window, and all.
+    window, rule
+        Most letters that are read, and how longer ones are cut.
+    """
+    kept = f"first {window}" if rule == "start" else f"first {-(-window // 2)} and last {window // 2}"
+    return f"{count} of {total} sequences are longer than {window} letters: their {kept} are read"
+
+
+def describe_cropping(count: int, total: int, columns: int) -> str:
+    """State how many alignments are cropped, and how.
+
+    Parameters
+    ----------
+    count, total
+        Alignments with letters in more columns than are read, and all.
+    columns
+        Most columns that are read.
+    """
+    which = f"{count} of {total} alignments have letters in more than {columns} columns"
+    return f"{which}: the {columns} columns with the most letters are read"

@@ -1,0 +1,380 @@
+"""Whether a ranking of letters is faithful."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.explanation import Check, Curve, Faithfulness
+from seqray.core.text import counted, format_interval
+from seqray.explanations.options import SHUFFLES
+from seqray.explanations.targets import generator_for, shuffled_copies
+from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
+from seqray.metrics.classification import ratio
+
+# --- Ranks of scores
+
+
+def mean_ranks(values: Floats) -> Floats:
+    """Rank of each value along the last axis, 1 for the lowest; equal values share their mean rank: (..., n).
+
+    As `scipy.stats.rankdata`, whose import takes longer than an explanation.
+    """
+    ranks = np.empty(values.shape)
+    for row in np.ndindex(values.shape[:-1]):
+        ordered = np.sort(values[row])
+        below, up_to = (np.searchsorted(ordered, values[row], side) for side in ("left", "right"))
+        ranks[row] = (below + up_to + 1) / 2
+    return ranks
+
+
+# --- Faithfulness of a ranking: replace letters in its order and measure the log-odds
+
+SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
+RANDOM_RANKINGS, REFERENCES = 5, 2
+KINDS = ("deletion", "insertion")
+Key = TypeVar("Key")
+_REFERENCE_KEY, _RANDOM_KEY = 101, 102  # of the records' random draws, apart from those of the p-values
+AT_ONCE = 1 << 22  # letters of changed sequences held at a time
+
+
+def ranks_of(scores: Floats) -> Ints:
+    """Rank of each letter, 0 for the highest score; ties in the order of the sequence: (..., n)."""
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    return np.argsort(order, axis=-1, kind="stable")
+
+
+def rank_correlation(a: Floats, b: Floats) -> Floats:
+    """Spearman correlation of each row: (N, n) and (N, n) to (N,); nan where a row is constant."""
+    x, y = mean_ranks(a), mean_ranks(b)
+    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    return np.where(spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan)
+
+
+def curves(codes: Codes, ranks: Ints, score: Callable[[Codes], Floats]) -> dict[str, Floats]:
+    """Log-odds while letters are replaced, and while they are put back, in the order of the ranks.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    ranks
+        (N, n), see `ranks_of`.
+    score
+        Codes (M, n) to log-odds (M,).
+
+    Returns
+    -------
+    dict
+        ``deletion`` and ``insertion``, (N, S) each, at `SHARES`; means over `REFERENCES` shuffled copies.
+    """
+    count, length = codes.shape
+    limits = np.round(SHARES * length)  # letters replaced at each step
+    first = ranks[:, None, :] < limits[:, None]  # (N, S, n)
+    total = {kind: np.zeros((count, len(SHARES))) for kind in KINDS}
+    references = np.stack([shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes])  # (N, R, n)
+    rows = max(1, AT_ONCE // (length * len(SHARES)))
+    for start in range(0, count, rows):
+        part = slice(start, start + rows)
+        record, chosen = codes[part, None, :], first[part]
+        for reference in range(REFERENCES):
+            other = references[part, reference, None, :]
+            for kind, changed in (("deletion", chosen), ("insertion", ~chosen)):
+                sequences = np.where(changed, other, record)  # (rows, S, n)
+                values = score(sequences.reshape(-1, length)).reshape(-1, len(SHARES))
+                total[kind][part] += values / REFERENCES
+    return total
+
+
+def random_ranks(codes: Codes, draw: int) -> Ints:
+    """Random ranks of each record's letters, or of each alignment's columns: (N, ..., n) to (N, n)."""
+    return np.stack([generator_for(row, _RANDOM_KEY, draw).permutation(row.shape[-1]) for row in codes])
+
+
+def areas(values: Floats) -> Floats:
+    """Area under curves (N, S) over `SHARES`: (N,), in log-odds."""
+    return np.asarray(np.trapezoid(values, SHARES, axis=-1))
+
+
+@dataclass
+class Evidence:
+    """Measurements of each record, by method; arrays grow as groups of records are added.
+
+    Attributes
+    ----------
+    curves
+        (method, kind) to (N, S).
+    agreement
+        (method, measure, against) to (N,).
+    """
+
+    curves: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods that curves were measured for, the random one left out."""
+        return [method for method, kind in self.curves if kind == "deletion" and method != "random"]
+
+    def add(
+        self,
+        codes: Codes,
+        by_member: dict[str, Floats],
+        by_chance: dict[str, Floats],
+        curves_of: Callable[[Ints], dict[str, Floats]],
+    ) -> None:
+        """Measure the rankings of N records, each with n letters (or columns) to rank.
+
+        Parameters
+        ----------
+        codes
+            (N, n) letter codes, or (N, R, n) of alignments: what the random rankings belong to.
+        by_member
+            Method to scores (M, N, n) by each member; the reference method is among them.
+        by_chance
+            Method to scores (N, n) by networks of random weights.
+        curves_of
+            Ranks (N, n) to the curves (N, S) of each kind, see `curves`.
+        """
+        means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
+        for method, scores in means.items():
+            self._add_curves(method, curves_of(ranks_of(scores)))
+        chance = [curves_of(random_ranks(codes, draw)) for draw in range(RANDOM_RANKINGS)]
+        self._add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
+        for method, scores in means.items():
+            for other in means:
+                if other != method:
+                    values = rank_correlation(scores, means[other])
+                    _append(self.agreement, (method, "rank_correlation", other), values)
+            _append(self.agreement, (method, "stability", "members"), stability(by_member[method]))
+            if method in by_chance:
+                kept = rank_correlation(scores, by_chance[method])
+                _append(self.agreement, (method, "randomised_weights", "random weights"), kept)
+
+    def _add_curves(self, method: str, found: dict[str, Floats]) -> None:
+        for kind, values in found.items():
+            _append(self.curves, (method, kind), values)
+
+
+def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:
+    figures[key] = np.concatenate([figures[key], values]) if key in figures else values
+
+
+def stability(scores: Floats) -> Floats:
+    """Mean rank correlation over the pairs of members: (M, N, n) to (N,); nan for a single member."""
+    pairs = [(i, j) for i in range(len(scores)) for j in range(i)]
+    if not pairs:
+        return np.full(scores.shape[1], np.nan)
+    return np.mean([rank_correlation(scores[i], scores[j]) for i, j in pairs], axis=0)
+
+
+# --- Empirical p-values of scores from shuffled sequence, and their false discovery rate
+
+
+def p_values(
+    codes: Codes, scores: Floats, score: Callable[[Codes], Floats], copies: int = SHUFFLES, seed: int = 0
+) -> Floats:
+    """Empirical p-values of the scores of some records of one length.
+
+    A score is compared with the scores of all letters of shuffled copies of its own record, at any place:
+    p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    scores
+        (N, n) of the letters.
+    score
+        Codes (M, n) to scores (M, n), by the same method.
+    copies
+        Shuffled copies of each record.
+    seed
+        Of the shuffles.
+
+    Returns
+    -------
+    array of float64, shape (N, n)
+    """
+    count, length = codes.shape
+    copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)
+    chance = np.sort(score(copied).reshape(count, copies * length), axis=1)
+    # Copies that are the record itself must tie with it, whatever batch they were computed in.
+    slack = 1e-5 * np.abs(scores) + 1e-6 * np.abs(scores).max(axis=1, keepdims=True)
+    at_least = [
+        copies * length - np.searchsorted(known, row, "left")
+        for known, row in zip(chance, scores - slack, strict=True)
+    ]
+    return (1 + np.array(at_least)) / (1 + copies * length)
+
+
+def q_values(p: Floats) -> Floats:
+    """Smallest false discovery rate at which each of (..., n) p-values counts, along the last axis.
+
+    References
+    ----------
+    Benjamini and Hochberg 1995.
+    """
+    order = np.argsort(p, axis=-1)[..., ::-1]
+    count = p.shape[-1]
+    rates = np.take_along_axis(p, order, axis=-1) * count / np.arange(count, 0, -1)
+    q = np.empty(p.shape)
+    np.put_along_axis(q, order, np.minimum.accumulate(rates, axis=-1).clip(max=1), axis=-1)
+    return q
+
+
+# --- From the evidence to figures with intervals, and to a sentence that says what they mean
+
+_SHARE = "share_of_reference"
+RESAMPLES = 1000
+MIN_RELIABLE_RECORDS = 20
+MIN_RECORDS = 6
+"""Fewer have no verdict and no interval: with all records on one side a sign test would still say chance."""
+MIN_AGREEMENT = 0.3
+"""Below this rank correlation, members disagree."""
+MAX_RANDOM_CORRELATION = 0.5
+"""At or above this rank correlation with random weights, a ranking reflects the architecture."""
+
+
+def conclude(
+    evidence: Evidence, reference: str, target: str, seed: int = 0, *, deed: str = "replacing the letters"
+) -> Faithfulness:
+    """Summarize the evidence.
+
+    Parameters
+    ----------
+    evidence, reference
+        Evidence of all records, and the method that the gains of others are compared with.
+    target
+        Name of the class explained, for the sentences.
+    seed
+        Of the bootstrap over records.
+    deed
+        What was done in the order of the ranks, for the sentences.
+
+    Returns
+    -------
+    Faithfulness
+        Without figures for no record at all, without intervals for fewer than six.
+    """
+    if not evidence.curves:
+        return Faithfulness((), (), {})
+    count = len(evidence.curves["random", "deletion"])
+    ratios = _ratios_of_checks(evidence, reference)
+    steps = {
+        (*key, str(step)): _mean_of(column)
+        for key, values in evidence.curves.items()
+        for step, column in enumerate(values.T)
+    }
+    estimates = _bootstrap({**ratios, **steps}, count, seed)
+    checks = [Check(*key, *estimates[key], ratio.records) for key, ratio in ratios.items()]
+    curves = [
+        Curve(*key, SHARES, *np.array([estimates[*key, str(step)] for step in range(len(SHARES))]).T)
+        for key in evidence.curves
+    ]
+    verdicts = {method: _verdict(method, checks, target, count, deed) for method in evidence.methods}
+    return Faithfulness(tuple(checks), tuple(curves), verdicts)
+
+
+class _Ratio(NamedTuple):
+    """A figure over records as the ratio of two sums: what each record adds to them, (N,)."""
+
+    above: Floats
+    below: Floats
+    records: int
+
+
+def _mean_of(values: Floats) -> _Ratio:
+    """The mean over records (N,), those without a figure left out."""
+    known = np.isfinite(values)
+    return _Ratio(np.where(known, values, 0.0), known.astype(np.float64), int(known.sum()))
+
+
+def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str, str], _Ratio]:
+    """(method, measure, against) to the figure."""
+    gains = {method: _gains(evidence, method) for method in evidence.methods}
+    ratios = {}
+    for method, by_kind in gains.items():
+        for kind in KINDS:
+            ratios[method, f"{kind}_gain", "random"] = _mean_of(by_kind[kind])
+        if method != reference:
+            both, best = (gains[m]["deletion"] + gains[m]["insertion"] for m in (method, reference))
+            ratios[method, _SHARE, reference] = _Ratio(both, best, len(both))
+    return ratios | {key: _mean_of(values) for key, values in evidence.agreement.items()}
+
+
+def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
+    """Area between the method's curve and the random one, positive where the method does better: (N,)."""
+    below = {kind: areas(evidence.curves[method, kind] - evidence.curves["random", kind]) for kind in KINDS}
+    return {"deletion": -below["deletion"], "insertion": below["insertion"]}
+
+
+def _bootstrap(
+    ratios: dict[tuple[str, str, str], _Ratio], count: int, seed: int
+) -> dict[tuple[str, str, str], tuple[float, float, float]]:
+    """Each figure with its interval; nan without records, and for a share of gains that may be 0 or less."""
+    samples = bootstrap_samples(
+        lambda w: {key: ratio(w @ r.above, np.maximum(w @ r.below, 0)) for key, r in ratios.items()},
+        np.arange(count),
+        RESAMPLES,
+        seed,
+        one_by_one=True,
+    )
+    estimates = {}
+    for key, (value, draws) in samples.items():
+        low, high = percentile_interval(draws) if count >= MIN_RECORDS else (np.nan, np.nan)
+        undefined = key[1] == _SHARE and np.isnan(draws).any()
+        estimates[key] = (np.nan,) * 3 if undefined else (value, low, high)
+    return estimates
+
+
+def _verdict(method: str, checks: list[Check], target: str, count: int, deed: str) -> str:
+    figures = {(c.measure, c.against): c for c in checks if c.method == method}
+    deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
+    wins = [check.low > 0 for check in (deletion, insertion)]
+    few = count < MIN_RECORDS
+    if few:
+        judgment = "is not judged"
+    elif all(wins):
+        judgment = "beats random rankings"
+    elif any(wins):
+        judgment = f"beats random rankings in {'deletion' if wins[0] else 'insertion'} only"
+    elif max(deletion.high, insertion.high) < 0:
+        judgment = "is worse than random rankings"
+    else:
+        judgment = "does not beat random rankings"
+    text = (
+        f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers the log-odds "
+        f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
+        f"by {_figure(insertion)} more (mean over the curve{'' if few else ', 95 % interval'})."
+    )
+    return " ".join([text, *_remarks(figures, count)])
+
+
+def _figure(check: Check) -> str:
+    return f"{check.value:.2f}{format_interval(check.low, check.high, '.2f')}"
+
+
+def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
+    remarks = []
+    for (name, against), check in figures.items():
+        if name == _SHARE and np.isfinite(check.value):
+            remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
+        if name == "stability" and np.isfinite(check.value):
+            how = "agree" if check.value >= MIN_AGREEMENT else "disagree"
+            remarks.append(f"Members {how}: their rankings have a correlation of {check.value:.2f}.")
+        if name == "randomised_weights" and check.value >= MAX_RANDOM_CORRELATION:
+            remarks.append(
+                "Caution: with random weights the ranking stays much the same (rank correlation "
+                f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
+            )
+    if count < MIN_RECORDS:
+        remarks.append(f"At least {MIN_RECORDS} records are needed to tell this from chance.")
+    elif count < MIN_RELIABLE_RECORDS:
+        remarks.append(f"Caution: {count} records are few for a verdict.")
+    return remarks

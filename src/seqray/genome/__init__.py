@@ -1,0 +1,1 @@
+"""Genes on a genome, read or predicted."""

@@ -1,0 +1,258 @@
+"""Predict protein-coding genes of bacteria, archaea and their viruses by Pyrodigal.
+
+Pyrodigal (the extra ``genes``) is imported where it is used: genes of a file are read without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from seqray.core.alphabet import DNA
+from seqray.core.arrays import Codes
+from seqray.core.errors import ConfigError, InputError, missing_package
+from seqray.core.records import SequenceRecord
+from seqray.genome.genes import Annotation, Gene, genes_on_circle, sort_genes
+
+if TYPE_CHECKING:
+    import pyrodigal
+
+# Prodigal's authors advise to train on 100 kb or more, and on drafts whose contigs have some 3 kb or more.
+MIN_TRAINING_LETTERS = 100_000
+MIN_N50 = 3_000
+MAX_TRAINING_LETTERS = 20_000_000
+MAX_CONTIG_LETTERS = 32_000_000
+"""Prodigal's longest sequence; no bacterium has a longer chromosome."""
+
+STANDARD, MYCOPLASMA = 11, 4
+_MAX_SAMPLE_LETTERS = 300_000
+# Table 4 reads TGA as an amino acid, so table 11 cuts its genes to pieces. In 100,000 letters of M.
+# pneumoniae, genes of table 11 have 372 to 487 letters on average, and table 4 finds .08 to .17 more that is
+# coding. In 22 genomes of table 11 they have 529 or more, and table 4 finds less than .05 more. Measured by
+# benchmarks/codon_tables.py.
+_MIN_MEAN_GENE_LENGTH = 600
+_MIN_CODING_GAIN, _MIN_CODING_SHARE = 0.05, 0.70
+
+
+class GenePredictor:
+    """Finds genes, as it was trained to or by ready-made models; safe to share between threads.
+
+    Parameters
+    ----------
+    finder
+        Trained, or in metagenomic mode.
+    table
+        Its codon table; None where each sequence gets that of the best ready-made model.
+    trained
+        Whether it learned from the genome.
+    """
+
+    def __init__(self, finder: pyrodigal.GeneFinder, table: int | None, *, trained: bool) -> None:
+        self._finder, self.table, self._trained = finder, table, trained
+
+    @property
+    def source(self) -> str:
+        """The program and the way of prediction, for headers of outputs."""
+        mode = "" if self._trained else ", metagenomic mode"
+        table = f", codon table {self.table}" if self.table else ""
+        return f"predicted by pyrodigal {version('pyrodigal')}{mode}{table}"
+
+    @classmethod
+    def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
+        """Learn from the contigs of one genome.
+
+        Nothing is learned from fewer than `MIN_TRAINING_LETTERS`, or where contigs below `MIN_N50` hold more
+        than half of them: ready-made models of many species are used, those of the codon table if one is
+        given. Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
+
+        Parameters
+        ----------
+        sequences
+            Letters of the contigs. They are read, and held in memory, up to `MAX_TRAINING_LETTERS`.
+        table
+            NCBI's number of the codon table, 11 or 4 for nearly all bacteria. None chooses between the two:
+            table 4 if it raises the share of coding letters by more than .05, to more than .70, in the
+            longest contigs. Tables are not compared where genes of table 11 have 600 letters on average.
+        """
+        _check_table(table)
+        contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING_LETTERS)
+        if not _can_train(contigs):
+            return cls(_ready_made(table), table, trained=False)
+        if table is not None:
+            return cls(_trained(contigs, table), table, trained=True)
+        sample = _take(sorted(contigs, key=len, reverse=True), _MAX_SAMPLE_LETTERS)
+        standard = _trained(contigs, STANDARD)
+        count, share = _coding(standard, sample)
+        if share * sum(map(len, sample)) < _MIN_MEAN_GENE_LENGTH * count:
+            other = _trained(contigs, MYCOPLASMA)
+            if _coding(other, sample)[1] > max(_MIN_CODING_SHARE, share + _MIN_CODING_GAIN):
+                return cls(other, MYCOPLASMA, trained=True)
+        return cls(standard, STANDARD, trained=True)
+
+    def genes_of(self, sequence: str, *, circular: bool = False, name: str = "gene") -> tuple[Gene, ...]:
+        """Genes of one contig; those that run beyond a linear contig are partial.
+
+        Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
+
+        Parameters
+        ----------
+        sequence
+            Letters of DNA. Genes don't run through stretches of 50 or more ambiguous letters.
+        circular
+            Also find genes across the origin.
+        name
+            Genes are named ``name_1``, ``name_2``, ... in their order.
+        """
+        check_predictable(sequence, where=f"record '{name}'")
+        genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
+        named = ((f"{name}_{number}", gene) for number, gene in enumerate(genes, start=1))
+        return tuple(replace(gene, name=tag, locus=tag) for tag, gene in named)
+
+    def _find(self, sequence: str) -> tuple[Gene, ...]:
+        found = self._finder.find_genes(sequence)
+        return sort_genes(_gene(one, found.training_info.translation_table) for one in found)
+
+
+def predict_genes(
+    sequence: str | Codes, *, circular: bool = False, table: int | None = None
+) -> tuple[Gene, ...]:
+    """Predict the genes of one sequence on its own; see `GenePredictor`.
+
+    Parameters
+    ----------
+    sequence
+        Letters, or codes [n] of `seqray.core.DNA`.
+    circular
+        Whether the last letter is followed by the first.
+    table
+        Codon table; None chooses.
+    """
+    letters = sequence if isinstance(sequence, str) else DNA.decode(sequence)
+    return GenePredictor.train([letters], table).genes_of(letters, circular=circular)
+
+
+def predict_all(
+    records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1
+) -> Annotation:
+    """Predict the genes of all contigs of a genome, after training on all of them.
+
+    All records are in memory. For a stream of contigs call `GenePredictor.train` on a first pass, and
+    `GenePredictor.genes_of` for each contig of a second. Either way the longest contig takes about 30 bytes
+    a letter on top.
+
+    Parameters
+    ----------
+    records
+        Contigs, circular or not.
+    table
+        Codon table; None chooses.
+    threads
+        Contigs worked on at a time.
+    """
+    predictor = GenePredictor.train((record.sequence for record in records), table)
+
+    def predict(record: SequenceRecord) -> tuple[Gene, ...]:
+        return predictor.genes_of(record.sequence, circular=record.circular, name=record.id)
+
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(predict, records))
+    return Annotation(
+        {record.id: genes for record, genes in zip(records, found, strict=True)},
+        predictor.source,
+        {record.id: len(record) for record in records},
+        frozenset(record.id for record in records if record.circular),
+    )
+
+
+def _check_table(table: int | None) -> None:
+    """Raise if Pyrodigal is missing, or doesn't know the codon table."""
+    try:
+        import pyrodigal
+    except ImportError:
+        raise missing_package("pyrodigal", "genes") from None
+    known = sorted(pyrodigal.TRANSLATION_TABLES)
+    if table is not None and table not in known:
+        raise ConfigError(
+            f"unknown codon table {table}", remedy=f"choose one of {', '.join(map(str, known))}"
+        )
+
+
+def can_predict_genes() -> bool:
+    """Whether Pyrodigal is installed."""
+    return find_spec("pyrodigal") is not None
+
+
+def check_predictable(sequence: str, where: str = "") -> str:
+    """Raise `InputError` for a contig of more than `MAX_CONTIG_LETTERS`; returns its letters."""
+    if len(sequence) > MAX_CONTIG_LETTERS:
+        raise InputError(
+            f"genes can't be predicted in a contig of {len(sequence)} letters, too many for a bacterium",
+            where=where,
+            remedy="give genes in a file, or none",
+        )
+    return sequence
+
+
+def _take(sequences: Iterable[str], most: int) -> list[str]:
+    """Whole sequences until there are enough letters; the last is cut."""
+    taken: list[str] = []
+    for sequence in sequences:
+        taken.append(sequence[:most])
+        most -= len(taken[-1])
+        if most <= 0:
+            break
+    return taken
+
+
+def _can_train(contigs: Sequence[str]) -> bool:
+    sizes = [len(contig) - contig.count("N") for contig in contigs]
+    total = sum(sizes)
+    return total >= MIN_TRAINING_LETTERS and 2 * sum(size for size in sizes if size >= MIN_N50) >= total
+
+
+def _trained(contigs: Sequence[str], table: Any) -> pyrodigal.GeneFinder:
+    import pyrodigal
+
+    finder = pyrodigal.GeneFinder(mask=True)
+    finder.train(*contigs, translation_table=table)
+    return finder
+
+
+def _ready_made(table: int | None) -> pyrodigal.GeneFinder:
+    import pyrodigal
+
+    bins = pyrodigal.METAGENOMIC_BINS
+    if table is not None:
+        own = [one for one in bins if one.training_info.translation_table == table]
+        if not own:
+            raise InputError(
+                f"fewer than {MIN_TRAINING_LETTERS} letters are too few to learn genes of "
+                f"codon table {table}",
+                remedy=f"give more of the genome, or codon table {STANDARD} or {MYCOPLASMA}",
+            )
+        bins = pyrodigal.MetagenomicBins(own)
+    return pyrodigal.GeneFinder(meta=True, mask=True, metagenomic_bins=bins)
+
+
+def _coding(finder: pyrodigal.GeneFinder, sample: Sequence[str]) -> tuple[int, float]:
+    """Number of genes, and the share of letters in them."""
+    sizes = [gene.end - gene.begin + 1 for contig in sample for gene in finder.find_genes(contig)]
+    return len(sizes), sum(sizes) / sum(map(len, sample))
+
+
+def _gene(found: pyrodigal.Gene, table: int) -> Gene:
+    forward = found.strand == 1
+    first, last = found.partial_begin, found.partial_end  # the left and the right end
+    return Gene(
+        start=found.begin - 1,
+        end=found.end,
+        strand="+" if forward else "-",
+        name="",
+        partial_start=first if forward else last,
+        partial_end=last if forward else first,
+        table=table,
+    )

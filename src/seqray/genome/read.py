@@ -1,0 +1,263 @@
+"""Genes read from GenBank and GFF3, and their check against the sequences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from seqray.core.errors import InputError
+from seqray.genome.genes import Annotation, Gene, sort_genes
+from seqray.io.features import AnnotatedFeature, Part, read_annotated
+from seqray.io.files import display_name, short_name
+from seqray.io.genbank_calls import gene_names
+from seqray.io.lines import is_pseudo
+from seqray.io.records import Duplicates
+
+# --- Which features of a file belong to one gene
+
+Family = list[AnnotatedFeature]
+"""What is transcribed, then the features that describe it, up to the gene."""
+
+MAX_FAMILY_SIZE = 10
+"""A file may name parents without end, or thousands of genes alike."""
+_MESSENGERS = ("mRNA", "transcript", "primary_transcript")
+
+
+def is_wanted(kind: str) -> bool:
+    """Whether features of a kind can be genes, or parts of the description of a gene."""
+    return kind == "CDS" or is_locus(kind) or kind in _MESSENGERS or kind.endswith("RNA")
+
+
+def is_locus(kind: str) -> bool:
+    """Whether a kind names the place of a gene, not its product."""
+    return kind in ("gene", "pseudogene") or kind.endswith("_gene")
+
+
+def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
+    """One family for each CDS and each RNA, and for each gene to which none of these belongs."""
+    parents = {(one.contig, one.attributes["ID"]): one for one in features if "ID" in one.attributes}
+    loci: dict[tuple[str, str], Family] = {}
+    for locus in features:
+        if is_locus(locus.kind):
+            for key in _keys(locus):
+                loci.setdefault(key, []).append(locus)
+    described, met = set[int](), set[tuple[str, str]]()
+    for feature in features:
+        if not is_locus(feature.kind) and feature.kind not in _MESSENGERS:
+            family = _with_parents(feature, parents)
+            if not is_locus(family[-1].kind):
+                key = next((key for key in _keys(feature) if key in loci), None)
+                if key is not None:
+                    family += loci[key][:MAX_FAMILY_SIZE]
+                    described.update(map(id, loci[key] if key not in met else ()))
+                    met.add(key)
+            described.update(map(id, family))
+            yield family
+    yield from ([one] for one in features if is_locus(one.kind) and id(one) not in described)
+
+
+def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
+    """What a gene and its product share where no parent is named, the surest first."""
+    attributes, parts = feature.attributes, feature.parts
+    if "locus_tag" in attributes:
+        yield feature.contig, f"locus {attributes['locus_tag']}"
+    span = min(part.start for part in parts), max(part.end for part in parts), parts[0].strand
+    yield feature.contig, f"span {span}"
+    if "gene" in attributes and "locus_tag" not in attributes:
+        yield feature.contig, f"gene {attributes['gene']}"
+
+
+def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], AnnotatedFeature]) -> Family:
+    """A feature, the parent of its contig that its file names, and so on; the first of several parents."""
+    family = [feature]
+    while len(family) < MAX_FAMILY_SIZE:
+        parent = parents.get((feature.contig, family[-1].attributes.get("Parent", "").split(",")[0]))
+        if parent is None or any(parent is one for one in family):
+            break
+        family.append(parent)
+    return family
+
+
+# --- Genes as features of a file: a ``gene``, and a ``CDS`` if it is translated
+
+_BACTERIAL = 11
+
+
+def gene_features(annotation: Annotation) -> dict[str, list[AnnotatedFeature]]:
+    """Features of each contig; a note says where the genes come from."""
+    return {
+        contig: [feature for gene in genes for feature in _features(contig, gene, annotation.source)]
+        for contig, genes in annotation.genes.items()
+    }
+
+
+def _features(contig: str, gene: Gene, source: str) -> Iterator[AnnotatedFeature]:
+    names = gene_names(gene.name, gene.locus)
+    note = {"note": f"{'pseudogene, ' if gene.pseudo else ''}{source}"}
+    yield _feature(contig, "gene", gene, names | note)
+    if gene.coding:
+        codons = {"codon_start": "1", "transl_table": str(gene.table or _BACTERIAL)}
+        product = {"product": gene.product} if gene.product else {}
+        yield _feature(contig, "CDS", gene, names | product | codons | note)
+
+
+def _feature(contig: str, kind: str, gene: Gene, attributes: dict[str, str]) -> AnnotatedFeature:
+    part = Part(gene.start, gene.end, gene.strand)
+    return AnnotatedFeature(
+        contig, kind, (part,), attributes, "", partial_start=gene.partial_start, partial_end=gene.partial_end
+    )
+
+
+# --- Intervals of a gene of several parts
+
+MAX_GAP = 50
+
+
+class Piece(NamedTuple):
+    """An interval of a gene, and whether the gene begins or ends elsewhere."""
+
+    start: int
+    end: int
+    strand: str
+    partial_start: bool
+    partial_end: bool
+
+
+def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> list[Piece]:
+    """Join the parts of a gene that belong together; parts and pieces are in the order of transcription.
+
+    ``length`` is that of the contig if it is circular, else None; ``offset`` counts the letters before the
+    first whole codon of the first part, None if nothing is translated. A piece that is nothing but the rest
+    of a codon is left out.
+    """
+    groups: list[list[Part]] = []
+    for part in parts:
+        if groups and (shifted := _following(groups[-1][-1], part, length)):
+            groups[-1].append(shifted)
+        else:
+            groups.append([part])
+    pieces, read = [], -(offset or 0)
+    for number, group in enumerate(groups):
+        skip = 0 if offset is None else -read % 3
+        read += sum(part.end - part.start for part in group)
+        piece = _piece(group, skip, (number > 0, number + 1 < len(groups)), length)
+        pieces += [piece] if piece.start < piece.end else []
+    return pieces
+
+
+def _following(last: Part, part: Part, length: int | None) -> Part | None:
+    """A part that continues another, moved by a round if it lies across the origin; None if it doesn't."""
+    if part.strand != last.strand:
+        return None
+    for shift in (0, length, -length) if length else (0,):
+        moved = Part(part.start + shift, part.end + shift, part.strand)
+        gap = moved.start - last.end if part.strand == "+" else last.start - moved.end
+        if -MAX_GAP <= gap <= MAX_GAP:
+            return moved
+    return None
+
+
+def _piece(group: list[Part], skip: int, partial: tuple[bool, bool], length: int | None) -> Piece:
+    start, end, strand = min(p.start for p in group), max(p.end for p in group), group[0].strand
+    if strand == "-":
+        end -= skip
+    else:
+        start += skip
+    turns = start // length * length if length else 0
+    return Piece(start - turns, end - turns, strand, *partial)
+
+
+# --- Read genes from GenBank and GFF3
+
+
+def read_genes(
+    path: str | Path, circles: Mapping[str, int] | None = None, *, duplicates: Duplicates = "error"
+) -> Annotation:
+    """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
+
+    Raises `InputError` if the file can't be read, has another format, is cut off or damaged, has a gene
+    without a strand, or if two of its GenBank records have one id.
+
+    Parameters
+    ----------
+    path
+        Plain or compressed; ``-`` is standard input. GFF3 of NCBI, Prokka, Bakta, Prodigal or Ensembl, with
+        or without its FASTA.
+    circles
+        Lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts
+        on either side of the origin is then one.
+    duplicates
+        As the sequences of the same GenBank file are read: under ``rename`` each record keeps its own genes.
+    """
+    file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
+    around = {**(circles or {}), **{contig: file.lengths[contig] for contig in file.circular}}
+    families = list(families_of(file.features))
+    with_frames = any(family[0].kind == "CDS" for family in families)
+    found: dict[str, dict[Gene, None]] = {contig: {} for contig in file.lengths}
+    for family in families:  # genes are keys, so that those of several transcripts are kept once
+        coding = _is_coding(family, with_frames)
+        found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
+    genes = {contig: sort_genes(ones) for contig, ones in found.items()}
+    name = display_name(path)
+    source = f"{file.format} {short_name(name)}"
+    return Annotation(genes, source, file.lengths, frozenset(around), name, file.others)
+
+
+def _is_coding(family: Family, with_frames: bool) -> bool:
+    """Whether a family is translated; in a file without CDS, a gene is unless the file says otherwise."""
+    if family[0].kind == "CDS":
+        return True
+    biotype = _first(family, "gene_biotype", "biotype") or "protein_coding"
+    return (
+        is_locus(family[0].kind)
+        and not with_frames
+        and biotype == "protein_coding"
+        and not any(map(_is_pseudo, family))
+    )
+
+
+def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[Gene]:
+    """The gene of a family, or its pieces; ``around`` are the lengths of circular contigs."""
+    feature, name, locus = family[0], _name(family), _locus(family)
+    if strange := [part.strand for part in feature.parts if part.strand not in ("+", "-")]:
+        raise InputError(f"a gene has the strand '{strange[0]}'", where=feature.where, remedy="use + or -")
+    pieces = pieces_of(feature.parts, around.get(feature.contig), feature.offset if coding else None)
+    for number, piece in enumerate(pieces, start=1):
+        cut = feature.partial_start or feature.offset > 0
+        yield Gene(
+            *piece[:3],
+            name=name or locus or f"{feature.kind}_{pieces[0].start + 1}",
+            locus=locus,
+            product=_first(family, "product"),
+            partial_start=piece.partial_start or (number == 1 and cut),
+            partial_end=piece.partial_end or (number == len(pieces) and feature.partial_end),
+            pseudo=any(map(_is_pseudo, family)),
+            coding=coding,
+            table=_table(feature) if coding else None,
+        )
+
+
+def _is_pseudo(feature: AnnotatedFeature) -> bool:
+    return is_pseudo(feature.kind, feature.attributes)
+
+
+def _table(feature: AnnotatedFeature) -> int | None:
+    stated = feature.attributes.get("transl_table", "")
+    return int(stated) if re.fullmatch(r"[0-9]{1,2}", stated) else None
+
+
+def _locus(family: Family) -> str:
+    return (
+        _first(family, "locus_tag", "gene_id") or _first(family[::-1], "ID") or _first(family, "protein_id")
+    )
+
+
+def _name(family: Family) -> str:
+    return _first(family, "gene") or _first([one for one in family if is_locus(one.kind)], "Name")
+
+
+def _first(family: Family, *keys: str) -> str:
+    """The first value that a feature or one of its parents has; empty if there is none."""
+    return next((one.attributes[key] for one in family for key in keys if one.attributes.get(key)), "")

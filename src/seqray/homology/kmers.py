@@ -1,0 +1,312 @@
+"""Groups of records that share words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from seqray.core.alphabet import DNA, Alphabet, canonical_strand, reverse_complement_codes
+from seqray.core.arrays import Bools, Ints, number_by_appearance
+from seqray.core.errors import InputError
+from seqray.core.letters import CodeStack, kmer_starts, stack_sequences
+from seqray.core.records import LabeledSequence
+
+# --- Group numbers of examples: by name, by position on a genome, and merged from several kinds
+
+_POSITION_ID = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+-]\)?)?(?::.*)?")
+
+
+def connected_groups(n: int, left: Ints, right: Ints) -> Ints:
+    """Connected components of n items: group numbers int64 (n,), from 0 in order of first appearance."""
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
+    return number_by_appearance(connected_components(graph, directed=False)[1])
+
+
+def merge_groups(*groupings: np.ndarray) -> Ints:
+    """Join groups of several kinds: what is together in one of them is together: int64 (N,).
+
+    Parameters
+    ----------
+    groupings
+        (N,) group numbers of the same examples; at least one. Negative numbers mean no group.
+    """
+    n = len(groupings[0])
+    left, right, size = [], [], n
+    for grouping in groupings:
+        rows = np.flatnonzero(np.asarray(grouping) >= 0)
+        _, place = np.unique(np.asarray(grouping)[rows], return_inverse=True)
+        left.append(rows)
+        right.append(size + place)
+        size += int(place.max(initial=-1)) + 1
+    return connected_groups(size, np.concatenate(left), np.concatenate(right))[:n]
+
+
+def position_groups(
+    contigs: Sequence[str], positions: Sequence[int] | np.ndarray, block: int, min_gap: int = 0
+) -> Ints:
+    """Group sites by blocks of a genome.
+
+    Parameters
+    ----------
+    contigs, positions
+        (N,) where each site lies; 0-based.
+    block
+        Length of a block in letters.
+    min_gap
+        Neighbors closer than this stay together even across a block border, so that overlapping windows are
+        never split: give the window's length.
+
+    Returns
+    -------
+    int64 (N,)
+        Group numbers in order of contig and position.
+    """
+    if block < 1:
+        raise InputError(f"a block of {block} letters", remedy="give 1 or more")
+    _, contig = np.unique(np.asarray(contigs), return_inverse=True)
+    position = np.asarray(positions, dtype=np.int64)
+    if contig.shape != position.shape:
+        raise InputError(f"{len(contig)} contigs but {len(position)} positions")
+    order = np.lexsort((position, contig))
+    c, p = contig[order], position[order]
+    crosses = (p[1:] // block != p[:-1] // block) & (p[1:] - p[:-1] >= min_gap)
+    fresh = np.concatenate(([0], np.cumsum((c[1:] != c[:-1]) | crosses)))[: len(p)]
+    groups = np.empty(len(p), dtype=np.int64)
+    groups[order] = fresh
+    return groups
+
+
+def named_groups(names: Sequence[str | None]) -> Ints:
+    """Number names: int64 (N,), -1 where there is none (None or empty)."""
+    named = np.array([bool(name) for name in names], dtype=bool)
+    groups = np.full(len(names), -1, dtype=np.int64)
+    groups[named] = number_by_appearance(name for name in names if name)
+    return groups
+
+
+def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], Ints]:
+    """Read contig and position from ids such as ``chr1:1234``, ``chr1:1234:+`` or ``chr1:1234-1315(-)``.
+
+    Raises an InputError for an id of another form.
+    """
+    found = []
+    for example in examples:
+        match = _POSITION_ID.fullmatch(example.id)
+        if match is None:
+            raise InputError(
+                "the id is not a position such as chr1:1234:+",
+                where=example.where,
+                remedy="name the columns instead: --positions contig,position",
+            )
+        found.append(match)
+    return [match["contig"] for match in found], np.array([int(m["position"]) for m in found], dtype=np.int64)
+
+
+def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[str], column: str) -> Ints:
+    """Read whole numbers: int64 (N,); ``texts`` are the cells of the examples.
+
+    Raises an InputError for a cell that is not a whole number.
+    """
+    for example, text in zip(examples, texts, strict=True):
+        if not (text.isascii() and text.isdigit()):
+            what = f"'{text}' in column '{column}' is not a position"
+            raise InputError(what, where=example.where, remedy="give a whole number")
+    return np.array([int(text) for text in texts], dtype=np.int64)
+
+
+# --- Which sequences share a k-mer, exactly: a table of hashed k-mers, and groups of sequences that share
+
+_BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
+_INVERSE = pow(_BASE, -1, 2**64)
+_LETTER_SEED = 20_240_229
+_CHUNK_LETTERS = 4_000_000  # hashed at once: bounds memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KmerTable:
+    """k-mers of N sequences, sorted by hash and then by sequence.
+
+    Attributes
+    ----------
+    keys : uint64 (M,)
+        Hash of each k-mer; the chance of any false match among ten million is below 1 in 100,000.
+    owners : int64 (M,)
+        The sequence that holds it.
+    count
+        Number of sequences N.
+    """
+
+    keys: np.ndarray
+    owners: Ints
+    count: int
+
+    def groups(self) -> Ints:
+        """Group sequences that share a k-mer, directly or through others: (N,), numbered by appearance."""
+        same = np.flatnonzero(self.keys[1:] == self.keys[:-1])
+        return connected_groups(self.count, self.owners[same], self.owners[same + 1])
+
+    def sharing_across(self, rows: Ints, others: Ints) -> Bools:
+        """Whether each of ``rows`` shares a k-mer with one of ``others``: (len(rows),)."""
+        here, there = self._mask(rows)[self.owners], self._mask(others)[self.owners]
+        found = self.owners[here][np.isin(self.keys[here], np.unique(self.keys[there]))]
+        return self._mask(found)[rows]
+
+    def sharing_within(self, rows: Ints, labels: np.ndarray | None = None) -> Bools:
+        """Whether each of ``rows`` shares a k-mer with another, of the same label (N,) if given."""
+        inside = self._mask(rows)[self.owners]
+        keys, owners = self.keys[inside], self.owners[inside]
+        label = np.zeros(len(keys), dtype=np.int64) if labels is None else labels[owners]
+        order = np.lexsort((owners, label, keys))
+        keys, owners, label = keys[order], owners[order], label[order]
+        same = (keys[1:] == keys[:-1]) & (label[1:] == label[:-1]) & (owners[1:] != owners[:-1])
+        pairs = np.flatnonzero(same)
+        return self._mask(np.concatenate((owners[pairs], owners[pairs + 1])))[rows]
+
+    def sharing_between(self, groups: Ints) -> Bools:
+        """Whether each sequence shares a k-mer with one of another group: (N,); -1 means no group."""
+        inside = groups[self.owners] >= 0
+        keys, owners = self.keys[inside], self.owners[inside]
+        _, begin, which = np.unique(keys, return_index=True, return_inverse=True)
+        if not len(begin):
+            return np.zeros(self.count, dtype=bool)
+        low, high = (f.reduceat(groups[owners], begin) for f in (np.minimum, np.maximum))
+        return self._mask(owners[(low != high)[which]])
+
+    def _mask(self, rows: Ints) -> Bools:
+        mask = np.zeros(self.count, dtype=bool)
+        mask[rows] = True
+        return mask
+
+
+def kmer_table(
+    sequences: Sequence[str],
+    k: int,
+    alphabet: Alphabet = DNA,
+    *,
+    both_strands: bool = True,
+    most: int | None = None,
+) -> KmerTable:
+    """List the k-mers of sequences, and each sequence shorter than ``k`` as a whole.
+
+    Parameters
+    ----------
+    sequences, alphabet, k
+        N validated sequences, their alphabet, and the letters of a k-mer. K-mers that hold an ambiguous
+        letter are left out.
+    both_strands
+        Whether a k-mer and its reverse complement are the same; of no effect for protein.
+    most
+        Of more letters than this, only k-mers whose hash ends in some zero bits are kept, the same ones in
+        every sequence: memory is bounded, and long shared stretches are still found. None keeps all.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}", remedy="give k of 1 or more")
+    both_strands = both_strands and alphabet.is_nucleotide
+    excess = sum(map(len, sequences)) / most if most else 1.0
+    mask = np.uint64((1 << max(0, math.ceil(math.log2(max(excess, 1.0))))) - 1)
+    keys, owners = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
+    for first, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
+        start, owner, _ = kmer_starts(stack, k, len(alphabet.letters))
+        short = np.flatnonzero(stack.lengths < k)
+        whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
+        key = np.concatenate((canonical_hashes(stack, k, both_strands)[start], np.array(whole, np.uint64)))
+        kept = (key & mask) == 0
+        keys.append(key[kept])
+        owners.append(first + np.concatenate((owner, short))[kept])
+    key, owner = np.concatenate(keys), np.concatenate(owners)
+    order = np.argsort(key, kind="stable")
+    return KmerTable(key[order], owner[order], len(sequences))
+
+
+def kmer_length(alphabet: Alphabet) -> int:
+    """Letters of a k-mer that makes two sequences relatives, where nothing else is asked for."""
+    return 20 if alphabet.name == "protein" else 40
+
+
+def kmer_groups(
+    sequences: Sequence[str], k: int = 40, both_strands: bool = True, alphabet: Alphabet = DNA
+) -> Ints:
+    """Group sequences that share a k-mer, directly or through others.
+
+    Parameters
+    ----------
+    sequences
+        Validated letters, N of them. One shorter than ``k`` is grouped with its exact copies only.
+    k, alphabet
+        As for `kmer_table`.
+    both_strands
+        Whether a k-mer and its reverse complement are the same; of no effect for protein.
+
+    Returns
+    -------
+    int64 (N,)
+        Group numbers, from 0 in order of first appearance.
+
+    Examples
+    --------
+    >>> kmer_groups(["ACGTACGGT", "TTTTTTTTT", "CCACCGTACG"], k=7).tolist()
+    [0, 1, 0]
+    """
+    return kmer_table(sequences, k, alphabet, both_strands=both_strands).groups()
+
+
+def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:
+    """Yield runs of sequences: the first row and the codes of each.
+
+    A run ends once it has ``letters`` letters.
+    """
+    begin, size = 0, 0
+    for row, sequence in enumerate(sequences):
+        size += len(sequence)
+        if size >= letters or row + 1 == len(sequences):
+            yield begin, stack_sequences(sequences[begin : row + 1], alphabet)
+            begin, size = row + 1, 0
+
+
+# ----------------------------------------------------------------------------------------------- hashes
+
+
+def _powers(base: int, n: int) -> np.ndarray:
+    """Return base**0 ... base**(n-1) modulo 2^64: uint64 (n,)."""
+    powers = np.full(n, base, dtype=np.uint64)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers)
+
+
+def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
+    """Polynomial hash of every window of ``k`` codes, modulo 2^64: uint64 (T - k + 1,).
+
+    The prefix sums of value x base^i give a window's hash as a difference, shifted back to power 0. Bits are
+    then mixed (the finalizer of splitmix64), so that the smaller of two hashes is still evenly spread.
+    """
+    n = len(codes)
+    if n < k:
+        return np.empty(0, dtype=np.uint64)
+    values = np.random.default_rng(_LETTER_SEED).integers(0, 2**64, size=256, dtype=np.uint64)
+    prefix = np.zeros(n + 1, dtype=np.uint64)
+    np.cumsum(values[codes] * _powers(_BASE, n), out=prefix[1:])
+    z = (prefix[k:] - prefix[:-k]) * _powers(_INVERSE, n - k + 1)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
+    """Hash every window; with both strands a k-mer and its reverse complement have the same hash."""
+    forward = _window_hashes(stack.codes, k)
+    if not both_strands:
+        return forward
+    return np.minimum(forward, _window_hashes(reverse_complement_codes(stack.codes), k)[::-1])
+
+
+def _sequence_hash(sequence: str, both_strands: bool, alphabet: Alphabet) -> int:
+    if both_strands:
+        sequence = canonical_strand(sequence, alphabet)
+    codes = np.frombuffer(f"short:{sequence}".encode("ascii"), dtype=np.uint8)
+    return int(_window_hashes(codes, len(codes))[0])

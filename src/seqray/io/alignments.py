@@ -1,0 +1,309 @@
+"""Readers of alignments, with labels or without."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.records import Alignment
+from seqray.core.results import SkippedRecord
+from seqray.io.alignment_formats import (
+    FIRST_LINE,
+    HEADERS,
+    AlignedText,
+    Insertions,
+    is_a3m,
+    parse_clustal,
+    parse_fasta_rows,
+    parse_phylip,
+    parse_stockholm,
+    reason_empty,
+    to_alignment,
+    with_insertions,
+    without_insertions,
+)
+from seqray.io.files import display_name, encode_text, open_input
+from seqray.io.labeled import OnUnread, check_label, report_unread
+from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, describe_record, detect_format
+from seqray.io.tables import read_rows
+
+# --- Read alignments: Stockholm, A3M, aligned FASTA, Clustal and PHYLIP, compressed or not
+
+Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
+
+_COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
+_A3M_NAMES = {".a3m", ".a2m"}
+_PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
+    "stockholm": parse_stockholm,
+    "clustal": parse_clustal,
+    "phylip": parse_phylip,
+}
+_SEVERAL = ("stockholm", "clustal")  # formats with any number of alignments in a file
+
+
+def read_alignments(
+    path: str | Path,
+    alphabet: Alphabet,
+    *,
+    form: Form = "auto",
+    insertions: Insertions = "remove",
+    duplicates: Duplicates = "error",
+    on_skip: OnSkip | None = None,
+) -> Iterator[Alignment]:
+    """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
+
+    Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
+    (`NoRecordsError`); if rows differ in length, or contain letters outside the alphabet.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input.
+    alphabet
+        Validates and folds the letters.
+    form
+        ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
+        whose first row has no small letters, and whose rows differ in length only by small letters and dots,
+        is A3M.
+    insertions
+        Of A3M: ``remove`` keeps the columns of the query, ``keep`` gives inserted letters their own columns.
+    duplicates
+        What to do with the id of an alignment that occurs again: ``error``, ``rename`` or ``keep``.
+    on_skip
+        Called with each alignment without rows or letters; if None, such an alignment is an error.
+
+    Yields
+    ------
+    Alignment
+        Its id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of
+        ``#=GF ID``), else the name of the file without its ending (and that of a compression), with a number
+        if a file contains several.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from seqray.core.alphabet import RNA
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toy.fa")
+    ...     _ = path.write_text(">a\\nAC-GU\\n>b\\nACAG-\\n")
+    ...     for alignment in read_alignments(path, RNA):
+    ...         print(alignment.id, alignment.codes.shape, alignment.query())
+    toy (2, 5) ACGU
+    """
+    if form not in get_args(Form):
+        raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")
+    where = display_name(path)
+    with open_input(path) as handle:
+        chosen = _form_of(handle.peek(1), path, where) if form == "auto" else form
+        if chosen in ("a3m", "fasta"):
+            texts = _fasta(handle, where, chosen == "a3m" or _is_a3m_name(path), insertions)
+        else:
+            texts = _PARSERS[chosen](handle, where)
+        ids = UniqueIds(duplicates, where)
+        count = 0
+        for text in texts:
+            count += 1
+            name = _identifier(text, path, count if chosen in _SEVERAL else 0)
+            identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
+            problem = reason_empty(text)
+            if problem and on_skip is not None:
+                on_skip(SkippedRecord(identifier, problem))
+                continue
+            yield to_alignment(text, identifier, alphabet, where)
+        if count == 0:
+            raise NoRecordsError("contains no alignments", where=where)
+
+
+def _endings(path: str | Path) -> list[str]:
+    return [ending.lower() for ending in Path(path).suffixes if ending.lower() not in _COMPRESSED]
+
+
+def _is_a3m_name(path: str | Path) -> bool:
+    return bool(_A3M_NAMES & set(_endings(path)[-1:]))
+
+
+def _form_of(head: bytes, path: str | Path, where: str) -> Form:
+    head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not head:
+        raise NoRecordsError("contains no alignments", where=where)
+    name = detect_format(head)
+    if name == "a Stockholm alignment":
+        return "stockholm"
+    if name == "FASTA":
+        return "a3m" if _is_a3m_name(path) else "fasta"
+    if name == "a Clustal alignment" or head.startswith(HEADERS):
+        return "clustal"
+    if FIRST_LINE.match(head):
+        return "phylip"
+    raise InputError(
+        f"is {name or 'of unknown format'}, not an alignment",
+        where=where,
+        remedy="give Stockholm, A3M, aligned FASTA, Clustal or PHYLIP",
+    )
+
+
+def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
+    words = (text.metadata.get("AC") or text.metadata.get("ID") or "").split()
+    if words:
+        return words[0]
+    name = encode_text(Path(path).name).decode() if str(path) != "-" else "alignment"
+    if Path(name).suffix.lower() in _COMPRESSED:
+        name = Path(name).stem
+    name = Path(name).stem  # one ending: 1abc.A.fa and 1abc.B.fa stay apart
+    return f"{name}_{number}" if number > 1 else name
+
+
+def _fasta(handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions) -> Iterator[AlignedText]:
+    text = parse_fasta_rows(handle, where)
+    if text.rows:
+        yield _fold_a3m(text, where, insertions) if a3m or is_a3m(text.rows) else text
+
+
+def _fold_a3m(text: AlignedText, where: str, insertions: Insertions) -> AlignedText:
+    if insertions == "keep":
+        rows = with_insertions(text.rows, text.names, describe_record(where, text.names[0]))
+    else:
+        rows = without_insertions(text.rows)
+    if not any(rows):
+        raise InputError(
+            "all letters are small, which are insertions in A3M, so there is no column",
+            where=where,
+            remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
+        )
+    return AlignedText(text.names, rows)
+
+
+# --- Labeled alignments: a table of files, or files of many alignments with a table of their labels
+
+FILE_COLUMNS = ("file", "label", "id", "group", "split")
+LABEL_COLUMNS = ("id", "label", "group", "split")
+
+
+def read_labeled_alignments(
+    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+) -> list[Alignment]:
+    """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
+
+    Raises `InputError` with the line, for a file that can't be read, an id that it doesn't contain, an empty
+    cell or an unknown split; and for a table without rows.
+
+    Parameters
+    ----------
+    path
+        TSV or CSV. A file's name is relative to the folder of the table. If a file contains several
+        alignments, the row's ``id`` selects one.
+    alphabet
+        Of the alignments.
+    on_unread
+        Called once if there are other columns.
+    """
+    remedy = "name the columns file,label[,id,group,split]"
+    held: dict[Path, dict[str, Alignment]] = {}
+    named: set[tuple[Path, str]] = set()
+    examples = []
+    for where, row in read_rows(path, ("file", "label"), remedy):
+        if not examples:
+            report_unread(row, FILE_COLUMNS, path, on_unread)
+        if not row["file"]:
+            raise InputError("names no file", where=where)
+        source = Path(path).parent / row["file"]
+        if source not in held:
+            held[source] = {a.id: a for a in read_alignments(source, alphabet)}
+        alignment = _select(held[source], row, where)
+        if (source, alignment.id) in named:
+            raise InputError(
+                f"names the alignment '{alignment.id}' of {row['file']} a second time", where=where
+            )
+        named.add((source, alignment.id))
+        examples.append(_example(alignment, row.get("id") or alignment.id, row, where))
+    if not examples:
+        raise InputError("contains a header but no alignments", where=str(path))
+    return examples
+
+
+def _select(alignments: Mapping[str, Alignment], row: Mapping[str, str], where: str) -> Alignment:
+    """The alignment of a table row; the row may rename the only alignment of a file."""
+    if len(alignments) == 1:
+        return next(iter(alignments.values()))
+    identifier = row.get("id", "")
+    if identifier in alignments:
+        return alignments[identifier]
+    raise InputError(
+        f"{row['file']} contains {len(alignments)} alignments"
+        + (f", none with the id '{identifier}'" if identifier else ""),
+        where=where,
+        remedy="name one of them in the column 'id'",
+    )
+
+
+def read_labeled_stockholm(
+    paths: Sequence[str | Path],
+    labels: str | Path,
+    alphabet: Alphabet,
+    on_unread: OnUnread | None = None,
+) -> tuple[list[list[Alignment]], int]:
+    """Read many alignments from files, and their labels from one table.
+
+    Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two files,
+    and as `read_labeled_alignments`.
+
+    Parameters
+    ----------
+    paths
+        Files of alignments.
+    labels
+        TSV or CSV with the columns ``id``, ``label``[, ``group``, ``split``].
+    alphabet
+        Of the alignments.
+    on_unread
+        Called once if the table has other columns.
+
+    Returns
+    -------
+    examples
+        Of each file, in its order.
+    unlabeled
+        Number of alignments that are not in the table, which are left out.
+    """
+    rows: dict[str, tuple[str, dict[str, str]]] = {}
+    for where, row in read_rows(labels, ("id", "label"), "name the columns id,label[,group,split]"):
+        if not rows:
+            report_unread(row, LABEL_COLUMNS, labels, on_unread)
+        if row["id"] in rows:
+            raise InputError(f"names '{row['id']}' a second time", where=where)
+        rows[row["id"]] = (where, row)
+    examples: list[list[Alignment]] = [[] for _ in paths]
+    held_by: dict[str, str | Path] = {}
+    unlabeled = 0
+    for path, found in zip(paths, examples, strict=True):
+        for alignment in read_alignments(path, alphabet):
+            if alignment.id not in rows:
+                unlabeled += 1
+                continue
+            if alignment.id in held_by:
+                raise InputError(
+                    f"contains '{alignment.id}', and so does {held_by[alignment.id]}", where=str(path)
+                )
+            held_by[alignment.id] = path
+            where, row = rows[alignment.id]
+            found.append(_example(alignment, alignment.id, row, where))
+    for name, (where, _) in rows.items():
+        if name not in held_by:
+            files = " or ".join(str(path) for path in paths)
+            raise InputError(f"names '{name}', which is not in {files}", where=where)
+    if not held_by:
+        raise InputError("labels no alignment", where=str(labels))
+    return examples, unlabeled
+
+
+def _example(alignment: Alignment, name: str, row: Mapping[str, str], where: str) -> Alignment:
+    split = check_label(row, where)
+    return replace(
+        alignment, id=name, label=row["label"], group=row.get("group") or alignment.group, split=split
+    )

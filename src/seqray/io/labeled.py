@@ -1,0 +1,205 @@
+"""Tables of labeled sequences."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.records import MISSING_TEXTS, LabeledSequence
+from seqray.core.text import class_name_fault
+from seqray.io.files import display_name, encode_text, open_output
+from seqray.io.records import OnLetters, OnSkip
+from seqray.io.sequences import read_fasta
+from seqray.io.tables import comment_lines, read_rows
+
+REQUIRED = ("sequence", "label")
+REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
+COLUMNS = ("sequence", "label", "id", "group", "split")
+KNOWN = (*COLUMNS, "context", "subclass")
+SPLITS = ("train", "validation", "test")
+
+OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
+"""Receives the name of a table, the columns that are not read, and those that are known."""
+
+
+def report_unread(
+    columns: Iterable[str], known: Sequence[str], path: str | Path, on_unread: OnUnread | None
+) -> None:
+    """Report columns of a table that are not ``known``, such as ``groups`` for ``group``."""
+    unread = [name for name in columns if name and name not in known]
+    if on_unread is not None and unread:
+        on_unread(display_name(path), unread, known)
+
+
+def check_label(row: Mapping[str, str], where: str) -> str | None:
+    """Return the split of a labeled row, or None.
+
+    Raises `InputError` for an empty label, one that can't name a class, and an unknown split.
+    """
+    if not row["label"]:
+        raise InputError("has no label", where=where)
+    if fault := class_name_fault(row["label"]):
+        raise InputError(f"has the label {row['label']!r}, which {fault}", where=where, remedy="rename it")
+    split = row.get("split") or None
+    if split not in (None, *SPLITS):
+        raise InputError(
+            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
+        )
+    return split
+
+
+def labeled_sequence(
+    row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
+) -> LabeledSequence:
+    """Make an example from a row; it has no letters if the row has none.
+
+    The cells of ``row`` are ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
+    ``subclass``. InputError is raised for a sequence that is the text of a missing value.
+    """
+    split = check_label(row, where)
+    letters = row.get("sequence", "")
+    if letters.lower() in MISSING_TEXTS:
+        raise InputError(
+            f"the sequence is '{letters}', which is the text of a missing value",
+            where=where,
+            remedy="leave the row out; if these are its letters, give FASTA files",
+        )
+    return LabeledSequence(
+        sequence=alphabet.normalize(letters, where=where) if letters else "",
+        label=row["label"],
+        id=identifier,
+        group=row.get("group") or None,
+        split=split,
+        context=row.get("context") or None,
+        subclass=row.get("subclass") or None,
+        file=file,
+    )
+
+
+def read_labeled_table(
+    path: str | Path,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_unread: OnUnread | None = None,
+) -> list[LabeledSequence]:
+    """Read training examples from a TSV or CSV table, plain or compressed.
+
+    Raises `InputError` with file and line, for a missing column, a row of another width, an empty label or
+    sequence, an unknown split or letter, and for a table without rows.
+
+    Parameters
+    ----------
+    path
+        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
+        ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``subclass``; others are
+        not read.
+        The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
+    alphabet
+        Validates and folds the sequences.
+    on_letters
+        Called with the letters of each example as they are in the file, before case is folded.
+    on_unread
+        Called once if there are other columns.
+
+    Returns
+    -------
+    list of LabeledSequence
+        In the order of the file; an example without an id is ``row<N>``, counted from 1.
+    """
+    examples: list[LabeledSequence] = []
+    for where, row in read_rows(path, REQUIRED, REMEDY):
+        if not examples:
+            report_unread(row, KNOWN, path, on_unread)
+        check_label(row, where)
+        if not row["sequence"]:
+            raise InputError("has no sequence", where=where)
+        identifier = row.get("id") or f"row{len(examples) + 1}"
+        examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
+        if on_letters is not None:
+            on_letters(row["sequence"])
+    if not examples:
+        raise NoRecordsError("contains a header but no examples", where=display_name(path))
+    return examples
+
+
+def read_labeled_fastas(
+    paths: Mapping[str, str | Path],
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabeledSequence]:
+    """Read training examples from one FASTA file per class.
+
+    Parameters
+    ----------
+    paths
+        Name of each class and its file. Ids may repeat, within a file and between files.
+    alphabet
+        Validates and folds the sequences.
+    on_letters
+        Called with the letters of each record as they are in the file, before case is folded.
+    on_skip
+        Called with each record without letters; if None, such a record is an error.
+    """
+    return [
+        LabeledSequence(record.sequence, label, record.id, file=str(path))
+        for label, path in paths.items()
+        for record in read_fasta(
+            path, alphabet, duplicates="keep", soft_masks=False, on_letters=on_letters, on_skip=on_skip
+        )
+    ]
+
+
+def read_column(path: str | Path, name: str) -> list[str]:
+    """Read one more column of a table of labeled sequences, in the order of its rows.
+
+    The case of the name doesn't matter. Raises `InputError` if the table has no such column (its columns are
+    listed) or can't be read.
+    """
+    return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name one of its columns")]
+
+
+def write_labeled_table(
+    path: str | Path,
+    examples: Iterable[LabeledSequence],
+    provenance: Sequence[str] = (),
+    *,
+    folds: Sequence[int | None] | None = None,
+    subclasses: bool = False,
+) -> int:
+    """Write a row per example below lines of provenance, and return how many.
+
+    Parameters
+    ----------
+    path
+        A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs; ``-`` is standard output.
+    examples
+        Written in their order. A group or split that is None is an empty cell; there is a column ``context``,
+        or ``subclass``, if an example has one.
+    provenance
+        Written as ``#`` lines above the header.
+    folds
+        Fold of each example, for a column ``fold``; None is an empty cell.
+    subclasses
+        Whether there is a column ``subclass`` in any case.
+    """
+    rows = list(examples)
+    delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
+    columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
+    if folds is not None:
+        columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
+    for name in ("context", "subclass"):
+        values = [getattr(row, name) or "" for row in rows]
+        if any(values) or (subclasses and name == "subclass"):
+            columns[name] = values
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + encode_text(text.getvalue()))
+    return len(rows)

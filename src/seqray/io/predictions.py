@@ -1,0 +1,368 @@
+"""Tables of predictions, in and out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.errors import InputError
+from seqray.core.records import LabeledSequence
+from seqray.core.results import Prediction, SkippedRecord
+from seqray.core.text import format_number, parse_float
+from seqray.io.files import display_name, encode_text, open_input, open_output
+from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
+from seqray.io.tables import (
+    check_delimiter,
+    data_lines,
+    delimiter_of,
+    open_table,
+    split_cells,
+    split_rows,
+    write_table,
+)
+
+# --- Read tables of predictions, made by ``seqray predict`` or by another tool, and tables of labels by i
+
+TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
+_MAX_SHOWN_IDENTIFIERS = 3
+_MAX_ROWS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of text.
+
+    Attributes
+    ----------
+    where, comments, sha256
+        Name of its file, for messages; its comment lines without ``#``; and the hash of the bytes read,
+        decompressed.
+    columns
+        The cells of each column, by its name.
+    """
+
+    where: str
+    columns: dict[str, list[str]]
+    comments: tuple[str, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def positive(self) -> str | None:
+        """The class that the table's own header calls positive."""
+        for line in self.comments:
+            if line.startswith("classes: "):
+                marked = [name for name in line[9:].split(", ") if name.endswith(" (positive)")]
+                return marked[0].removesuffix(" (positive)") if marked else None
+        return None
+
+
+def read_prediction_table(path: str | Path) -> Table:
+    """Read predictions: TSV or CSV, plain or compressed, or Parquet.
+
+    Raises `InputError` if the file can't be read, has no header or no row, or rows of different widths.
+    """
+    table = _read_parquet(path) if str(path).lower().endswith(".parquet") else _read_text(path)
+    if not len(table):
+        raise InputError("contains no predictions", where=table.where)
+    return table
+
+
+def _read_parquet(path: str | Path) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_input(path, is_text=False) as handle:
+        data = handle.read()
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        parts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        if sum(parts) != file.metadata.num_rows or sum(parts) > _MAX_ROWS:  # memory is taken for so many
+            raise ValueError("an impossible number of rows")
+        table = file.read()
+        columns = {
+            name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
+            for name in table.column_names
+        }
+    except pa.ArrowInvalid:
+        raise InputError("is not Parquet", where=str(path)) from None
+    except MemoryError:
+        raise
+    except Exception:  # of many types: damage, and dates and numbers that Python can't hold
+        raise InputError("is damaged Parquet", where=str(path), remedy="write it again") from None
+    notes = (table.schema.metadata or {}).get(b"seqray", b"").decode("utf-8", "replace").splitlines()
+    return Table(str(path), columns, tuple(notes), hashlib.sha256(data).hexdigest())
+
+
+def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
+    """Read a TSV or CSV; ``header`` replaces a first row of as many cells that has none of these names."""
+    where = display_name(path)
+    with open_input(path) as handle:
+        data = handle.read()
+    comments: list[str] = []
+    lines = data_lines(io.BytesIO(data), where, comments)
+    number, first = next(lines, (0, ""))
+    if not number:
+        raise InputError("contains no table", where=where)
+    check_delimiter(first, f"{where}: line {number}")
+    delimiter = delimiter_of(first)
+    names = split_cells(first, delimiter, f"{where}: line {number}")
+    if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):
+        names, lines = list(header), chain([(number, first)], lines)
+    rows = [cells for _, cells in split_rows(lines, names, delimiter, where)]
+    if len(set(names)) != len(names):
+        raise InputError("names a column twice", where=where)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
+
+
+# ------------------------------------------------------------------------------------------------ labels
+
+
+def read_labels(
+    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+) -> list[LabeledSequence]:
+    """Read labels by id: a labeled table, or two columns of id and label without a header.
+
+    The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,
+    an empty or repeated id, an empty label, an unknown split or letter. ``on_unread`` is called once if there
+    are other columns.
+    """
+    table = _read_text(path, header=("id", "label"))
+    columns = {name.lower(): cells for name, cells in table.columns.items()}
+    if len(columns) < len(table.columns):
+        raise InputError("names a column twice, but for capitals", where=table.where)
+    missing = [name for name in ("id", "label") if name not in columns]
+    if missing:
+        raise InputError(
+            f"needs a column '{missing[0]}', found {', '.join(columns)}",
+            where=table.where,
+            remedy=f"name the columns {TRUTH_COLUMNS}",
+        )
+    report_unread(columns, KNOWN, path, on_unread)
+    _refuse_repeated(columns["id"], table.where)
+    truth = [
+        labeled_sequence(
+            {name: cells[i] for name, cells in columns.items()},
+            identifier,
+            alphabet,
+            where=f"{table.where}: record '{identifier}'",
+            file=table.where,
+        )
+        for i, identifier in enumerate(columns["id"])
+    ]
+    if not truth:
+        raise InputError("contains a header but no labels", where=table.where)
+    return truth
+
+
+def _refuse_repeated(ids: Sequence[str], where: str) -> None:
+    seen: set[str] = set()
+    for identifier in ids:
+        if not identifier:
+            raise InputError("contains a row without an id", where=where)
+        if identifier in seen:
+            raise InputError(
+                f"contains the id '{identifier}' twice", where=where, remedy="a join needs each id once"
+            )
+        seen.add(identifier)
+
+
+# -------------------------------------------------------------------------------------------------- join
+
+
+def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
+    """Row of each id in a table of predictions; other rows are left out.
+
+    Raises `InputError` for a repeated id, a missing column, and ids without a prediction.
+
+    Parameters
+    ----------
+    table
+        Of predictions.
+    id_column
+        Name of its column of ids.
+    ids
+        Of the labeled records.
+    labels_name
+        Name of the file of labels, for errors.
+    """
+    if id_column not in table.columns:
+        raise InputError(
+            f"has no column '{id_column}', found {', '.join(table.columns)}",
+            where=table.where,
+            remedy="name the column of the ids: --id-column NAME",
+        )
+    _refuse_repeated(table.columns[id_column], table.where)
+    place = {identifier: i for i, identifier in enumerate(table.columns[id_column])}
+    missing = [identifier for identifier in ids if identifier not in place]
+    if missing:
+        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_MAX_SHOWN_IDENTIFIERS])
+        more = (
+            f" and {len(missing) - _MAX_SHOWN_IDENTIFIERS} more"
+            if len(missing) > _MAX_SHOWN_IDENTIFIERS
+            else ""
+        )
+        raise InputError(
+            f"has no prediction for {shown}{more}",
+            where=table.where,
+            remedy=f"predict all records of {labels_name}, or remove these from it",
+        )
+    return [place[identifier] for identifier in ids]
+
+
+def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
+    """Numbers of a column.
+
+    Parameters
+    ----------
+    table
+        Of text.
+    column
+        Its name.
+    rows
+        (N,) indices of rows.
+
+    Returns
+    -------
+    array of float64, shape (N,)
+        Raises `InputError` for a missing column and for a cell that is no finite number.
+    """
+    if column not in table.columns:
+        raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
+    cells, values = table.columns[column], np.empty(len(rows))
+    for place, row in enumerate(rows):
+        values[place] = parse_float(cells[row])
+        if not math.isfinite(values[place]):
+            raise InputError(
+                f"column '{column}' contains '{cells[row]}', which is not a finite number",
+                where=f"{table.where}: row {row + 1}",
+            )
+    return values
+
+
+# --- Write predictions and skipped records as tables
+
+PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
+
+
+def table_format(path: str | Path) -> str:
+    """``tsv`` or ``parquet`` by the end of the name; ``-`` is TSV on standard output.
+
+    Raises `InputError` for any other name.
+    """
+    name = str(path).lower()
+    if name == "-" or name.endswith((".tsv", ".tsv.gz")):
+        return "tsv"
+    if name.endswith(".parquet"):
+        return "parquet"
+    raise InputError(
+        "does not end in the suffix of a known table format",
+        where=str(path),
+        remedy="use .tsv, .tsv.gz, .parquet or '-'",
+    )
+
+
+def probability_column(name: str) -> str:
+    """The column of a class in a table of predictions."""
+    return "p_" + "_".join(name.split())
+
+
+def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
+    """Column names of a prediction table; ``set`` is the last if sets of classes are given."""
+    return ["id", "length", "label", *map(probability_column, classes), "flags", *(["set"] if sets else [])]
+
+
+def format_flags(prediction: Prediction) -> str:
+    """Flags of a prediction as a cell."""
+    return ",".join(prediction.flags) or "."
+
+
+def format_label_set(prediction: Prediction) -> str:
+    """Classes of a prediction's set as a cell."""
+    return "|".join(prediction.label_set or ()) or "-"
+
+
+def prediction_row(p: Prediction, sets: bool) -> list[Any]:
+    """Cells of a prediction, in the order of `prediction_columns`."""
+    return [p.id, p.length, p.label, *p.probabilities, format_flags(p), *([format_label_set(p)] * sets)]
+
+
+def write_predictions(
+    path: str | Path,
+    predictions: Iterable[Prediction],
+    classes: Sequence[str],
+    provenance: Sequence[str],
+    sets: bool = False,
+) -> int:
+    """Write one row per prediction as they come, and return how many.
+
+    Parameters
+    ----------
+    path
+        ``.tsv``, ``.tsv.gz`` or ``.parquet``; ``-`` is standard output.
+    predictions
+        Each with one probability per class.
+    classes
+        Names of the classes in the order of the probabilities, for the columns ``p_<class>``.
+    provenance
+        Written as ``#`` lines above the header, or under the key ``seqray`` in the schema of a Parquet file.
+    sets
+        Whether to write the column ``set``.
+
+    Notes
+    -----
+    Flags are joined by commas, ``.`` if there are none; the classes of a set by ``|``, ``-`` for the empty
+    set. Probabilities have six significant digits.
+    """
+    columns = prediction_columns(classes, sets)
+    rows = (prediction_row(p, sets) for p in predictions)
+    if table_format(path) == "parquet":
+        return _write_parquet(path, columns, rows, provenance)
+    return write_table(path, columns, rows, provenance)
+
+
+def _write_parquet(
+    path: str | Path, columns: Sequence[str], rows: Iterator[list[Any]], provenance: Sequence[str]
+) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"length": pa.int64()} | {
+        name: pa.string() for name in ("id", "label", "flags", "set") if name in columns
+    }
+    fields = [(name, types.get(name, pa.float64())) for name in columns]
+    schema = pa.schema(fields, metadata={"seqray": encode_text("\n".join(provenance))})
+    count = 0
+    with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+        while chunk := list(itertools.islice(rows, PARQUET_ROWS)):
+            # The same digits as in a TSV: a table has the same values in both formats.
+            rounded = [[float(format_number(c)) if isinstance(c, float) else c for c in row] for row in chunk]
+            arrays = [
+                pa.array(column, type=kind)
+                for column, (_, kind) in zip(zip(*rounded, strict=True), fields, strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(chunk)
+    return count
+
+
+@contextmanager
+def open_skipped(
+    path: str | Path, provenance: Sequence[str] = ()
+) -> Iterator[Callable[[SkippedRecord], object]]:
+    """Open a TSV of skipped records; yields a function that writes the ``id`` and ``reason`` of one."""
+    with open_table(path, ("id", "reason"), provenance) as write:
+        yield lambda record: write([(record.id, record.reason)])

@@ -1,0 +1,209 @@
+"""Scores along a genome: bedGraph and bigWig."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Floats
+from seqray.core.errors import InputError
+from seqray.core.text import format_number
+from seqray.io.files import OutputFile, encode_text, enter_hidden_folder, open_output
+from seqray.io.lines import check_line_start
+from seqray.io.tables import comment_lines
+
+TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
+STRANDS = {"+": "plus", "-": "minus"}
+STEP = np.dtype([("contig", "<u4"), ("start", "<u4"), ("end", "<u4"), ("value", "<f4")])
+BLOCK = 1 << 16  # steps handed to a bigWig at once: bounds memory
+
+
+class _Sink(Protocol):
+    """Writes the intervals of one strand, in ascending order."""
+
+    def __call__(self, contig: str, steps: npt.NDArray[np.void]) -> None: ...
+
+
+def track_paths(path: str | Path) -> dict[str, Path]:
+    """The file of each strand: ``x.bw`` becomes ``x.plus.bw`` and ``x.minus.bw``.
+
+    Raises `InputError` for a name with another ending than those of the known formats.
+    """
+    target = Path(path)
+    for suffix in TRACK_SUFFIXES:
+        stem = target.name[: -len(suffix)]
+        if stem and target.name.lower().endswith(suffix):
+            end = target.name[len(stem) :]
+            return {strand: target.with_name(f"{stem}.{word}{end}") for strand, word in STRANDS.items()}
+    raise InputError(
+        "does not end in the suffix of a known track format",
+        where=str(path),
+        remedy="use .bedgraph, .bedgraph.gz or .bw",
+    )
+
+
+class TrackWriter:
+    """A score along the contigs: bedGraph or bigWig, one file per strand.
+
+    Use it in ``with``; if its block fails, no file appears. A bigWig without contigs gets one of the name
+    ``none`` and length 1, because the format requires one.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.bedgraph``, ``.bg`` (also with ``.gz``), ``.bw`` or ``.bigwig``; see `track_paths`.
+    provenance
+        ``#`` lines of a bedGraph; a bigWig has none.
+    name
+        Of the track, as a browser shows it.
+    place
+        Where each file is written instead, such as `Staging.path`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        provenance: Sequence[str] = (),
+        name: str = "seqray",
+        place: Callable[[Path], str | Path] = Path,
+    ) -> None:
+        self.paths = {strand: Path(place(one)) for strand, one in track_paths(path).items()}
+        self._provenance, self._name = provenance, name
+        self._contigs: dict[str, int] = {}
+        self._sinks: dict[str, _Sink] = {}
+        self._reached: dict[str, tuple[int, int]] = {}  # by strand: number of the contig, position
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            for strand, path in self.paths.items():
+                if path.suffix.lower() in (".bw", ".bigwig"):
+                    sink = _bigwig(path, self._contigs)
+                else:
+                    sink = _bedgraph(path, self._provenance, f"{self._name} ({strand})")
+                self._sinks[strand] = opening.enter_context(sink)
+            self._stack = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, trace)
+
+    def begin(self, contig: str, length: int) -> None:
+        """Begin the next contig; each comes once, also those that get no values.
+
+        Raises `InputError` for a name that came before: a track can't distinguish two contigs of one name.
+        """
+        if contig in self._contigs:
+            raise InputError(
+                f"two contigs are called '{contig}'", remedy="rename duplicates to write a track"
+            )
+        self._contigs[contig] = length
+
+    def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
+        """Add values along one strand of the contig that was begun last.
+
+        Raises `ValueError` if the contig isn't the one begun last, or positions lie before ones added
+        earlier.
+
+        Parameters
+        ----------
+        contig, strand
+            Its name, and ``+`` or ``-``.
+        start
+            0-based position on the plus strand, whatever the strand.
+        values
+            (n,): value i belongs to positions start + i·span up to start + (i + 1)·span. Positions beyond
+            the ends of the contig are cut off; a value that is not a number leaves a gap.
+        span
+            Positions per value.
+        """
+        number = len(self._contigs) - 1
+        if not self._contigs or next(reversed(self._contigs)) != contig:
+            raise ValueError(f"'{contig}' is not the contig that was begun last")
+        steps = _steps(number, start, np.asarray(values, np.float64), span, self._contigs[contig])
+        if not len(steps):
+            return
+        if (number, int(steps["start"][0])) < self._reached.get(strand, (0, 0)):
+            raise ValueError(f"values of {contig} {strand} at {start} come after later positions")
+        self._reached[strand] = (number, int(steps["end"][-1]))
+        self._sinks[strand](contig, steps)
+
+
+def _steps(contig: int, start: int, values: Floats, span: int, length: int) -> npt.NDArray[np.void]:
+    """The intervals of the finite values, cut to the contig."""
+    starts = start + span * np.arange(len(values), dtype=np.int64)
+    keep = np.isfinite(values) & (starts + span > 0) & (starts < length)
+    steps = np.empty(int(keep.sum()), dtype=STEP)
+    steps["contig"], steps["value"] = contig, values[keep]
+    steps["start"], steps["end"] = np.maximum(starts[keep], 0), np.minimum(starts[keep] + span, length)
+    return steps
+
+
+@contextmanager
+def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sink]:
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + encode_text(f'track type=bedGraph name="{name}"\n'))
+
+        def write(contig: str, steps: npt.NDArray[np.void]) -> None:
+            check_line_start(contig)
+            columns = (steps["start"].tolist(), steps["end"].tolist(), steps["value"].tolist())
+            lines = (
+                f"{contig}\t{start}\t{end}\t{format_number(value)}\n"
+                for start, end, value in zip(*columns, strict=True)
+            )
+            handle.write("".join(lines).encode())
+
+        yield write
+
+
+@contextmanager
+def _bigwig(path: Path, contigs: Mapping[str, int]) -> Iterator[_Sink]:
+    # The header contains the length of every contig and comes first, but contigs are known only when all is
+    # read: the steps wait in a file of fixed-width entries.
+    with open_output(path) as handle, ExitStack() as stack:
+        folder = enter_hidden_folder(stack, Path(os.path.realpath(path)), str(path))
+        waiting, finished = folder / "steps", folder / "track.bw"
+        with io.BufferedWriter(OutputFile(waiting, "wb", str(path)), BLOCK) as spool:
+
+            def write(contig: str, steps: npt.NDArray[np.void]) -> None:
+                spool.write(steps.tobytes())
+
+            yield write
+        try:
+            _convert_to_bigwig(waiting, finished, contigs)
+        except (OSError, RuntimeError, UnicodeEncodeError) as error:  # a full disk, an odd name
+            raise InputError(f"can't be written as bigWig ({error})", where=str(path)) from None
+        with open(finished, "rb") as source:
+            shutil.copyfileobj(source, handle)
+
+
+def _blocks(handle: BinaryIO) -> Iterator[npt.NDArray[np.void]]:
+    while data := handle.read(BLOCK * STEP.itemsize):
+        block = np.frombuffer(data, dtype=STEP)
+        yield from np.split(block, np.flatnonzero(np.diff(block["contig"])) + 1)
+
+
+def _convert_to_bigwig(waiting: Path, finished: Path, contigs: Mapping[str, int]) -> None:
+    import pyBigWig
+
+    names = list(contigs) or ["none"]
+    bigwig = pyBigWig.open(str(finished), "w")
+    try:
+        bigwig.addHeader([(name, contigs.get(name, 1)) for name in names])
+        with open(waiting, "rb") as handle:
+            for steps in _blocks(handle):
+                starts, ends, values = (steps[key].tolist() for key in ("start", "end", "value"))
+                bigwig.addEntries([names[steps["contig"][0]]] * len(steps), starts, ends=ends, values=values)
+    finally:
+        bigwig.close()

@@ -1,5 +1,0 @@
-"""Tables in and out: labeled examples, predictions, explanations, evaluations, audits, motifs."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

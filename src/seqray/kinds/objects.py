@@ -1,0 +1,242 @@
+"""Records and alignments from Python objects."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from Bio.Align import Alignment as BioAlignment, MultipleSeqAlignment
+from Bio.Seq import MutableSeq, Seq, UndefinedSequenceError
+from Bio.SeqRecord import SeqRecord
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.errors import InputError
+from seqray.core.records import MISSING_TEXTS, Alignment, SequenceRecord
+from seqray.io.alignment_formats import AlignedText, to_alignment
+from seqray.io.alignments import read_alignments
+from seqray.io.records import find_soft_masks, note_soft_masks
+from seqray.io.sequences import is_genbank, read_sequences
+
+# A text with one of these is no sequence: it must be meant as a path.
+_OF_PATHS = re.compile(r"[./\\0-9_~]")
+_ACCEPTED = {
+    "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
+    "a path",
+    "alignment": "a path, alignments of seqray or Biopython, a list of these, or a mapping of ids to them",
+}
+_SINGLE = {
+    "sequence": (str, Seq, MutableSeq, SeqRecord, SequenceRecord),
+    "alignment": (Alignment, MultipleSeqAlignment, BioAlignment),
+}
+
+
+def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) -> Iterator[SequenceRecord]:
+    """Turn whatever holds sequences into validated records, one at a time.
+
+    Parameters
+    ----------
+    sequences
+        One of, or an iterable of: str, `Bio.Seq.Seq`, `Bio.Seq.MutableSeq`, `Bio.SeqRecord.SeqRecord`,
+        `pysam.AlignedSegment` (in the direction in which it was sequenced), `pysam.FastxRecord`,
+        `SequenceRecord`; or a `pandas.Series`, a mapping of id to any of these, a `pysam.FastaFile`, or the
+        path of a FASTA or GenBank file: a `Path`, or a str with a character that no sequence has, such as the
+        dot of ``genome.fa``.
+    alphabet
+        Validates and folds the letters.
+    soft_masks
+        Whether to note the lower-case intervals of each record; a `SequenceRecord` keeps those that it has.
+
+    Raises
+    ------
+    InputError
+        For a thing of another kind, a missing value (also as the text ``nan``, ``NA``, ``None`` or ``<NA>``),
+        letters outside the alphabet, and what `read_sequences` refuses.
+
+    Examples
+    --------
+    >>> from seqray.core.alphabet import DNA
+    >>> [(r.id, r.sequence) for r in as_records({"a": "acgu", "b": "TTT"}, DNA)]
+    [('a', 'ACGT'), ('b', 'TTT')]
+    """
+    if _is_path(sequences):
+        return read_sequences(sequences, alphabet, soft_masks=soft_masks)
+    return (_record(name, thing, alphabet, soft_masks) for name, thing in _named(sequences, "sequence"))
+
+
+def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
+    """Turn whatever holds alignments into checked ones, one at a time.
+
+    Parameters
+    ----------
+    alignments
+        The path of a file, see `seqray.io.alignments.read_alignments`; a `seqray.core.Alignment`, a
+        `Bio.Align.Alignment` or a `Bio.Align.MultipleSeqAlignment`; an iterable of any of these, or a mapping
+        of id to them. Alignments of files and of seqray keep their own ids.
+    alphabet
+        Validates and folds the letters.
+
+    Raises
+    ------
+    InputError
+        For an object of another type, an alignment of another alphabet, and what `read_alignments` refuses.
+
+    Examples
+    --------
+    >>> from Bio.Align import MultipleSeqAlignment
+    >>> from Bio.Seq import Seq
+    >>> from Bio.SeqRecord import SeqRecord
+    >>> from seqray.core.alphabet import RNA
+    >>> rows = [SeqRecord(Seq("acg-u"), id="x"), SeqRecord(Seq("AC-GU"), id="y")]
+    >>> [alignment] = as_alignments(MultipleSeqAlignment(rows), RNA)
+    >>> alignment.id, alignment.names, alignment.text(0)
+    ('alignment_1', ('x', 'y'), 'ACG-U')
+    """
+    if isinstance(alignments, str | Path):
+        return read_alignments(alignments, alphabet)
+    named = _named(alignments, "alignment")
+    return (one for name, thing in named for one in _alignments(name, thing, alphabet))
+
+
+def _is_path(sequences: Any) -> bool:
+    return isinstance(sequences, Path) or (isinstance(sequences, str) and bool(_OF_PATHS.search(sequences)))
+
+
+def holds_genes(sequences: Any) -> bool:
+    """Whether what `as_records` takes is the path of a GenBank file, which can be read a second time."""
+    return _is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
+
+
+def has_unread_genes(sequences: Any) -> bool:
+    """Whether there are records of Biopython with coding sequences, which `as_records` leaves out."""
+    things = [*sequences.values()] if isinstance(sequences, Mapping) else sequences
+    things = things if isinstance(things, (list, tuple)) else [things]
+    records = (one for one in things if isinstance(one, SeqRecord))
+    return any(feature.type == "CDS" for record in records for feature in record.features)
+
+
+def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:
+    """Each thing with its key, or with a name made from its place."""
+    kind = _kind(things)
+    if kind == "pysam.FastaFile":
+        return ((name, things.fetch(name)) for name in things.references)
+    if kind == "pandas.DataFrame":
+        raise InputError(f"a table was given, not {what}s", remedy="give the column that holds them")
+    if kind == "pandas.Series":
+        return ((str(key), thing) for key, thing in things.items())
+    if isinstance(things, Mapping):
+        return ((str(key), things[key]) for key in things)
+    if isinstance(things, _SINGLE[what]) or kind in _READS:
+        things = [things]
+    flat = isinstance(things, Iterable) and getattr(things, "ndim", 1) == 1
+    if isinstance(things, bytes) or not flat:
+        raise InputError(f"got {type(things).__name__}, not {what}s", remedy=f"give {_ACCEPTED[what]}")
+    return ((f"{what}_{place}", thing) for place, thing in enumerate(things, start=1))
+
+
+_READS = ("pysam.AlignedSegment", "pysam.FastxRecord")
+
+
+def _kind(thing: Any) -> str:
+    """``package.Class`` of a thing, without importing the package: pandas and pysam take their time."""
+    return f"{type(thing).__module__.split('.')[0]}.{type(thing).__name__}"
+
+
+def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> SequenceRecord:
+    where, kind = f"record '{name}'", _kind(thing)
+    _refuse_missing(thing, where)
+    if isinstance(thing, SequenceRecord):
+        thing = note_soft_masks(thing) if soft_masks else thing
+        letters = alphabet.normalize(thing.sequence, where=f"record '{thing.id}'")
+        return thing if letters == thing.sequence else replace(thing, sequence=letters)
+    description, circular = "", False
+    if isinstance(thing, SeqRecord):
+        name = thing.id if thing.id not in (None, "", "<unknown id>") else name
+        description = thing.description if thing.description != "<unknown description>" else ""
+        circular = thing.annotations.get("topology") == "circular"
+        letters = _text(thing.seq, f"record '{name}'")
+    elif kind in _READS:
+        name, letters = _read(thing, name)
+    else:
+        letters = _text(thing, where)
+    return SequenceRecord(
+        name,
+        _normalize(letters, alphabet, f"record '{name}'"),
+        description,
+        find_soft_masks(letters.encode()) if soft_masks else (),
+        circular,
+    )
+
+
+def _refuse_missing(thing: Any, where: str) -> None:
+    """Refuse None, NaN and NA, and the texts that a table makes of them."""
+    if isinstance(thing, str) and thing.lower() in MISSING_TEXTS:
+        what = f"is {thing!r}, which is the text of a missing value, not a sequence"
+        remedy = "drop missing values first; if these are its letters, give a SequenceRecord"
+        raise InputError(what, where=where, remedy=remedy)
+    is_nan = isinstance(thing, Real) and math.isnan(thing)
+    if thing is None or is_nan or _kind(thing) in ("pandas.NAType", "pandas.NaTType"):
+        what = f"is {thing!r}, which is a missing value, not a sequence"
+        raise InputError(what, where=where, remedy="drop missing values first")
+
+
+def _normalize(letters: str, alphabet: Alphabet, where: str) -> str:
+    try:
+        return alphabet.normalize(letters, where)
+    except InputError:
+        if letters.startswith(">") or os.path.isfile(letters):
+            what = "looks like FASTA text or a path, not a sequence"
+            raise InputError(what, where=where, remedy="give one path instead of lines or a list") from None
+        raise
+
+
+def _read(read: Any, name: str) -> tuple[str, str]:
+    """Name and letters of a read; an alignment keeps it on the strand of the reference."""
+    if _kind(read) == "pysam.FastxRecord":
+        return str(read.name), _text(read.sequence, f"record '{read.name}'")
+    name = read.query_name or name
+    return name, _text(read.get_forward_sequence(), f"read '{name}'")
+
+
+def _text(thing: Any, where: str) -> str:
+    try:
+        if isinstance(thing, str | Seq | MutableSeq):
+            return str(thing)
+    except UndefinedSequenceError:
+        raise InputError("has a length but no letters", where=where) from None
+    what = "has no sequence" if thing is None else f"got {type(thing).__name__}, not a sequence"
+    raise InputError(what, where=where, remedy=f"give {_ACCEPTED['sequence']}")
+
+
+def _alignments(name: str, thing: Any, alphabet: Alphabet) -> Iterable[Alignment]:
+    if _is_path(thing) or (isinstance(thing, str) and os.path.isfile(thing)):
+        return read_alignments(thing, alphabet)
+    return [_alignment(name, thing, alphabet)]
+
+
+def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
+    if isinstance(thing, Alignment):
+        if thing.alphabet.name != alphabet.name:
+            raise InputError(
+                f"is an alignment of {thing.alphabet.name}, and the model reads {alphabet.name}",
+                where=f"alignment '{thing.id}'",
+            )
+        return thing
+    if isinstance(thing, MultipleSeqAlignment):
+        rows = list(thing)
+        text = AlignedText([str(row.id) for row in rows], [str(row.seq).encode() for row in rows])
+        return to_alignment(text, name, alphabet, "alignments")
+    if isinstance(thing, BioAlignment):
+        names = [str(getattr(row, "id", f"row_{i}")) for i, row in enumerate(thing.sequences, start=1)]
+        rows = [str(thing[i]).encode() for i in range(len(names))]
+        return to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
+    raise InputError(
+        f"got {type(thing).__name__}, not an alignment",
+        where=name,
+        remedy=f"give {_ACCEPTED['alignment']}",
+    )

@@ -1,5 +1,0 @@
-"""Hugging Face encoders on the local disk: their weights, their tokenizers, their packages."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,223 @@
+"""Text and frame of HTML pages."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from unicodedata import category
+
+import markupsafe
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from seqray.core.text import counted, format_interval, format_number
+from seqray.report.palette import palette_css
+
+# --- Text and numbers of a page
+
+MINUS = "\N{MINUS SIGN}"
+MISSING = "n/a"
+_INVISIBLE = ("Cc", "Cf", "Cs")
+
+
+def clean(text: str) -> str:
+    """Replace control characters, halves of surrogate pairs, and what turns the direction of writing."""
+    if text.isprintable():
+        return text
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
+        for letter in text
+    )
+
+
+def escape(text: object) -> Markup:
+    """Make text safe between tags and within quoted attributes; what is HTML already stays as it is.
+
+    Control characters, halves of surrogate pairs and characters that turn the direction of writing become
+    the replacement character.
+    """
+    if isinstance(text, Markup):
+        return text
+    return markupsafe.escape(clean(str(text)))
+
+
+def name(text: object) -> Markup:
+    """Escape a name from a file; letters written right to left do not reorder the text around it."""
+    return Markup(f"<bdi>{escape(text)}</bdi>")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Round to significant digits; nan is ``n/a``."""
+    if not math.isfinite(value):
+        return MISSING
+    text = format_number(value, digits).replace("-", MINUS)
+    return text.replace(f"e{MINUS}0", f"e{MINUS}").replace("e+0", "e")
+
+
+def with_minus(text: str) -> str:
+    """Write the hyphen before each number of a sentence as a minus sign, as `number` does."""
+    return re.sub(r"(?<=[ (])-(?=[\d.])", MINUS, text)
+
+
+def decimals_for(largest: float) -> int:
+    """Decimals that show three digits of the largest of a column."""
+    if not (math.isfinite(largest) and largest > 0):
+        return 2
+    return min(9, max(0, 2 - math.floor(math.log10(largest))))
+
+
+def fixed(value: float, decimals: int = 3) -> str:
+    """Round to some decimals, so that a column lines up; nan is ``n/a``."""
+    return f"{value:.{decimals}f}".replace("-", MINUS) if math.isfinite(value) else MISSING
+
+
+def interval(low: float, high: float, decimals: int = 3) -> str:
+    """Write an interval behind its value, in parentheses; empty where there is none.
+
+    Parameters
+    ----------
+    low, high
+        Bounds; nan where there are none.
+    decimals
+        Of both.
+    """
+    return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
+
+
+def offset(index: int) -> str:
+    """Write an index relative to the site, as biologists count: ``-1`` lies before ``+1``, the site."""
+    return f"{index + (index >= 0):+d}".replace("-", MINUS)
+
+
+def offset_ticks(low: int, high: int, step: int) -> list[int]:
+    """Indices from ``low`` up to ``high`` that `offset` writes as ``+1`` or as a multiple of a step."""
+    return [index for index in range(low, high) if index == 0 or (index + (index > 0)) % step == 0]
+
+
+def compact(value: float) -> str:
+    """Write a coordinate of a drawing to a tenth of a pixel, with as few characters as possible."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+# --- The page around all findings, filled from ``templates/page.html``, and tables in it
+
+Sections = Mapping[str, tuple[str, str]]
+
+
+def document(
+    title: str,
+    summary: Mapping[str, str],
+    sections: Sections,
+    provenance: Sequence[str],
+    **parts: Any,
+) -> str:
+    """Write a page that refers to nothing outside itself and runs at most its own script.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    summary
+        Facts below the heading: name to value.
+    sections
+        Anchor of each section to its heading and body; one with an empty body is left out.
+    provenance
+        Lines that say how the page was made.
+    **parts
+        ``style`` (rules beyond those of ``style.css``), ``script``, ``notes`` (warnings below the facts),
+        ``contents`` (below the list of contents) and ``definitions`` (of drawings).
+
+    Returns
+    -------
+    str
+        The same for the same input. Text is escaped, unless it is `Markup`.
+    """
+    lines = templates("parts.html").provenance(provenance)
+    shown = {anchor: section for anchor, section in sections.items() if section[1].strip()}
+    style = Markup(palette_css() + resource("style.css") + parts.pop("style", ""))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            summary=summary,
+            sections=shown | {"provenance": ("Provenance", lines)},
+            style=style,
+            **parts,
+        )
+    )
+
+
+def templates(file: str) -> Any:
+    """The macros of a template, as functions that return `Markup`."""
+    return _environment().get_template(file).module
+
+
+def resource(file: str) -> Markup:
+    """A file beside the templates, as it is."""
+    return Markup(files("seqray.report").joinpath("templates", file).read_text(encoding="utf-8"))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("seqray.report"),
+        autoescape=True,
+        finalize=escape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "digest": _digest,
+        "name": name,
+        "number": number,
+        "fixed": fixed,
+        "minus": with_minus,
+    }
+    environment.globals |= {"table": table, "count": counted}
+    return environment
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "", caption: str = "") -> Markup:
+    """Lay out a table; end tags that HTML implies are left out.
+
+    Parameters
+    ----------
+    head, rows
+        Text of the cells; a cell that is `Markup` may begin with its own ``<td>``.
+    kind
+        Class of the table.
+    caption
+        Text above it.
+    """
+    columns = "".join(f"<th scope=col>{escape(cell)}" for cell in head)
+    body = "".join("<tr>" + "".join(map(_cell, row)) for row in rows)
+    top = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return Markup(f"<table{kind and f' class={kind}'}>{top}<thead><tr>{columns}<tbody>{body}</table>\n")
+
+
+def wide_table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> Markup:
+    """A table that scrolls where the window is narrower.
+
+    Parameters
+    ----------
+    head, rows, kind
+        As for `table`.
+    """
+    return Markup(f"<div class=scroll>{table(head, rows, kind)}</div>")
+
+
+def _cell(cell: str) -> str:
+    return cell if isinstance(cell, Markup) and cell.startswith("<td") else f"<td>{escape(cell)}"

@@ -1,0 +1,319 @@
+"""Plots by matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Floats
+from seqray.core.errors import ConfigError
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Explanation
+from seqray.explanations.pairs import PairTable
+from seqray.io.files import write_file
+from seqray.report.html import offset, offset_ticks
+from seqray.report.palette import OPPOSE, SUPPORT, Color, letter_color
+from seqray.report.svg.logo import letter_effects
+
+# --- What all figures share: sizes, panels, tracks of scores, and how a file is written
+
+ENDINGS = ("png", "svg", "pdf")
+MAX_RECORDS = 20
+HEAD_INCHES, GAP_INCHES = 0.5, 0.08  # above a record, above a further track
+_LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
+_MIN_WIDTH_INCHES, _MAX_WIDTH_INCHES = 6.0, 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
+_DOTS_PER_INCH = 150
+
+
+def check_figure_path(path: str | Path) -> str:
+    """Format of a figure by the suffix of its file; a `ConfigError` for an unknown one."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in ENDINGS:
+        raise ConfigError(f"'{path}' does not end in a format of figures", remedy="use .png, .svg or .pdf")
+    return ending
+
+
+class Panel(NamedTuple):
+    """One strip of a figure: space above it and height in inches, how it is drawn, and its title."""
+
+    above: float
+    height: float
+    draw: Callable[[Axes], None]
+    title: str = ""
+
+
+def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: str) -> None:
+    """Draw panels one below the other, from top to bottom, and write a ``.png``, ``.svg`` or ``.pdf``.
+
+    ``inches`` is the width between the margins. ``omitted`` says how many records are left out; empty if
+    none.
+    """
+    kind = check_figure_path(path)
+    width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
+    figure = _stack(panels, width)
+    if omitted:
+        figure.text(0.99, 0.002, omitted, ha="right", va="bottom", fontsize=8)
+    # Dates and random identifiers would make each run's file differ; text stays text in SVG.
+    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
+    write_file(path, buffer.getvalue())
+
+
+def _stack(panels: Sequence[Panel], width: float) -> Figure:
+    # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
+    total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
+    figure = Figure(figsize=(width, total))
+    left, right, bottom = _LEFT_INCHES / width, _RIGHT_INCHES / width, total
+    for panel in panels:
+        bottom -= panel.above + panel.height
+        axes = figure.add_axes((left, bottom / total, 1 - left - right, panel.height / total))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=7)
+        panel.draw(axes)
+        if panel.title:
+            axes.set_title(panel.title, loc="left", fontsize=9, parse_math=False)
+    return figure
+
+
+def name_row(axes: Axes, name: str) -> None:
+    """Write the name of a panel on its left."""
+    axes.set_ylabel(name, fontsize=7, rotation=0, ha="right", va="center")
+
+
+def draw_track(axes: Axes, scores: Floats, first: float, name: str) -> None:
+    """Draw scores (n,), which are finite, as bars, those below 0 in another color.
+
+    ``first`` is the place of the first score on the x axis.
+    """
+    left = np.arange(len(scores)) + first - 0.45
+    zero = np.zeros(len(left))
+    corners = [(left, zero), (left, scores), (left + 0.9, scores), (left + 0.9, zero)]
+    bars = np.array(corners).transpose(2, 0, 1)  # one collection: a patch for each bar takes seconds
+    colors = np.where(scores < 0, OPPOSE.value, SUPPORT.value)
+    axes.add_collection(PolyCollection(list(bars), facecolors=list(colors), linewidths=0))
+    axes.set_xlim(first - 0.6, first + len(scores) - 0.4)
+    name_row(axes, name)
+    draw_zero(axes, scores)
+
+
+def draw_zero(axes: Axes, values: Floats) -> None:
+    """Draw the line of 0, and let the y axis cover the values."""
+    axes.axhline(0, color=Color.EDGE, linewidth=0.5)
+    low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
+    pad = 0.05 * (high - low) or 1.0
+    axes.set_ylim(low - pad if low < 0 else 0.0, high + pad)
+
+
+def omitted_text(omitted: int, one: str) -> str:
+    """``3 more records are not shown``; empty for none."""
+    if omitted <= 0:
+        return ""
+    return f"{omitted} more {f'{one} is' if omitted == 1 else f'{one}s are'} not shown"
+
+
+# --- Letters drawn as tall as a number says: logos
+
+
+@cache
+def _outline(letter: str) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and codes of a letter that fills the square from 0 to 1."""
+    path = TextPath((0, 0), letter, size=1, prop=FontProperties(family="DejaVu Sans", weight="bold"))
+    box = path.get_extents()
+    # I is a bar: drawn as wide as an M it would be a block.
+    share = 0.4 if letter == "I" else 1.0
+    fit = Affine2D().translate(-box.x0, -box.y0).scale(share / box.width, 1 / box.height)
+    fit.translate((1 - share) / 2, 0)
+    return fit.transform(path.vertices), np.asarray(path.codes)
+
+
+def draw_logo(axes: Axes, heights: Floats, alphabet: Alphabet, first: float = 0) -> None:
+    """Stack letters at each place, the tallest outermost; those below 0 hang upside down.
+
+    ``heights`` are signed (n, A). ``first`` is where the first place is on the x axis; a letter takes the
+    width from -0.5 to 0.5 about its place.
+    """
+    order = np.argsort(np.abs(heights), axis=1)
+    sorted_heights = np.take_along_axis(heights, order, axis=1)
+    tops = np.where(sorted_heights > 0, np.cumsum(np.maximum(sorted_heights, 0), axis=1), 0)
+    tops += np.where(sorted_heights < 0, np.cumsum(np.minimum(sorted_heights, 0), axis=1), 0)
+    for code, letter in enumerate(alphabet.letters):
+        places, layers = np.nonzero((order == code) & (sorted_heights != 0))
+        if len(places):
+            tall, top = sorted_heights[places, layers], tops[places, layers]
+            outline = _copies(letter, np.asarray(places + first - 0.47, np.float64), top - tall, tall)
+            axes.add_patch(PathPatch(outline, facecolor=letter_color(letter, alphabet), linewidth=0))
+
+
+def _copies(letter: str, left: Floats, base: Floats, tall: Floats) -> Outline:
+    """One path of many copies of a letter: a figure of twenty records has thousands of them."""
+    vertices, codes = _outline(letter)
+    x = left[:, None] + 0.94 * vertices[None, :, 0]
+    y = base[:, None] + tall[:, None] * vertices[None, :, 1]
+    many = np.stack([x, y], axis=2)
+    return Outline(many.reshape(-1, 2), np.tile(codes, len(left)))
+
+
+# --- Figures of explained alignments: profiles of columns, and maps of their pairs
+
+_COLUMN_INCHES = 0.05
+_TRACK_INCHES, _MAP_INCHES = 0.6, 4.0
+_SHADES = LinearSegmentedColormap.from_list("pairs", [Color.PAPER, Color.DEEP_VIOLET])
+
+
+def plot_alignments(path: str | Path, shown: Sequence[tuple[AlignmentExplanation, PairTable]]) -> None:
+    """Draw each alignment's profile of columns, a track for each method, and the map of its pairs.
+
+    Parameters
+    ----------
+    path
+        ``.png``, ``.svg`` or ``.pdf``; a `ConfigError` for another ending.
+    shown
+        Explanations with their pairs. At most 20 are drawn, and the figure says how many are left out.
+    """
+    drawn = shown[:MAX_RECORDS]
+    panels = [panel for one in drawn for panel in _alignment_panels(*one)]
+    longest = max((one.alignment.columns for one, _ in drawn), default=20)
+    omitted = omitted_text(len(shown) - len(drawn), "alignment")
+    write_figure(path, panels, _COLUMN_INCHES * longest, omitted)
+
+
+def _alignment_panels(e: AlignmentExplanation, found: PairTable) -> list[Panel]:
+    panels = [
+        Panel(
+            GAP_INCHES, _TRACK_INCHES, lambda axes, s=s: _draw_columns(axes, e, s, labels=s is e.scores[-1])
+        )
+        for s in e.scores
+    ]
+    if (pairs := e.pairs) is not None:
+        panels.append(Panel(HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, found)))
+    title = f"{e.id}   {e.target} {e.probability:.3f}"
+    return [panels[0]._replace(above=1.5 * HEAD_INCHES, title=title), *panels[1:]]
+
+
+def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, labels: bool) -> None:
+    draw_track(axes, np.nan_to_num(e.by_column(found)), 1, found.method)
+    axes.tick_params(labelbottom=labels)
+    if labels:
+        axes.set_xlabel("column of the alignment", fontsize=7)
+
+
+def _draw_pairs(axes: Axes, e: AlignmentExplanation, pairs: Floats, found: PairTable) -> None:
+    """Scores above the diagonal; the pairs of the structure below it."""
+    far = e.columns - e.columns[:, None] >= found.separation
+    first, last = e.columns[0], e.columns[-1]
+    size = last - first + 1  # a file may be far wider than the part that was read
+    full = np.full((size, size), np.nan)
+    full[np.ix_(e.columns - first, e.columns - first)] = np.where(far, np.maximum(pairs, 0), 0)
+    edge = (first + 0.5, last + 1.5, last + 1.5, first + 0.5)
+    axes.imshow(full, cmap=_SHADES, extent=edge, interpolation="nearest", aspect="equal")
+    axes.set_anchor("W")
+    if found.structure:
+        known = np.array(sorted(found.structure)) + 1
+        axes.scatter(known[:, 0], known[:, 1], s=4, color=Color.TEAL, linewidths=0, label="SS_cons")
+        axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.set_xlabel("column of the alignment", fontsize=7)
+    name_row(axes, "pairs")
+
+
+# --- Figures of explained sequences: letters by their effects, and a track for each method
+
+_LETTER_INCHES = 0.11
+_LOGO_INCHES, _SEQUENCES_TRACK_INCHES = 0.8, 0.5
+
+
+def plot_explanations(
+    path: str | Path, explanations: Sequence[Explanation], alphabet: Alphabet, site: int | None = None
+) -> None:
+    """Draw each record's letters by their effects and one track for each method.
+
+    Parameters
+    ----------
+    path
+        ``.png``, ``.svg`` or ``.pdf``; a `ConfigError` for another ending.
+    explanations
+        Of any methods and members, in any order; those of a record are drawn together. At most 20 records
+        are drawn, and the figure says how many are left out.
+    alphabet
+        Its letters are the columns of the effects.
+    site
+        Index in the record that is numbered +1 on the axis, such as the transcription start; positions are
+        indices if None.
+    """
+    records: dict[int, list[Explanation]] = {}
+    for explanation in explanations:
+        records.setdefault(explanation.record, []).append(explanation)
+    shown = list(records.values())[:MAX_RECORDS]
+    panels = [panel for group in shown for panel in _record_panels(group, alphabet, -(site or 0))]
+    longest = max((len(group[0].sequence) for group in shown), default=20)
+    omitted = omitted_text(len(records) - len(shown), "record")
+    write_figure(path, panels, _LETTER_INCHES * longest, omitted)
+
+
+def _record_panels(group: Sequence[Explanation], alphabet: Alphabet, first: int) -> list[Panel]:
+    panels = [
+        Panel(
+            GAP_INCHES,
+            _SEQUENCES_TRACK_INCHES,
+            lambda axes, e=e: _draw_scores(axes, e, first, e is group[-1]),
+        )
+        for e in group
+    ]
+    effects = next((e.effects for e in group if e.effects is not None), None)
+    if effects is not None:
+        logo = letter_contributions(group[0].sequence, effects, alphabet)
+        draw = lambda axes: _draw_effects(axes, logo, alphabet, first)  # noqa: E731
+        panels.insert(0, Panel(GAP_INCHES, _LOGO_INCHES, draw))
+    title = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}"
+    return [panels[0]._replace(above=HEAD_INCHES, title=title), *panels[1:]]
+
+
+def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> Floats:
+    """(n, A): the contribution of each letter of the sequence in its column, 0 in the others.
+
+    ``effects`` (n, A) are changes of the log-odds for each replacement.
+    """
+    codes = alphabet.encode(sequence)
+    logo = np.zeros(effects.shape)
+    known = np.flatnonzero(codes < alphabet.unknown)
+    logo[known, codes[known]] = np.nan_to_num(letter_effects(effects)[known])
+    return logo
+
+
+def _draw_effects(axes: Axes, logo: Floats, alphabet: Alphabet, first: int) -> None:
+    draw_logo(axes, logo, alphabet, first)
+    draw_zero(axes, logo.sum(axis=1))
+    name_row(axes, "effect, log-odds")
+    _number_positions(axes, first, len(logo), labels=False)
+
+
+def _draw_scores(axes: Axes, explanation: Explanation, first: int, labels: bool) -> None:
+    member = "" if explanation.member == "mean" else f" ({explanation.member})"
+    draw_track(axes, np.nan_to_num(explanation.scores), first, explanation.method + member)
+    _number_positions(axes, first, len(explanation.scores), labels)
+
+
+def _number_positions(axes: Axes, first: int, length: int, labels: bool) -> None:
+    axes.set_xlim(first - 0.6, first + length - 0.4)
+    step = 10 if length <= 300 else 50 if length <= 1500 else 500
+    ticks = offset_ticks(first, first + length, step) if first else list(range(0, length, step))
+    axes.set_xticks(ticks, [offset(tick) if first else str(tick) for tick in ticks])
+    axes.tick_params(labelbottom=labels)
+    if first:
+        axes.axvline(0, color=Color.EDGE, linewidth=0.5, linestyle=":")
