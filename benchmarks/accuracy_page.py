@@ -137,8 +137,8 @@ of the query. True pairs are base pairs of Rfam's consensus structures and conta
 ([contacts.tsv](../benchmarks/results/contacts.tsv), `python benchmarks/contacts.py`). Row attention comes
 from `rna-family-type`, and from a network pretrained on the 20 domains alone
 (`configs/pfam-pretraining.yaml`). Neither network was trained on pairs, and its attention is not a way to
-find them. Use covariation for proteins. Use helices for RNA: they come from energies of stacked pairs,
-without a network (`seqray explain --pairs FILE --pairs-by helix`).
+find them, so seqray offers no pairs by attention. The helices come from energies of stacked pairs, without a
+network; networks of RNA read them (`model.helices`).
 """
 
 

@@ -51,16 +51,13 @@ from seqray.core.alignment import (
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.records import Alignment
 from seqray.core.run_config import load_run_config
-from seqray.explanations.layers import row_maps
-from seqray.explanations.pairs import helices
-from seqray.explanations.trace import trace
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import write_table
 from seqray.modelfile.initial_weights import apply_initial_weights, load_initial_weights
 from seqray.modelfile.zoo import load_model
-from seqray.models.alignment import AxialTransformer
+from seqray.models.alignment import AxialTransformer, pair_probabilities
 from seqray.models.build import build_network
-from seqray.models.tokenizers import AlignmentTokenizer
+from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
 
 CONTACT, APART = 8.0, 6  # Å, columns
 STEM_APART, MIN_PAIRS = 4, 10
@@ -131,7 +128,8 @@ def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
     rows, columns = choose_cells(alignment, network.config.max_rows, network.config.max_length)
     codes = alignment.codes[np.ix_(rows, columns)]
     tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
-    maps = row_maps(trace(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
+    steps = [step for step in network(tokens, return_attention=True).attention if step.axis == "row"]
+    maps = torch.cat([step.weights[0].mean(dim=0)[:, 1:, 1:] for step in steps])  # (layers * heads, C, C)
     scores = np.full((alignment.columns,) * 2, -np.inf)
     scores[np.ix_(columns, columns)] = pairs_from_maps(maps.numpy())
     return scores
@@ -151,9 +149,9 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
     }
     if alignment.alphabet.is_nucleotide:
         for name, rows in (("helices", codes), ("helices of the first row", codes[:1])):
-            paired = helices(rows, alignment.alphabet)
-            assert paired is not None
-            scores[name] = paired
+            tokens = AlignmentTokenizer(alignment.alphabet).encode(rows)[:, 1:]  # without CLS
+            paired = pair_probabilities(torch.from_numpy(tokens - FIRST_LETTER)[None])[0]
+            scores[name] = paired.double().numpy()
     if network is not None:
         scores["row attention"] = attention(network, alignment)
     length = len(alignment.sequence)

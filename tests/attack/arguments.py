@@ -31,9 +31,7 @@ TAKES = {
     **dict.fromkeys(
         ("--out", "--html", "--json", "--multiqc", "--proof", "--skipped", "--track", "--plot"), "output"
     ),
-    **dict.fromkeys(
-        ("--motifs", "--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs"), "output"
-    ),
+    **dict.fromkeys(("--motifs", "--heads", "--inputs", "--faithfulness", "--row-profile"), "output"),
     "--save-config": "output",
     "--work-dir": "folder",
     **dict.fromkeys(

@@ -30,7 +30,6 @@ WORKING = {
     "explain --inputs": "genome.fa --model locator.safetensors --no-check --genes none --calls calls.gff3 "
     "--inputs @",
     "explain --row-profile": "alignments.sto --model aligned.safetensors --no-check --row-profile @",
-    "explain --pairs": "alignments.sto --model aligned.safetensors --no-check --pairs @",
     "negatives": "promoter.fa --recipe shuffle",
     "negatives --recipe": "promoter.fa --recipe @",
     "negatives --genome": "promoter.fa --recipe genome --starts none --genome @",
@@ -191,7 +190,7 @@ ONLY_FOR = {
 ZERO = (
     "--threshold --prior --coverage --seed --precision --fdr --null-mb --max-ambiguous --shuffles --residual "
 )
-ZERO += "--best-pairs --keep --distance --max-overlap --identity --word --bootstrap --share"
+ZERO += "--keep --distance --max-overlap --identity --word --bootstrap --share"
 MAY_BE = {"zero": set(ZERO.split()), "minus one": {"evaluate --threshold"}}
 
 

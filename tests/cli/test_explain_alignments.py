@@ -13,7 +13,7 @@ from seqray.core.alphabet import RNA
 from seqray.explanations.alignments import explain_alignments
 from seqray.explanations.options import AlignmentOptions, MethodSettings
 from seqray.io.alignments import read_alignments
-from seqray.io.explanations import CHECK_COLUMNS, COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
+from seqray.io.explanations import CHECK_COLUMNS, COLUMN_COLUMNS, ROW_COLUMNS
 from tables import table
 
 FIRST = """# STOCKHOLM 1.0
@@ -89,7 +89,7 @@ def test_the_table_is_what_the_library_says(explain, source, alignment_model):
 
 
 def test_every_output_appears(explain, source, tmp_path):
-    names = {"--out": "o.tsv.gz", "--row-profile": "rows.tsv", "--pairs": "pairs.tsv.gz", "--html": "o.html"}
+    names = {"--out": "o.tsv.gz", "--row-profile": "rows.tsv", "--html": "o.html"}
     words = [word for option, name in names.items() for word in (option, tmp_path / name)]
     status, out, _ = explain(source, *words, "--plot", tmp_path / "o.svg", "--top", 2, "--class", "called")
     assert (status, out) == (0, "")
@@ -105,15 +105,6 @@ def test_every_output_appears(explain, source, tmp_path):
     ]
     assert [row["read"] for row in rows[:6]].count("no") == 1  # the model reads 5 rows
     assert sum(float(row["score"]) for row in rows[:6] if row["read"] == "yes") == pytest.approx(1, abs=1e-4)
-    pairs = table(unpacked(tmp_path / "pairs.tsv.gz"))
-    assert list(pairs[0]) == list(PAIR_COLUMNS)
-    assert [row["record"] for row in pairs] == ["RF1"] * 15 + ["RF2"]  # 1 and 5 alone are 4 apart
-    assert {(row["i"], row["j"]) for row in pairs if row["ss_cons"] == "yes"} <= {
-        ("1", "11"),
-        ("2", "10"),
-        ("4", "9"),
-    }
-    assert pairs[-1]["ss_cons"] == "."
     checks = (tmp_path / "o.faithfulness.tsv").read_text()
     assert list(table(checks)[0]) == list(CHECK_COLUMNS)
     assert len(lines(checks, "# verdict: rollout")) == 1
@@ -127,19 +118,6 @@ def test_every_output_appears(explain, source, tmp_path):
 def test_plots_in_every_format(explain, source, tmp_path, ending, magic):
     assert explain(source, "--plot", tmp_path / f"p.{ending}", "--no-check", "-o", tmp_path / "o.tsv")[0] == 0
     assert (tmp_path / f"p.{ending}").read_bytes().startswith(magic)
-
-
-def test_pairs_are_as_many_and_as_far_apart_as_asked(explain, source, tmp_path):
-    words = [source, "--no-check", "--out", tmp_path / "o.tsv", "--pairs", tmp_path / "p.tsv"]
-    for more, count in (
-        ((), 15 + 1),
-        (("--best-pairs", 3), 3 + 1),
-        (("--separation", 1, "--best-pairs", 0), 115),
-    ):
-        assert explain(*words, *more)[0] == 0
-        rows = table((tmp_path / "p.tsv").read_text())
-        assert len(rows) == count  # 15 columns are read of RF1: 105 pairs, and 10 of RF2
-    assert all(int(row["j"]) > int(row["i"]) for row in rows)
 
 
 def test_the_query_alone_is_read_where_asked(explain, source):
@@ -160,10 +138,10 @@ def test_records_for_the_checks_are_as_many_as_asked(explain, source, tmp_path):
 
 
 def test_the_same_run_gives_the_same_bytes(explain, source, tmp_path):
-    names = ("o.tsv", "o.faithfulness.tsv", "o.html", "p.tsv", "o.svg")
+    names = ("o.tsv", "o.faithfulness.tsv", "o.html", "o.svg")
     words = [source, "--out", tmp_path / "o.tsv", "--html", tmp_path / "o.html", "--plot", tmp_path / "o.svg"]
     for _ in range(2):
-        assert explain(*words, "--pairs", tmp_path / "p.tsv")[0] == 0
+        assert explain(*words)[0] == 0
         (tmp_path / "first").mkdir(exist_ok=True)
         for name in names:
             kept = tmp_path / "first" / name
@@ -190,16 +168,6 @@ def test_sequences_that_are_not_aligned_are_one_line(explain, tmp_path):
     assert "row 'b' has 3 columns, the first row has 8; align the sequences first" in err
 
 
-def test_an_odd_structure_is_told_and_spoils_nothing(explain, tmp_path):
-    (tmp_path / "in.sto").write_text(FIRST.replace("SS_cons <<.<", "SS_cons <<<<"))
-    status, _, err = explain(
-        tmp_path / "in.sto", "--no-check", "--pairs", tmp_path / "p.tsv", "-o", tmp_path / "o.tsv"
-    )
-    assert status == 0
-    assert "caution: alignment 'RF1': SS_cons: '<' at column 1 is never closed; its pairs are left out" in err
-    assert {row["ss_cons"] for row in table((tmp_path / "p.tsv").read_text())} == {"."}
-
-
 def test_an_empty_file_is_an_error_or_an_empty_table(explain, tmp_path):
     (tmp_path / "e.sto").write_text("\n")
     assert explain(tmp_path / "e.sto")[0] == 2
@@ -209,8 +177,6 @@ def test_an_empty_file_is_an_error_or_an_empty_table(explain, tmp_path):
         "--allow-empty",
         "--html",
         page,
-        "--pairs",
-        tmp_path / "p.tsv",
         "--plot",
         tmp_path / "e.png",
     )
@@ -246,11 +212,10 @@ def test_skipped_alignments_are_counted(explain, source, tmp_path):
         (["--method", "input-x-gradient"], "doesn't explain alignments"),
         (["--class", "rRNA"], "no class 'rRNA'"),
         (["--residual", "1"], "the residual share is 1"),
-        (["--separation", "4"], "name a file by --pairs"),
         (["--rows", "3", "--query-only"], "disagree"),
         (["--context", "E. coli"], "context"),
-        (["--pairs", "p.csv"], "does not end in the suffix of a known format"),
-        (["--pairs", "same.tsv", "--row-profile", "same.tsv"], "is named twice"),
+        (["--row-profile", "p.csv"], "does not end in the suffix of a known format"),
+        (["--faithfulness", "same.tsv", "--row-profile", "same.tsv"], "is named twice"),
     ],
 )
 def test_what_means_nothing_is_one_line(explain, source, tmp_path, monkeypatch, words, message):
@@ -268,8 +233,6 @@ def test_what_means_nothing_is_one_line(explain, source, tmp_path, monkeypatch, 
         ["--rows", "2"],
         ["--query-only"],
         ["--row-profile", "r.tsv"],
-        ["--pairs", "p.tsv"],
-        ["--best-pairs", "0"],
     ],
 )
 def test_options_for_alignments_are_refused_by_a_model_of_sequences(

@@ -119,7 +119,7 @@ REFUSED = (
 )
 OUTPUTS = {
     *("--out", "--html", "--json", "--multiqc", "--skipped", "--proof", "--track", "--plot", "--motifs"),
-    *("--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs", "--work-dir", "--save-config"),
+    *("--heads", "--inputs", "--faithfulness", "--row-profile", "--work-dir", "--save-config"),
 }
 ELSEWHERE = {
     (verb, "--backbone")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import layers as axial_attention
-from seqray.explanations.layers import row_maps, without_cls
+from seqray.explanations.layers import without_cls
 from seqray.explanations.rollout import grad_rollout, rollout
 from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer
@@ -135,17 +135,6 @@ def test_padding_gets_nothing_and_changes_nothing(tied):
         torch.testing.assert_close(grids[1][0, :R, :C], grids[0][0], rtol=1e-4, atol=1e-6)
         assert grids[1][0, R:].abs().max() == 0
         assert grids[1][0, :, C:].abs().max() == 0
-    torch.testing.assert_close(
-        row_maps(two)[0, :, :, : C - 1, : C - 1], row_maps(one)[0], rtol=1e-4, atol=1e-6
-    )
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_maps_of_rows_are_those_that_the_network_returns(tied):
-    network = make(tied)
-    steps = [s for s in network(TOKENS, return_attention=True).attention if s.axis == "row"]
-    expected = torch.stack([s.weights.mean(dim=1) for s in steps], dim=1)[..., 1:, 1:]
-    torch.testing.assert_close(row_maps(trace(network, TOKENS)), expected)
 
 
 def test_cls_is_taken_out():

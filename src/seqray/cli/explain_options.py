@@ -160,20 +160,6 @@ class AlignmentOutputs(Options, heading="output for models of alignments"):
     """What is written of alignments alone."""
 
     row_profile: str | None = option("--row-profile FILE", "a TSV of what each row of an alignment adds")
-    pairs: str | None = option(
-        "--pairs FILE", "a TSV of pairs of columns: row attention, covariation and, of RNA and DNA, helices"
-    )
-    pairs_by: Literal["attention", "covariation", "helix"] | None = option(
-        "--pairs-by",
-        "what ranks the pairs (default: attention, the model's; helix finds far more base pairs)",
-    )
-    best_pairs: WholeNumber | None = option(
-        "--best-pairs N",
-        "pairs of each alignment in the table; 0: all (default: as many as columns are read)",
-    )
-    separation: PositiveInt | None = option(
-        "--separation N", "smallest distance between the two columns of a pair (default: 4)"
-    )
 
 
 class ExplainRequest(Request):
@@ -207,11 +193,6 @@ class ExplainRequest(Request):
         """Most records in the page and the plot."""
         return self.outputs.html_records if self.outputs.html or self.outputs.plot else 0
 
-    @property
-    def scores_pairs(self) -> bool:
-        """Whether pairs of columns are scored."""
-        return bool(self.alignments.pairs or self.outputs.html or self.outputs.plot)
-
 
 # --- Names of the files that ``seqray explain`` writes, as the user gave them
 
@@ -219,7 +200,7 @@ class ExplainRequest(Request):
 def check_names(request: ExplainRequest) -> None:
     """Refuse files whose suffix names no known format."""
     outputs, alignments = request.outputs, request.alignments
-    named = (outputs.out, alignments.row_profile, alignments.pairs, outputs.inputs)
+    named = (outputs.out, alignments.row_profile, outputs.inputs)
     tables = [path for path in named if path != "-"]
     _check_suffixes(tables, ".tsv", ".tsv.gz")
     _check_suffixes([outputs.html], ".html", ".htm")
@@ -240,7 +221,7 @@ def output_paths(request: ExplainRequest) -> list[str]:
 
     outputs, alignments = request.outputs, request.alignments
     files = (outputs.out, faithfulness_path(request), outputs.html, outputs.plot, outputs.heads)
-    tables = (alignments.row_profile, alignments.pairs, outputs.inputs)
+    tables = (alignments.row_profile, outputs.inputs)
     tracks = [track for method in request.target.methods for track in track_names(request, method)]
     strands = [str(path) for track in tracks for path in track_paths(track).values()]
     return [*filter(None, (*files, *tables)), *outputs.motifs, *strands]

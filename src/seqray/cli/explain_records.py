@@ -15,7 +15,7 @@ from seqray.cli.explain_options import ExplainRequest, Genome, faithfulness_path
 from seqray.cli.inputs import describe_input
 from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.explanation import (
     AlignmentExplanation,
     Explanation,
@@ -41,19 +41,16 @@ from seqray.explanations.calls import (
 from seqray.explanations.heads import check_heads
 from seqray.explanations.methods import ALIGNMENT_METHODS, METHODS
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.explanations.pairs import SEPARATION, PairTable, Ranking, Structure, pair_table, structure_of
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import wanted_class
 from seqray.inference.alignments import depth_read
 from seqray.io.explanations import (
     COLUMN_COLUMNS,
     EXPLANATION_COLUMNS,
-    PAIR_COLUMNS,
     ROW_COLUMNS,
     ScoreTrack,
     column_lines,
     explanation_rows,
-    pair_lines,
     row_lines,
     write_checks,
     write_heads,
@@ -528,30 +525,17 @@ class LocatorExplainer(LetterExplainer[Stretch]):
             yield input_shares(self.model, number, stretch, self.options)
 
 
-# --- Explanations of a model of alignments: columns, rows and pairs of columns
-
-Explained = tuple[AlignmentExplanation, PairTable | None]
-"""An explanation, and its best pairs where a file needs them."""
+# --- Explanations of a model of alignments: columns and rows
 
 
-class AlignmentExplainer(Explainer[Alignment, Explained, AlignmentOptions]):
+class AlignmentExplainer(Explainer[Alignment, AlignmentExplanation, AlignmentOptions]):
     """Explains alignments."""
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
-        outputs = request.alignments
-        for name in ("separation", "best_pairs", "pairs_by"):
-            if getattr(outputs, name) is not None and not request.scores_pairs:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{option} is about pairs", remedy="name a file by --pairs")
-        super().__init__(model, request, genome)
-        self._separation = outputs.separation or SEPARATION
-        self._ranking: Ranking = outputs.pairs_by or "attention"
-
     def _options(self) -> AlignmentOptions:
         request = self.request
-        return request.for_library(AlignmentOptions, rows=request.rows.limit(), pairs=request.scores_pairs)
+        return request.for_library(AlignmentOptions, rows=request.rows.limit())
 
     def facts(self) -> dict[str, str]:
         options = self.options
@@ -573,65 +557,32 @@ class AlignmentExplainer(Explainer[Alignment, Explained, AlignmentOptions]):
             facts["occlusion"] = (
                 f"fall of the log-odds when {hidden} masked in all rows, or a row is left out"
             )
-        return facts | (self._pair_facts() if self.request.alignments.pairs else {})
-
-    def _pair_facts(self) -> dict[str, str]:
-        facts = {
-            "pairs": "maps of row attention made symmetric, average product taken out; the two columns "
-            f"{self._separation} or more apart; ranked by {self._ranking}",
-            "covariation": "mutual information of all rows of the file, weighted, corrected in that way",
-        }
-        if self.model.alphabet.is_nucleotide:
-            facts["helix"] = (
-                "probability of a base pair, by energies of all rows of the file; not the model's"
-            )
         return facts
 
-    def _explanations(self, records: Iterable[Alignment]) -> Iterator[Explained]:
-        for number, explanation in enumerate(explain_alignments(self.model, records, self.options)):
-            needed = self.request.alignments.pairs or number < self.request.shown
-            yield explanation, self._pairs(explanation) if needed else None
-
-    def _pairs(self, explanation: AlignmentExplanation) -> PairTable:
-        most = self.request.alignments.best_pairs
-        if most == 0 and explanation.pairs is not None:
-            most = explanation.pairs.size
-        structure = self._structure(explanation.alignment)
-        return pair_table(explanation, structure, most, self._separation, self._ranking)
-
-    def _structure(self, alignment: Alignment) -> Structure | None:
-        try:
-            return structure_of(alignment)
-        except ValueError as error:
-            self.cautions.append(f"alignment '{alignment.id}': SS_cons: {error}; its pairs are left out")
-            return None
+    def _explanations(self, records: Iterable[Alignment]) -> Iterator[AlignmentExplanation]:
+        return explain_alignments(self.model, records, self.options)
 
     def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
-        outputs, files = self.request.outputs, self.request.alignments
-        top = outputs.top
+        outputs = self.request.outputs
         return [
-            (outputs.out, COLUMN_COLUMNS, lambda explained: column_lines(explained[0], top)),
-            (files.row_profile, ROW_COLUMNS, lambda explained: row_lines(explained[0])),
-            (files.pairs, PAIR_COLUMNS, lambda explained: pair_lines(explained[0], explained[1].best)),
+            (outputs.out, COLUMN_COLUMNS, lambda e: column_lines(e, outputs.top)),
+            (self.request.alignments.row_profile, ROW_COLUMNS, row_lines),
         ]
 
-    def _keep(self, explanation: Explained) -> None:
-        found = explanation[0]
-        truncated = omits_letters(found.alignment, found.rows, found.columns)
-        self._offer(found.alignment, called=found.label == found.target, truncated=truncated)
+    def _keep(self, explanation: AlignmentExplanation) -> None:
+        e = explanation
+        truncated = omits_letters(e.alignment, e.rows, e.columns)
+        self._offer(e.alignment, called=e.label == e.target, truncated=truncated)
         if self.count <= self.request.shown:
             self.shown.append(explanation)
 
     def _check(self, records: Iterable[Alignment]) -> Faithfulness:
-        return check_alignments(self.model, records, replace(self.options, pairs=False))
-
-    def _shown(self) -> list[tuple[AlignmentExplanation, PairTable]]:
-        return [(explanation, pairs) for explanation, pairs in self.shown if pairs is not None]
+        return check_alignments(self.model, records, self.options)
 
     def _plot(self, path: Path) -> None:
         from seqray.report.plots import plot_alignments
 
-        plot_alignments(path, self._shown())
+        plot_alignments(path, self.shown)
 
     def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str:
         from seqray.report.pages.alignments import AlignmentReport, render_alignments
@@ -639,7 +590,7 @@ class AlignmentExplainer(Explainer[Alignment, Explained, AlignmentOptions]):
         return render_alignments(
             AlignmentReport(
                 title=f"{self.model.card.name}: columns that drive the predictions",
-                shown=self._shown(),
+                shown=self.shown,
                 card=self.model.card,
                 provenance=provenance,
                 faithfulness=faithfulness,

@@ -357,9 +357,6 @@ class AlignmentExplanation:
         (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query.
     scores
         By method, in the order requested.
-    pairs
-        (C', C') symmetric score of each pair of columns, see `seqray.core.msa.pairs_from_maps`; the mean
-        over the members. None if not computed.
     """
 
     record: int
@@ -371,7 +368,6 @@ class AlignmentExplanation:
     rows: Ints
     columns: Ints
     scores: tuple[AlignmentScores, ...]
-    pairs: Floats | None = None
 
     @property
     def id(self) -> str:
@@ -391,29 +387,3 @@ def _spread(values: Floats, places: Ints, size: int) -> Floats:
     result = np.full(size, np.nan)
     result[places] = values
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnPair:
-    """Two columns of an alignment that go together.
-
-    Attributes
-    ----------
-    left, right
-        0-based columns of the file, the left one first.
-    score
-        From the maps of row attention.
-    covariation
-        Score of the baseline, see `seqray.core.msa.column_covariation`.
-    helix
-        Probability that they pair in a helix of the rows, see `seqray.models.helices`; None for proteins.
-    paired
-        Whether the consensus structure pairs them; None if there is none.
-    """
-
-    left: int
-    right: int
-    score: float
-    covariation: float
-    helix: float | None
-    paired: bool | None

@@ -1,13 +1,11 @@
-"""Scores of the columns, rows and cells of an alignment by each method, and of its pairs of columns."""
+"""Scores of the columns, rows and cells of an alignment by each method."""
 
 from __future__ import annotations
 
-import numpy as np
 from torch import Tensor
 
-from seqray.core.alignment import pairs_from_maps
 from seqray.core.arrays import Floats
-from seqray.explanations.layers import row_maps, without_cls
+from seqray.explanations.layers import without_cls
 from seqray.explanations.options import COLUMN_BLOCK, MethodSettings
 from seqray.explanations.rollout import grad_rollout, rollout
 from seqray.explanations.targets import AlignmentTarget, leave_rows_out, occlude_columns
@@ -39,13 +37,3 @@ def occlusion_scores(target: AlignmentTarget, settings: MethodSettings) -> Profi
 def _profiles(relevance: Tensor) -> Profiles:
     grid = without_cls(relevance)[0].double().cpu().numpy()
     return grid.sum(axis=0), grid.sum(axis=1), grid
-
-
-def score_pairs(targets: list[AlignmentTarget]) -> Floats:
-    """Scores of the pairs of columns from the maps of row attention: (C, C), the mean over the members."""
-    found = []
-    for target in targets:
-        with compute_precision(target.model.device, "fp32"):
-            maps = row_maps(trace(target.network, target.batch))[0]
-        found.append(pairs_from_maps(maps.flatten(0, 1).cpu().numpy()))
-    return np.mean(found, axis=0)

@@ -14,7 +14,6 @@ import numpy as np
 from seqray.core.arrays import Floats, Ints
 from seqray.core.explanation import AlignmentExplanation, Faithfulness
 from seqray.core.records import Alignment
-from seqray.explanations.alignment_scores import score_pairs
 from seqray.explanations.checks import SHARES, Evidence, conclude
 from seqray.explanations.methods import score_alignment
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
@@ -80,7 +79,6 @@ def _explain(
         rows=item.rows,
         columns=item.columns,
         scores=tuple(score_alignment(targets, method, options.settings) for method in options.methods),
-        pairs=score_pairs(targets) if options.pairs else None,
     )
 
 

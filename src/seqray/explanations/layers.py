@@ -427,29 +427,6 @@ class RowLayer(AxialLayer):
         return scaled_dot_product(*self.layer.fold(self.x[b : b + 1], rows, self.rotation), columns)[1]
 
 
-@torch.no_grad()
-def row_maps(traced: Trace[AttentionLayer]) -> Tensor:
-    """Maps of row attention without CLS, of all layers and heads: (B, layers, H, C - 1, C - 1).
-
-    Tied rows have one map; of untied ones the mean over the real rows is taken. Padded columns are 0 as keys.
-    For `seqray.core.msa.pairs_from_maps`.
-    """
-    return torch.stack([_row_map(layer) for layer in traced.layers if isinstance(layer, RowLayer)], dim=1)
-
-
-def _row_map(layer: RowLayer) -> Tensor:
-    B, R, C, _ = layer.x.shape
-    maps = layer.x.new_zeros(B, layer.attention.heads, C, C)
-    for block in layer.blocks():
-        b, lines = block.queries
-        if layer.layer.tied:
-            maps[b] = block.weights[0]
-            continue
-        real = layer.x.new_ones(R) if layer.row_mask is None else layer.row_mask[b].to(layer.x)
-        maps[b] += torch.einsum("r,rhij->hij", real[lines], block.weights) / real.sum()
-    return maps[:, :, 1:, 1:]
-
-
 def without_cls(grid: Tensor) -> Tensor:
     """Take CLS out and scale the rest to sum to 1: (B, R, 1 + C) -> (B, R, C); even where nothing is left."""
     rest = grid[:, :, 1:]

@@ -126,12 +126,9 @@ class AlignmentOptions(_Options):
         As in `ExplainOptions`; names of methods are those of `known`.
     rows
         Most rows to read, query included; by default as many as the model reads.
-    pairs
-        Whether to score pairs of columns.
     """
 
     known = ("rollout", "grad-rollout", "occlusion")
     unit = "alignments"
 
     rows: int | None = None
-    pairs: bool = False

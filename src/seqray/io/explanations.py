@@ -16,7 +16,6 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.explanation import (
     AlignmentExplanation,
     Check,
-    ColumnPair,
     Explanation,
     HeadFigures,
     InputShares,
@@ -130,17 +129,13 @@ def _cells(results: Iterable[object], columns: Sequence[str]) -> Iterator[list[o
     return ([getattr(result, name) for name in columns] for result in results)
 
 
-# --- Explanations of alignments as tables: a line for each column, each row, or each pair of columns
+# --- Explanations of alignments as tables: a line for each column or each row
 
 COLUMN_COLUMNS = (
     *("record", "column", "query_position", "letter", "method", "class", "score", "rank", "sign"),
     *("occupancy", "conservation"),
 )
 ROW_COLUMNS = ("record", "row", "name", "method", "class", "score", "rank", "sign", "read")
-PAIR_COLUMNS = (
-    *("record", "i", "j", "query_i", "query_j", "letter_i", "letter_j"),
-    *("score", "rank", "covariation", "helix", "ss_cons"),
-)
 
 
 def column_lines(explanation: AlignmentExplanation, top: int | None = None) -> Iterator[tuple[object, ...]]:
@@ -168,19 +163,6 @@ def row_lines(explanation: AlignmentExplanation) -> Iterator[tuple[object, ...]]
         for r, ranked in enumerate(ranked_scores(e.by_row(found), found.signed)):
             name = one_line(e.alignment.names[r]) or None
             yield (e.id, r + 1, name, found.method, e.target, *ranked, r in read)
-
-
-def pair_lines(
-    explanation: AlignmentExplanation, pairs: Iterable[ColumnPair]
-) -> Iterator[tuple[object, ...]]:
-    """Cells of the table of pairs, in the order given."""
-    positions, letters = _query_positions(explanation), explanation.alignment.text(0)
-    for rank, pair in enumerate(pairs, start=1):
-        i, j = pair.left, pair.right
-        columns = (i + 1, j + 1, positions[i], positions[j], letters[i], letters[j])
-        helix = None if pair.helix is None else float(pair.helix)
-        paired = None if pair.paired is None else bool(pair.paired)
-        yield (explanation.id, *columns, float(pair.score), rank, float(pair.covariation), helix, paired)
 
 
 def _query_positions(explanation: AlignmentExplanation) -> list[int | None]:

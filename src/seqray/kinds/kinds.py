@@ -199,7 +199,6 @@ ALIGNMENTS = Kind(
     options=frozenset(
         {
             *("--rows", "--query-only", "--row-profile"),
-            *("--pairs", "--pairs-by", "--best-pairs", "--separation"),
         }
     ),
     read=read_alignments,

@@ -12,7 +12,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import PathPatch
@@ -24,7 +23,6 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Explanation
-from seqray.explanations.pairs import PairTable
 from seqray.io.files import write_file
 from seqray.report.html import offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT, Color, letter_color
@@ -170,39 +168,36 @@ def _copies(letter: str, left: Floats, base: Floats, tall: Floats) -> Outline:
     return Outline(many.reshape(-1, 2), np.tile(codes, len(left)))
 
 
-# --- Figures of explained alignments: profiles of columns, and maps of their pairs
+# --- Figures of explained alignments: profiles of columns
 
 _COLUMN_INCHES = 0.05
-_TRACK_INCHES, _MAP_INCHES = 0.6, 4.0
-_SHADES = LinearSegmentedColormap.from_list("pairs", [Color.PAPER, Color.DEEP_VIOLET])
+_TRACK_INCHES = 0.6
 
 
-def plot_alignments(path: str | Path, shown: Sequence[tuple[AlignmentExplanation, PairTable]]) -> None:
-    """Draw each alignment's profile of columns, a track for each method, and the map of its pairs.
+def plot_alignments(path: str | Path, shown: Sequence[AlignmentExplanation]) -> None:
+    """Draw each alignment's profile of columns, a track for each method.
 
     Parameters
     ----------
     path
         ``.png``, ``.svg`` or ``.pdf``; a `ConfigError` for another ending.
     shown
-        Explanations with their pairs. At most 20 are drawn, and the figure says how many are left out.
+        At most 20 are drawn, and the figure says how many are left out.
     """
     drawn = shown[:MAX_RECORDS]
-    panels = [panel for one in drawn for panel in _alignment_panels(*one)]
-    longest = max((one.alignment.columns for one, _ in drawn), default=20)
+    panels = [panel for one in drawn for panel in _alignment_panels(one)]
+    longest = max((one.alignment.columns for one in drawn), default=20)
     omitted = omitted_text(len(shown) - len(drawn), "alignment")
     write_figure(path, panels, _COLUMN_INCHES * longest, omitted)
 
 
-def _alignment_panels(e: AlignmentExplanation, found: PairTable) -> list[Panel]:
+def _alignment_panels(e: AlignmentExplanation) -> list[Panel]:
     panels = [
         Panel(
             GAP_INCHES, _TRACK_INCHES, lambda axes, s=s: _draw_columns(axes, e, s, labels=s is e.scores[-1])
         )
         for s in e.scores
     ]
-    if (pairs := e.pairs) is not None:
-        panels.append(Panel(HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, found)))
     title = f"{e.id}   {e.target} {e.probability:.3f}"
     return [panels[0]._replace(above=1.5 * HEAD_INCHES, title=title), *panels[1:]]
 
@@ -212,24 +207,6 @@ def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, l
     axes.tick_params(labelbottom=labels)
     if labels:
         axes.set_xlabel("column of the alignment", fontsize=7)
-
-
-def _draw_pairs(axes: Axes, e: AlignmentExplanation, pairs: Floats, found: PairTable) -> None:
-    """Scores above the diagonal; the pairs of the structure below it."""
-    far = e.columns - e.columns[:, None] >= found.separation
-    first, last = e.columns[0], e.columns[-1]
-    size = last - first + 1  # a file may be far wider than the part that was read
-    full = np.full((size, size), np.nan)
-    full[np.ix_(e.columns - first, e.columns - first)] = np.where(far, np.maximum(pairs, 0), 0)
-    edge = (first + 0.5, last + 1.5, last + 1.5, first + 0.5)
-    axes.imshow(full, cmap=_SHADES, extent=edge, interpolation="nearest", aspect="equal")
-    axes.set_anchor("W")
-    if found.structure:
-        known = np.array(sorted(found.structure)) + 1
-        axes.scatter(known[:, 0], known[:, 1], s=4, color=Color.TEAL, linewidths=0, label="SS_cons")
-        axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    axes.set_xlabel("column of the alignment", fontsize=7)
-    name_row(axes, "pairs")
 
 
 # --- Figures of explained sequences: letters by their effects, and a track for each method

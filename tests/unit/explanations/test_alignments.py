@@ -8,13 +8,12 @@ import torch
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.core.alphabet import PROTEIN, RNA, encode_columns
+from seqray.core.alphabet import RNA, encode_columns
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment
 from seqray.explanations.alignments import check_alignments, explain_alignments, hiding_curves
 from seqray.explanations.checks import SHARES
 from seqray.explanations.options import AlignmentOptions, MethodSettings
-from seqray.explanations.pairs import helices, pair_table, structure_of
 from seqray.explanations.targets import AlignmentTarget, leave_rows_out, occlude_columns
 from seqray.inference.alignments import predict_alignments
 from seqray.models.tokenizers import MASK, AlignmentTokenizer
@@ -177,12 +176,11 @@ def test_only_rollout_is_the_same_for_every_class(alignment_model):
 
 def test_neighbours_change_nothing(alignment_model):
     alignments = [made(*shape, seed=seed) for seed, shape in enumerate([(2, 5), (5, 20), (1, 9)])]
-    together = explain(alignment_model, *alignments, methods=METHODS, pairs=True)
+    together = explain(alignment_model, *alignments, methods=METHODS)
     for number, (alignment, one) in enumerate(zip(alignments, together, strict=True)):
-        [alone] = explain(alignment_model, alignment, methods=METHODS, pairs=True)
+        [alone] = explain(alignment_model, alignment, methods=METHODS)
         assert (one.record, one.id) == (number, alignment.id)
         assert one.probabilities == pytest.approx(alone.probabilities, abs=1e-6)
-        assert one.pairs == pytest.approx(alone.pairs, abs=1e-6)
         for a, b in zip(one.scores, alone.scores, strict=True):
             np.testing.assert_allclose(a.columns, b.columns, atol=1e-6)
 
@@ -241,84 +239,6 @@ def test_rows_that_are_not_asked_for_are_not_read(alignment_model):
     assert len(explained.rows) == 2
     [query] = explain(alignment_model, made(9, 6, top=3), rows=1)
     assert query.rows.tolist() == [0]
-
-
-# --- pairs ------------------------------------------------------------------------------------------------
-
-
-def test_pairs_are_the_maps_made_symmetric_and_corrected(alignment_model):
-    alignment = made(4, 8, seed=7)
-    [explained] = explain(alignment_model, alignment, pairs=True)
-    tokens = torch.from_numpy(AlignmentTokenizer(RNA).encode(alignment.codes))[None]
-    expected = []
-    for network in alignment_model.networks:
-        with torch.no_grad():
-            steps = network(tokens, return_attention=True).attention
-        for step in (s for s in steps if s.axis == "row"):
-            for head in range(3):
-                m = step.weights[0, 0, head, 1:, 1:].double().numpy()
-                s = m + m.T
-                np.fill_diagonal(s, np.nan)
-                mean = np.nanmean(s, axis=0)
-                expected.append(s - np.outer(mean, mean) / np.nanmean(s))
-    off = ~np.eye(8, dtype=bool)
-    assert explained.pairs[off] == pytest.approx(np.mean(expected, axis=0)[off], abs=1e-6)
-
-
-def test_the_table_of_pairs_is_sorted_and_far_apart(alignment_model):
-    alignment = made(5, 12, seed=4, top=3, ss_cons="((.<...>.)).")
-    [explained] = explain(alignment_model, alignment, pairs=True)
-    structure = structure_of(alignment)
-    assert structure == {(0, 10), (1, 9), (3, 7)}
-    table = pair_table(explained, structure, separation=3)
-    assert len(table.best) == 12
-    every = pair_table(explained, structure, count=99, separation=3)
-    expected = sorted(
-        ((-explained.pairs[i, j], i, j) for i in range(12) for j in range(i + 3, 12)), key=lambda one: one
-    )
-    assert [(p.left, p.right) for p in every.best] == [(i, j) for _, i, j in expected]
-    assert [p.score for p in every.best] == [-score for score, _, _ in expected]
-    assert {(p.left, p.right) for p in every.best if p.paired} == structure
-    assert all(p.covariation == every.covariation[p.left, p.right] for p in every.best)
-
-
-def test_pairs_are_ranked_by_what_is_asked_for(alignment_model):
-    rows = ["GGGCAAAAGCCC", "GGACAAAAGUCC", "GCACAAAAGUGC"]
-    codes = np.array([RNA.encode(row) for row in rows])
-    [explained] = explain(alignment_model, Alignment("h", ("a", "b", "c"), codes, RNA), pairs=True)
-    hairpin = [(0, 11), (1, 10), (2, 9), (3, 8)]
-    found = pair_table(explained, None, by="helix")
-    assert sorted((p.left, p.right) for p in found.best[:4]) == hairpin
-    assert found.helices is not None
-    assert all(p.helix == found.helices[p.left, p.right] > 0 for p in found.best)
-    assert [p.helix for p in found.best] == sorted((p.helix or 0 for p in found.best), reverse=True)
-    changing = pair_table(explained, None, by="covariation").best
-    assert {(p.left, p.right) for p in changing[:2]} == {
-        (1, 10),
-        (2, 9),
-    }  # the others are the same in all rows
-    with pytest.raises(ValueError, match="not one of attention, covariation, helix"):
-        pair_table(explained, None, by="structure")
-
-
-def test_proteins_have_no_helices_of_bases():
-    assert helices(np.zeros((2, 9), dtype=np.uint8), PROTEIN) is None
-
-
-def test_distance_is_counted_in_columns_of_the_file(alignment_model):
-    codes = np.full((2, 9), GAP, dtype=np.uint8)
-    codes[:, [0, 4, 8]] = [[0, 1, 2], [0, 1, 3]]
-    [explained] = explain(alignment_model, Alignment("g", ("a", "b"), codes, RNA), pairs=True)
-    assert explained.columns.tolist() == [0, 4, 8]
-    assert {(p.left, p.right) for p in pair_table(explained, None, 9, 4).best} == {(0, 4), (4, 8), (0, 8)}
-    assert [(p.left, p.right, p.paired) for p in pair_table(explained, None, 9, 5).best] == [(0, 8, None)]
-    assert pair_table(explained, None, 9, 9).best == ()
-
-
-def test_pairs_need_pairs(alignment_model):
-    [explained] = explain(alignment_model, made(2, 5))
-    with pytest.raises(ValueError, match="without pairs"):
-        pair_table(explained, None)
 
 
 # --- checks -----------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from seqray.core.explanation import (
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results import Box, Call, CallContext
-from seqray.explanations.pairs import pair_table, structure_of
 from seqray.genome.genes import Gene
 from seqray.report.pages.alignments import AlignmentReport
 from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
@@ -213,7 +212,6 @@ def made_alignment(
         AlignmentScores("rollout", False, grid.sum(axis=0), grid.sum(axis=1), grid),
         AlignmentScores("occlusion", True, signed, of_rows),
     )
-    pairs = rng.random((len(kept[1]),) * 2)
     settings: dict[str, Any] = {
         "record": 0,
         "alignment": alignment,
@@ -224,7 +222,6 @@ def made_alignment(
         "rows": kept[0],
         "columns": kept[1],
         "scores": scores,
-        "pairs": pairs + pairs.T,
     }
     return AlignmentExplanation(**{**settings, **more})
 
@@ -247,9 +244,8 @@ def report() -> Callable[..., AlignmentReport]:
     )
 
     def make(*explanations: AlignmentExplanation, **more: Any) -> AlignmentReport:
-        shown = [(e, pair_table(e, structure_of(e.alignment))) for e in explanations]
         settings: dict[str, Any] = {"title": "Alignments", "card": card, "provenance": ["seqray explain x"]}
-        return AlignmentReport(shown=shown, **{**settings, **more})
+        return AlignmentReport(shown=explanations, **{**settings, **more})
 
     return make
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,10 @@ from seqray.core.alignment import conservation, occupancy
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats
 from seqray.core.card import Card
-from seqray.core.explanation import AlignmentExplanation, AlignmentScores, ColumnPair
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores
 from seqray.core.text import counted
-from seqray.explanations.pairs import PairTable
 from seqray.report.html import compact, document, escape, name, number, table, templates
 from seqray.report.pages.sequences import (
-    MAX_RANKED,
     ModelText,
     Report,
     card_section,
@@ -27,7 +25,7 @@ from seqray.report.pages.sequences import (
     verdict_section,
 )
 from seqray.report.palette import Color, letter_color, tint
-from seqray.report.svg.logo import heat_map, picture, shade_steps
+from seqray.report.svg.logo import picture
 from seqray.report.svg.rows import (
     BAR_DEFINITIONS,
     GUTTER,
@@ -41,7 +39,6 @@ from seqray.report.svg.rows import (
     scaled,
     score_bars,
     tick_label,
-    tick_step,
 )
 
 # --- An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside
@@ -226,122 +223,24 @@ def color_key(alphabet: Alphabet) -> Markup:
     return Markup(f"<table class=swatch><tr>{cells}<td>- gap</table>")
 
 
-# --- Pairs of columns as a square map: row attention above the diagonal; helices, or covariation, below i
-
-_SIZE = 420  # px
-_LEFT, _TOP_SPACE, _RIGHT, _BOTTOM = 40, 24, 8, 8
-_MAX_TICKS = 8
 NO_POSITION = "gap"  # where the query has no letter
 
 
-def pair_map(explanation: AlignmentExplanation, found: PairTable) -> Markup:
-    """Draw the map; empty where there are no pairs."""
-    e = explanation
-    if e.pairs is None or not found.best:
-        return Markup()
-    far = np.abs(e.columns[:, None] - e.columns) >= found.separation
-    other = found.covariation if found.helices is None else found.helices
-    shades = [np.where(far, scores, 0.0) for scores in (e.pairs, other)]
-    above, below = (shade_steps(scores, float(scores.max(initial=0.0))) for scores in shades)
-    image = heat_map(np.where(np.triu(np.ones(above.shape, dtype=bool), k=1), above, below), _SIZE, _SIZE)
-    slot = _SIZE / len(e.columns)
-    frame = f'<path class=axis d="M0 0h{_SIZE}v{_SIZE}h-{_SIZE}z"/>'
-    middles = {column: (i + 0.5) * slot for i, column in enumerate(e.columns.tolist())}
-    body = f"{image}{frame}{_ticks(e, middles)}{_structure(middles, found, slot)}"
-    body += _best(e, middles, found.best[:MAX_RANKED], slot)
-    wide = _LEFT + _SIZE + _RIGHT
-    drawing = (
-        f'<svg class=plot viewBox="{-_LEFT} {-_TOP_SPACE} {wide} {_TOP_SPACE + _SIZE + _BOTTOM}" '
-        f'width={wide} role=img aria-label="Scores of the pairs of columns">{body}</svg>'
-    )
-    return templates("alignments.html").pairs(found, min(MAX_RANKED, len(found.best)), Markup(drawing))
-
-
-def _ticks(e: AlignmentExplanation, middles: Mapping[int, float]) -> str:
-    """Positions of the query along both sides."""
-    positions = e.alignment.query_positions()[e.columns].tolist()
-    step = tick_step(max(1, max(positions) + 1), _MAX_TICKS)
-    numbered = zip(middles.values(), (p + 1 for p in positions), strict=True)
-    spots = [(at, p) for at, p in numbered if p > 0 and p % step == 0]
-    return "".join(
-        tick_label(compact(at), -8, p) + tick_label(-8, compact(at + 4), p, "end") for at, p in spots
-    )
-
-
-def _structure(middles: Mapping[int, float], found: PairTable, slot: float) -> str:
-    """Circles at both places of the pairs of the structure that were read."""
-    size = compact(max(2.5, slot))
-    pairs = [pair for pair in sorted(found.structure or ()) if middles.keys() >= set(pair)]
-    return "".join(
-        f"<circle class=paired cx={compact(middles[x])} cy={compact(middles[y])} r={size} />"
-        for left, right in pairs
-        for x, y in ((left, right), (right, left))
-    )
-
-
-def _best(
-    e: AlignmentExplanation, middles: Mapping[int, float], best: Sequence[ColumnPair], slot: float
-) -> str:
-    size = max(6.0, slot + 3)
-    return "".join(
-        f"<rect class=best x={compact(middles[pair.right] - size / 2)} "
-        f"y={compact(middles[pair.left] - size / 2)} width={compact(size)} "
-        f"height={compact(size)}><title>{escape(_title(e, pair))}</title></rect>"
-        for pair in best
-    )
-
-
-def _title(e: AlignmentExplanation, pair: ColumnPair) -> str:
-    return (
-        f"columns {pair.left + 1} and {pair.right + 1}; query {_position(e, pair.left)} and "
-        f"{_position(e, pair.right)}; score {number(pair.score)}"
-    )
-
-
-def _position(e: AlignmentExplanation, column: int) -> str:
-    """Position and letter of the query in a column of the file."""
-    position = int(e.alignment.query_positions()[column])
-    return f"{position + 1} {e.alignment.text(0)[column]}" if position >= 0 else NO_POSITION
-
-
-def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> Markup:
-    """List the best pairs."""
-    if not found.best:
-        return Markup()
-    paired = {None: "", True: "yes", False: "no"}
-    head = ["rank", "columns", "query", "score", "covariation"]
-    head += ["helix"] if found.helices is not None else []
-    head += ["SS_cons"] if found.structure is not None else []
-    rows = [
-        [
-            str(rank),
-            f"{pair.left + 1}\N{EN DASH}{pair.right + 1}",
-            f"{_position(explanation, pair.left)}\N{EN DASH}{_position(explanation, pair.right)}",
-            number(pair.score),
-            number(pair.covariation),
-            *([number(pair.helix)] if pair.helix is not None else []),
-            *([paired[pair.paired]] if found.structure is not None else []),
-        ]
-        for rank, pair in enumerate(found.best[:MAX_RANKED], start=1)
-    ]
-    return table(head, rows, caption="best pairs of columns")
-
-
-# --- The page of explained alignments: verdicts, then each alignment with its profiles and pairs
+# --- The page of explained alignments: verdicts, then each alignment with its profiles
 
 _MAX_CLASSES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AlignmentReport(Report):
-    """What the page shows: explanations with their pairs."""
+    """What the page shows."""
 
-    shown: Sequence[tuple[AlignmentExplanation, PairTable]]
+    shown: Sequence[AlignmentExplanation]
 
 
 def render_alignments(report: AlignmentReport) -> str:
     """Write the page as HTML that runs nothing."""
-    explanations = [e for e, _ in report.shown]
+    explanations = report.shown
     methods = list(dict.fromkeys(found.method for e in explanations for found in e.scores))
     longest = max((len(e.columns) for e in explanations), default=1)
     width = line_width(longest, MIN_LINE_COLUMNS, MAX_LINE_COLUMNS)
@@ -350,8 +249,7 @@ def render_alignments(report: AlignmentReport) -> str:
         key = color_key(explanations[0].alignment.alphabet)
         reading = templates("alignments.html").reading(methods, key) + BAR_DEFINITIONS
     alignments = {
-        f"r{i}": (name(e.id), _alignment(e, pairs, report.card, width))
-        for i, (e, pairs) in enumerate(report.shown)
+        f"r{i}": (name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)
     }
     return document(
         report.title,
@@ -367,10 +265,10 @@ def render_alignments(report: AlignmentReport) -> str:
     )
 
 
-def _alignment(e: AlignmentExplanation, pairs: PairTable, card: Card, width: int) -> Markup:
-    ranks = (_classes(e, card), *(_ranks(e, found) for found in e.scores), pair_ranks(e, pairs))
-    panel, figure = alignment_panel(e, width), pair_map(e, pairs)
-    return templates("alignments.html").alignment(e, panel, list(_omitted(e)), Markup().join(ranks), figure)
+def _alignment(e: AlignmentExplanation, card: Card, width: int) -> Markup:
+    ranks = (_classes(e, card), *(_ranks(e, found) for found in e.scores))
+    panel = alignment_panel(e, width)
+    return templates("alignments.html").alignment(e, panel, list(_omitted(e)), Markup().join(ranks))
 
 
 def _classes(e: AlignmentExplanation, card: Card) -> Markup:

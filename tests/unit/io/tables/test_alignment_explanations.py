@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA
-from seqray.core.explanation import AlignmentExplanation, AlignmentScores, ColumnPair
+from seqray.core.explanation import AlignmentExplanation, AlignmentScores
 from seqray.core.records import Alignment
-from seqray.io.explanations import COLUMN_COLUMNS, ROW_COLUMNS, column_lines, pair_lines, row_lines
+from seqray.io.explanations import COLUMN_COLUMNS, ROW_COLUMNS, column_lines, row_lines
 from seqray.io.tables import format_cell
 
 LETTERS = "ACGUN-~"
@@ -50,20 +50,6 @@ def test_columns_by_hand():
         ["a", "1", "s0", "occlusion", "y", ".", ".", ".", "yes"],
         ["a", "2", "s1", "occlusion", "y", ".", ".", ".", "no"],
         ["a", "3", "s2", "occlusion", "y", "1", "1", "+", "yes"],
-    ]
-
-
-def test_pairs_by_hand():
-    e = explained(BY_HAND, [0], [1, 3, 4, 5], np.zeros(4), np.zeros(1))
-    pairs = [
-        ColumnPair(1, 5, 0.5, -0.25, 0.75, True),
-        ColumnPair(3, 4, 0.125, 0, 0, False),
-        ColumnPair(0, 2, 0, 0, None, None),
-    ]
-    assert texts(pair_lines(e, pairs)) == [
-        ["a", "2", "6", "1", "3", "A", "C", "0.5", "1", "-0.25", "0.75", "yes"],
-        ["a", "4", "5", "2", ".", "U", "-", "0.125", "2", "0", "0", "no"],
-        ["a", "1", "3", ".", ".", "-", "~", "0", "3", "0", ".", "."],
     ]
 
 
