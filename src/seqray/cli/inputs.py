@@ -75,21 +75,7 @@ def open_records(
     alphabet: Alphabet,
     on_skip: OnSkip,
 ) -> Counted[Record]:
-    """Read files one after the other, with one rule on ids for all of them.
-
-    Parameters
-    ----------
-    read
-        Opens a file, such as `seqray.kinds.Kind.read`.
-    paths
-        Files, ``-`` for standard input.
-    options
-        What happens to ids that occur twice, within a file or between files, and to empty files.
-    alphabet
-        Letters of the sequences.
-    on_skip
-        Receives each record that is skipped, unless ``--strict`` is given.
-    """
+    """Read files one after the other, with one rule on ids for all of them."""
     opened = partial(read, alphabet=alphabet, on_skip=None if options.strict else on_skip)
     return Counted(_read_inputs(paths, options, opened))
 
@@ -127,22 +113,7 @@ def describe_input(paths: Sequence[str]) -> str:
 def check_files(
     sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
 ) -> None:
-    """Check the files of a run before anything heavy is loaded.
-
-    Parameters
-    ----------
-    sources
-        Files that are read; each is opened once.
-    outputs
-        Files that are written, ``-`` for standard output; None for nothing.
-    beside
-        Further files that are read, and names that may be files, such as those of models.
-
-    Raises
-    ------
-    InputError
-        For an input that can't be read, an output that would overwrite it, or one that is named twice.
-    """
+    """Check the files of a run before anything heavy is loaded."""
     if sources.count("-") > 1:
         raise InputError("is named twice as an input", where="standard input")
     for source in sources:
@@ -172,13 +143,7 @@ _KNOWN_SUFFIXES = (
 
 
 def check_suffix(path: str | None, *suffixes: str) -> None:
-    """Refuse an output whose suffix is that of another format.
-
-    Raises
-    ------
-    InputError
-        For one with the suffix of a known format that is none of ``suffixes``; ``.gz`` may follow.
-    """
+    """Refuse an output whose suffix is that of another format."""
     name = (path or "").lower().removesuffix(".gz")
     if name.endswith(_KNOWN_SUFFIXES) and not name.endswith(suffixes):
         raise InputError(
@@ -211,31 +176,7 @@ def find_genes(
     *,
     ahead: bool = False,
 ) -> tuple[GeneSource | None, list[str]]:
-    """Read or predict genes as the command line says.
-
-    Parameters
-    ----------
-    options, reading
-        Where genes are from, and which records are read.
-    path
-        The input, which is read more than once.
-    alphabet
-        Of the locator.
-    is_circular
-        Tells how a contig is read.
-    ahead
-        Predict the genes of the first contig at once.
-
-    Returns
-    -------
-    source, notes
-        Where genes are from, None for no genes; and what to tell the user.
-
-    Raises
-    ------
-    ConfigError, InputError
-        As `seqray.scanning.choose_genes`.
-    """
+    """Read or predict genes as the command line says."""
     from seqray.io.sequences import is_genbank, read_sequences
     from seqray.scanning.genes import choose_genes
 
@@ -268,15 +209,6 @@ class SkipLog:
     """Counts the records that are not used, names the first on standard error and writes all to a file.
 
     To be used in ``with``, and given to a reader as ``on_skip``.
-
-    Parameters
-    ----------
-    path
-        Where to write them; None for nowhere.
-    lines
-        Provenance of the file.
-    quiet
-        Name none of them.
     """
 
     def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
@@ -307,15 +239,7 @@ class SkipLog:
             print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
 
     def check_some_left(self, used: int, source: str) -> None:
-        """Raise `NoRecordsError` if all records of a file were skipped.
-
-        Parameters
-        ----------
-        used
-            Number of records that were not skipped.
-        source
-            The file.
-        """
+        """Raise `NoRecordsError` if all records of a file were skipped."""
         if self.count and not used:
             from seqray.io.files import display_name
 

@@ -98,13 +98,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
         return {None: class_paths("--class", self.class_files), "test": test}
 
     def files(self) -> list[str]:
-        """All files, ``-`` for standard input.
-
-        Raises
-        ------
-        InputError
-            Where tables and FASTA files are given, or for a class without a file or one that is named twice.
-        """
+        """All files, ``-`` for standard input."""
         if self.tables() and self.fastas():
             raise InputError("both tables and --class are given", remedy=REMEDY)
         fastas = [path for paths in self.fastas().values() for path in paths.values()]
@@ -113,17 +107,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
     def located(
         self, request: Request, labels: AlignmentLabelOptions | None = None, used: Sequence[str] = ()
     ) -> LabeledFiles:
-        """The files, for the library.
-
-        Parameters
-        ----------
-        request
-            Receives notes of what is not read, which appear when the run has succeeded.
-        labels
-            Options for alignments.
-        used
-            Columns of tables that are read elsewhere.
-        """
+        """The files, for the library."""
         from seqray.kinds.labeled import LabeledFiles
 
         def note_unlabeled(table: str, count: int) -> None:
@@ -188,20 +172,7 @@ def describe_letters(alphabet: str) -> str:
 def read_examples(
     alphabet: str | None, files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
 ) -> tuple[list[LabeledSequence], Alphabet]:
-    """Read labeled sequences, and tell their alphabet by their letters unless it is named.
-
-    Parameters
-    ----------
-    alphabet
-        As ``--alphabet``.
-    files, **callbacks
-        See `seqray.kinds.read_sequence_examples`.
-
-    Raises
-    ------
-    InputError
-        For letters of another alphabet than the named one; for other reasons as the reader.
-    """
+    """Read labeled sequences, and tell their alphabet by their letters unless it is named."""
     from seqray.core.alphabet import ALPHABETS
     from seqray.kinds.labeled import read_inferred_examples, read_sequence_examples
 
@@ -224,20 +195,7 @@ def naming_alphabet() -> Iterator[None]:
 def drop_unknown_labels(
     examples: Sequence[LabeledSequence], classes: Sequence[str]
 ) -> tuple[list[LabeledSequence], list[str]]:
-    """Leave out examples whose label is none of the classes.
-
-    Returns
-    -------
-    list of LabeledSequence
-        The others, in their order.
-    list of str
-        A note that counts what was left out; empty if nothing was.
-
-    Raises
-    ------
-    InputError
-        Where no example is left.
-    """
+    """Leave out examples whose label is none of the classes."""
     dropped = Counter(example.label for example in examples if example.label not in classes)
     kept = [example for example in examples if example.label in classes]
     if examples and not kept:
@@ -258,15 +216,7 @@ def describe_labels(counts: Counter[str]) -> str:
 
 
 def describe_learned(known: int, checked: int, count: int) -> str:
-    """Which records are training data, as ``all 40 of these records``, or about which share of them.
-
-    Parameters
-    ----------
-    known, checked
-        As `seqray.calibration.SketchCount`.
-    count
-        Number of records.
-    """
+    """Which records are training data, as ``all 40 of these records``, or about which share of them."""
     if checked == count:
         return f"all {count} of these records" if known == count else f"{known} of these {count} records"
     return f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can check)"

@@ -136,18 +136,7 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb.
-
-    Parameters
-    ----------
-    argv
-        Words after ``seqray``; those of the process where None.
-
-    Returns
-    -------
-    int
-        Exit status. Help and a wrong use of options end here too; nothing exits from within.
-    """
+    """Run one verb."""
     words = list(sys.argv[1:] if argv is None else argv)
     with guard_streams(), json_lines(words):
         return _end(words)

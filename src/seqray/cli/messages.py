@@ -170,17 +170,6 @@ class Progress:
     """Reports how far a run is: the share done, the rate and the time left.
 
     To be used in ``with``. Libraries report to `update`, or iterate over `watch`.
-
-    Parameters
-    ----------
-    phase, unit
-        The work, such as ``scan``, and what is counted, such as ``letters``.
-    total
-        Number of units; None where it can't be known, and then rate and count alone are shown.
-    quiet
-        Show nothing.
-    interval
-        Seconds between two lines, where standard error is no terminal.
     """
 
     def __init__(
@@ -227,17 +216,7 @@ class Progress:
         )
 
     def update(self, done: int, total: int | None = None, phase: str | None = None) -> None:
-        """Set the number of units done, and the total and the phase if they changed.
-
-        Parameters
-        ----------
-        done
-            Units done so far.
-        total
-            Units in all; None leaves it as it is.
-        phase
-            Name of the current step; None leaves it as it is.
-        """
+        """Set the number of units done, and the total and the phase if they changed."""
         if phase not in (None, self._phase):
             self._begin(str(phase), total)
         self._total = total or self._total

@@ -215,26 +215,7 @@ def open_model(
     locators: bool = False,
     verbose: bool = False,
 ) -> TrainedModel:
-    """Load a model onto the requested device.
-
-    Parameters
-    ----------
-    options
-        Name, context and backbone; `recognize` looks for a context that is left to the records.
-    computing
-        Device and threads; with `EngineOptions` also the engine.
-    alignments, locators
-        Whether a model of alignments, or a locator, may be opened.
-    verbose
-        Report the model and the device on standard error.
-
-    Raises
-    ------
-    ConfigError
-        For a device or an engine that isn't there, or a model of a kind that this verb does not take.
-    ModelFileError
-        As `seqray.modelfile.load_model`.
-    """
+    """Load a model onto the requested device."""
     from seqray.modelfile.zoo import locate_model
 
     path = locate_model(options.model)  # a misspelled name is reported before torch is loaded
@@ -327,17 +308,7 @@ def _shipped_for(letters: str) -> str:
 
 
 def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, object]) -> list[str]:
-    """Build the header of every output of a run with a model.
-
-    Parameters
-    ----------
-    command
-        Words of the command line.
-    model
-        The model of the run.
-    facts
-        Further lines: key and value.
-    """
+    """Build the header of every output of a run with a model."""
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     engine = {"engine": model.engine} if model.engine else {}
@@ -346,18 +317,7 @@ def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, 
 
 
 def check_new_model(out: str, source: str) -> None:
-    """Refuse a new model file that can't be written, before the model is loaded.
-
-    Parameters
-    ----------
-    out, source
-        Paths of the new file, and of the model that it is made of.
-
-    Raises
-    ------
-    ModelFileError, InputError
-        For another suffix; for the model itself, and a folder that does not exist.
-    """
+    """Refuse a new model file that can't be written, before the model is loaded."""
     from seqray.modelfile.header import check_model_path
 
     check_model_path(out)
@@ -378,15 +338,7 @@ def truncation_fact(card: Card) -> dict[str, str]:
 def recognize(
     options: ModelOptions, model: TrainedModel, records: Iterable[SequenceRecord]
 ) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
-    """Set the context that the first records are of, unless the command line says what they are.
-
-    Parameters
-    ----------
-    options, model
-        What was asked for, and the model as `open_model` opened it.
-    records
-        Read once; the second result yields all of them.
-    """
+    """Set the context that the first records are of, unless the command line says what they are."""
     if options.context != AUTO or not model.card.model.contexts:
         return model, records
     from seqray.inference.labeled import recognize_context

@@ -33,10 +33,12 @@ def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
     """Make the type of whole numbers from ``least`` to ``most``."""
 
     def parse(text: str) -> int:
-        digits = text.lstrip("0") if text.isascii() and text.isdigit() else "-1"
+        if not (text.isascii() and text.isdigit()):
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
+        digits = text.lstrip("0") or "0"
         if len(digits) > len(str(most)):  # int() takes long for thousands of digits
             raise argparse.ArgumentTypeError(f"a number of {len(text)} digits is above {most}")
-        number = int(digits or "0")
+        number = int(digits)
         if number < least:
             raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
         if number > most:
@@ -100,30 +102,18 @@ ClassName = Annotated[str, _class_name]
 Printable = Annotated[str, _printable]
 
 
-# --- Options are declared once, as typed fields of frozen classes; `Request` turns the command line into
+# --- Options are declared once, as typed fields of frozen classes
 
-# Evaluated once for each class: those of all options take longer than the parser itself.
-type_hints = cache(get_type_hints)
+type_hints = cache(get_type_hints)  # once for each class: it takes longer than the parser itself
 
 
 def option(
     spec: str, text: str, default: Any = MISSING, *, choices: Sequence[str] = (), required: bool = False
 ) -> Any:
-    """Declare the option of a field.
+    """Declare the option of a field by its names and the name of its value, such as ``--out -o FILE``.
 
-    Parameters
-    ----------
-    spec
-        Names and the name of the value, such as ``--out -o FILE``. Without a name that begins with a dash the
-        argument is positional, and ``TABLE*`` or ``FILE+`` takes any number, or one or more.
-    text
-        What the option does. The default is added unless the text states it.
-    default
-        Where it is left out, the field is None or empty if its type allows it, else the option is required.
-    choices
-        Allowed words, where they can't be written as a ``Literal``.
-    required
-        Whether an option that may be given several times must be given.
+    Without a name that begins with a dash it is positional, and ``TABLE*`` or ``FILE+`` takes any number, or one
+    or more. Without a default the field is None or empty if its type allows it, else the option is required.
     """
     return _Declared(spec, text, default, choices, required)
 
@@ -249,15 +239,7 @@ def given(options: Options) -> list[str]:
 
 
 class Request(Options):
-    """A parsed command line; a verb adds its options.
-
-    Attributes
-    ----------
-    command
-        All words, for the header of outputs.
-    notes_at_end
-        Lines for the user if the run succeeds; an error is one line alone.
-    """
+    """A parsed command line; a verb adds its options."""
 
     epilog: ClassVar[str | None] = None
     keep_epilog_lines: ClassVar[bool] = False
@@ -297,15 +279,7 @@ class Request(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a verb reports when it is done.
-
-    Attributes
-    ----------
-    records
-        Read from the input; None where the verb reads no records.
-    status, resources
-        Exit status, and whether time and memory are worth a line.
-    """
+    """What a verb reports when it is done."""
 
     records: int | None = None
     status: int = 0
@@ -313,17 +287,7 @@ class Outcome:
 
 
 def add_options(parser: Any, options: type[Options], names: Sequence[str] | None = None) -> None:
-    """Add declared options to a parser: all of a class, or some.
-
-    Parameters
-    ----------
-    parser
-        An argparse parser or group of arguments.
-    options
-        Class that declares the options.
-    names
-        Fields to add; None for all.
-    """
+    """Add declared options to a parser: all of a class, or some."""
     hints = type_hints(options)
     for one in fields(options):  # pyright: ignore[reportArgumentType]
         if names is not None and one.name not in names:
