@@ -74,7 +74,6 @@ LEVERS: dict[str, tuple[str, ...]] = {
     "dropout .1": ("model.dropout=0.1",),
     "dropout .5": ("model.dropout=0.5",),
     "no label smoothing": ("optimizer.label_smoothing=0",),
-    "mix-up of .3": ("optimizer.mixup=0.3",),
     "weights not averaged": ("optimizer.ema=0",),
 }
 

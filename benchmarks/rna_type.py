@@ -103,7 +103,7 @@ def helix_and_end_features(data: Sequence[Alignment], settings: ModelConfig, col
     tokenizer = AlignmentTokenizer(RNA)
     features = []
     for one in data:
-        rows = crop_alignment(one, settings.max_rows, columns, settings.row_choice).codes
+        rows = crop_alignment(one, settings.max_rows, columns).codes
         letters = torch.from_numpy(tokenizer.encode(rows))[None, :, 1:] - FIRST_LETTER
         profile = helix_profile(letters)[0].numpy()
         stretches = [part.mean(axis=0) for part in np.array_split(profile, STRETCHES) if len(part)]
@@ -150,7 +150,7 @@ def floors(rest: Sequence[Alignment], test: Sequence[Alignment], config: RunConf
 def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
     """Calls of the network as a model of sequences."""
     model = replace(config.model, kind="sequence", helices=False)
-    augment = replace(config.augment, rows=None, query=0.0)
+    augment = replace(config.augment, query=0.0)
     settings = replace(config, model=model, augment=augment)
     result = train(settings, queries(list(rest), config.data.window), None, RunOptions(work))
     records = [SequenceRecord(one.id, one.sequence[: config.data.window]) for one in test]
@@ -185,7 +185,7 @@ def folded(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignmen
         config,
         members=1,
         model=replace(config.model, max_rows=1),
-        augment=replace(config.augment, rows=None, query=0.0),
+        augment=replace(config.augment, query=0.0),
     )
     return axial(settings, rest, test, work, FOLDED, ())
 

@@ -47,7 +47,6 @@ TYPES = {
     ),
     "_class_name": "class name",
     "_printable": "text",
-    "_budget": "budget",
 }
 
 

@@ -165,13 +165,6 @@ NAMES = {
     "a comment": "#a",
     "a quote": '"a',
 }
-BUDGETS = NUMBERS | {"no unit": "10", "no time": "0s", "less": "-5m", "a word": "soon", "no steps": "0steps"}
-BUDGETS |= {
-    "5000 digits": f"{'9' * 5000}s",
-    "infinity": "infh",
-    "nan": "nanm",
-    "half a step": "0.5steps",
-}
 TEXTS = {"an escape": "\x1b[31mred", "a line break": "a\nb"}
 
 
@@ -323,7 +316,6 @@ PLAIN: dict[str, dict[str, str] | Callable[[Argument], dict[str, str]]] = {
     "word": WORDS,
     "class name": NAMES,
     "text": TEXTS,
-    "budget": BUDGETS,
 }
 SUFFIXES = {
     "--html": ".html",

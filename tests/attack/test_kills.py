@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 import signal
-from pathlib import Path
 
 import pytest
 
 from attack.arguments import arguments
 from attack.victims import WRITING, Victim
-from seqray.modelfile.file import load_model_file
 
 STATUS = {signal.SIGTERM: (143, -15), signal.SIGINT: (130, -2), signal.SIGKILL: (-9,)}
 
@@ -50,32 +48,3 @@ def test_a_killed_verb_leaves_all_outputs_or_none(seqray_forks, inputs, verb, co
             assert found in (old, victim.whole), ended
         assert victim.litter() == []
         tally(f"kills of {verb} by {number.name}", ended.status == 0)
-
-
-def whole_search(folder: Path) -> bool:
-    """Whether a model lies there with the table of the search that ended with it, and its settings."""
-    table = (folder / "a.safetensors.search.tsv").read_text().splitlines()
-    header, *rows = [line.split("\t") for line in table if not line.startswith("#")]
-    states = [row[header.index("state")] for row in rows]
-    trainings = load_model_file(folder / "a.safetensors").card.training["search"]["trainings"]
-    return states.count("chosen") == 1 and len(rows) == trainings and (folder / "b.yaml").exists()
-
-
-@pytest.mark.parametrize("count", [1, pytest.param(40, marks=pytest.mark.long)])
-def test_a_killed_search_leaves_its_best_or_nothing(seqray_forks, inputs, count, tally):
-    rng, folder = random.Random(count), inputs / "search"
-    victim = Victim(seqray_forks, "train", folder, "--budget 8steps")
-    names = set(victim.whole)
-    for _ in range(count):
-        number = rng.choice(list(STATUS))
-        old = dict.fromkeys(names, b"old") if rng.random() < 0.5 else {}
-        victim.clear()
-        victim.put(old)
-        ended = victim.run(signal=number, delay=rng.uniform(0, 1.05) * victim.seconds)
-        assert ended.status in (0, *STATUS[number]), (number, ended)
-        if number is signal.SIGKILL and victim.litter():
-            assert victim.run().status == 0
-        found = victim.outputs()
-        assert found == old or (set(found) == names and whole_search(folder / "out")), ended
-        assert victim.litter() == []
-        tally(f"kills of train --budget by {number.name}", ended.status == 0)

@@ -194,7 +194,11 @@ def test_devices(monkeypatch):
         ),
         (["--members", "9"], None, "'members' must lie between 1 and 5"),
         (["--seed", "-1"], None, "'-1' is not a whole number of 0 or more"),
-        (["--set", "optimizer.mixup=.inf"], None, "'optimizer.mixup' is inf; give a finite number"),
+        (
+            ["--set", "optimizer.ema=.inf"],
+            None,
+            "'optimizer.ema' is inf; give a finite number",
+        ),
         (["--threads", "9" * 5000], None, "a number of 5000 digits is above 1024"),
         (["--threads", "0"], None, "'0' is not a whole number of 1 or more"),
         (["--device", "tpu"], None, "unknown device 'tpu'; give auto, cpu, cuda or cuda:N"),

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import seqray.io.tracks
 
 import seqray.io.alignments
 import seqray.io.sequences
 import seqray.io.tables
-import seqray.io.tracks
 from fuzz import campaign
 from fuzz.cases import all_cases
 from fuzz.mutation import mutate_json, places_in

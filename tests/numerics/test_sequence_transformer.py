@@ -36,7 +36,6 @@ SHAPES: dict[str, dict[str, Any]] = {
         "stem": STEM,
         "position_gain": "shared",
         "position_matrix": "shared",
-        "matrix_rank": 3,
     },
     "pooled": {"pooling": ("cls", "mean", "max")},
     "stem, pooled ends": {"stem": STEM, "ends": 7, "pooling": ("mean", "ends")},

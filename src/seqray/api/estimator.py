@@ -40,8 +40,8 @@ from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
-from seqray.training.search import train_best
 from seqray.training.settings_from_data import alternatives_of, choose_settings
+from seqray.training.trial import train_best
 
 # --- How the parameters of `seqray.SequenceClassifier` become the settings of a training
 

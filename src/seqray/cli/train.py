@@ -9,7 +9,7 @@ from typing import Any
 from seqray.cli.inputs import check_files
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome
-from seqray.cli.train_learn import learn, read_metrics, search_path, write_config
+from seqray.cli.train_learn import learn, read_metrics, write_config
 from seqray.cli.train_options import FitOptions, TrainRequest
 from seqray.core.errors import Terminated, reset_termination
 from seqray.modelfile.header import check_model_path
@@ -20,7 +20,7 @@ def run(request: TrainRequest) -> Outcome:
     check_model_path(request.out)
     beside = (request.config, request.like, request.labels.alignment_labels)
     beside += (request.teacher, request.init, request.metrics)
-    outputs = [request.out, request.save_config, search_path(request.out) if request.budget else None]
+    outputs = [request.out, request.save_config]
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
     training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
@@ -38,8 +38,6 @@ def run(request: TrainRequest) -> Outcome:
         ):
             out = Path(staging.path(request.out))
             config = Path(staging.path(request.save_config)) if request.save_config else None
-            if request.budget:
-                more |= {"table": Path(staging.path(search_path(request.out)))}
             if training.finds_settings:
                 more |= {"save_config": config}
             elif config:
@@ -58,7 +56,7 @@ def run(request: TrainRequest) -> Outcome:
         raise cannot_write(error, str(folder)) from error  # PyTorch does not name what it can't write
     if is_main_process():
         request.say(*training.summary(result, request.out))
-    return Outcome(records=training.records, status=training.status(result))
+    return Outcome(records=training.records)
 
 
 def report_interruption(signal: BaseException, fit: FitOptions, folder: Path) -> int:

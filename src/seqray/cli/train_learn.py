@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -23,16 +22,13 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import RunConfig, change_settings, load_named_config, read_small_text
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
-from seqray.core.text import counted, describe_truncation
+from seqray.core.text import describe_truncation
 
 if TYPE_CHECKING:
     from seqray.cli.train_options import FitOptions
     from seqray.kinds.labeled import LabeledFiles
-    from seqray.training.budget import Budget
     from seqray.training.data_facts import DataFacts
-    from seqray.training.halving import SearchResult
     from seqray.training.members import TrainResult
-    from seqray.training.search import Trial, TriedResult
 
 
 # --- Settings of ``seqray train``: chosen, taken from a model, or written; and figures for the card
@@ -298,192 +294,50 @@ def figures_line(result: TrainResult) -> str:
     )
 
 
-# --- ``seqray train --budget``: look for better settings, and report what was tried
-
-Changes = Mapping[str, Any]
-"""Settings by ``section.key``, as in ``--set``."""
-
-_STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
-
-
-def search_path(out: str) -> str:
-    """Where the table of a search is written."""
-    return f"{out}.search.tsv"
-
-
-def check_search(beside: Mapping[str, str | None], config: RunConfig) -> None:
-    """Refuse what a search can't be combined with: ``beside`` holds other options and their values.
-
-    ConfigError is raised for a teacher, initial weights, and models of other kinds than single sequences.
-    """
-    for option, value in beside.items():
-        if value:
-            remedy = f"search without {option}, and train with the settings of --save-config"
-            raise ConfigError(f"--budget and {option} don't go together", remedy=remedy)
-    if config.model.kind != "sequence":
-        raise ConfigError(
-            f"--budget is for models of single sequences, but 'model.kind' is {config.model.kind}",
-            remedy="leave it out",
-        )
-
-
-def search_examples(
-    request: TrainRequest,
-    budget: Budget,
-    config: RunConfig,
-    data: Sequence[Any],
-    *,
-    out: Path,
-    table: Path,
-    save_config: Path | None,
-    **training: Any,
-) -> SearchResult:
-    """Search, and write the table of what was tried, and the settings if they are asked for.
-
-    ``table`` and ``save_config`` are where the table and the settings that are found go until all files are
-    complete. The other parameters are those of `seqray.training.search_settings`.
-    """
-    from seqray.training.halving import search_settings
-
-    request.note(f"searching from these settings; all that is tried is listed in {search_path(request.out)}")
-    result = search_settings(
-        config,
-        data,
-        out,
-        budget=budget,
-        fixed=set_by_words(request.fit),
-        on_trial=lambda trial: report_trial(request, trial),
-        **training,
-    )
-    write_trials(request, table, result)
-    if result.ended == "done" and result.config.members < config.members:
-        request.note(
-            f"the budget left time for {result.config.members} of {config.members} networks, and several are "
-            "better than one: the same command with a larger budget goes on from here"
-        )
-    if save_config:
-        write_config(save_config, result.config)
-    return result
-
-
 def try_examples(
     request: Request,
     config: RunConfig,
     alternatives: Sequence[Mapping[str, Any]],
     data: Sequence[Any],
     *,
-    out: Path,
     save_config: Path | None = None,
     **training: Any,
-) -> TriedResult:
-    """Try alternatives, train with the best, and write its settings if they are asked for.
+) -> TrainResult:
+    """Try alternatives, train with the best, and write its settings if they are asked for."""
+    from seqray.training.trial import train_best
 
-    Without ``save_config`` the settings are not written. The other parameters are those of
-    `seqray.training.train_best`.
-    """
-    from seqray.training.search import train_best
-
-    result = train_best(
-        config,
-        alternatives,
-        data,
-        out,
-        on_trial=lambda trial: report_trial(request, trial),
-        **training,
-    )
+    result, chosen = train_best(config, alternatives, data, on_trial=request.note, **training)
     if save_config:
-        write_config(save_config, result.chosen.config)
+        write_config(save_config, chosen)
     return result
 
 
-def tried_summary(result: TriedResult, out: str) -> list[str]:
+def tried_summary(result: TrainResult, out: str) -> list[str]:
     """State what was tried, and summarize the model."""
-    name = result.chosen.config.stopping.monitor
-    tried = ", ".join(f"{trial.figures[name]:.4f} with {trial.title}" for trial in result.trials)
+    facts = result.card.training["search"]
+    tried = ", ".join(f"{abs(score):.4f} with {title}" for title, score in facts["tried"].items())
+    chosen = " ".join(f"{key}={value}" for key, value in facts["changes"].items())
     return [
-        f"{name} of the first network on its held-out part: {tried}; chosen: {result.chosen.title}",
-        *summary(result.trained, out),
+        f"{facts['figure']} of the first network on its held-out part: {tried}; chosen: {chosen}",
+        *summary(result, out),
     ]
 
 
-def report_trial(request: Request, trial: Trial) -> None:
-    """Write a line about a training of the search."""
-    if request.quiet:
-        return
-    line = f"seqray: {trial_line(trial)}"
-    if sys.stderr.isatty():
-        from tqdm import tqdm
-
-        tqdm.write(line, file=sys.stderr)  # above the bar of progress
-    else:
-        print(line, file=sys.stderr, flush=True)
-
-
-def trial_line(trial: Trial) -> str:
-    """What was tried, and what it reached."""
-    names = dict.fromkeys([trial.config.stopping.monitor, "mcc"])
-    figures = ", ".join(f"{name} {trial.figures[name]:.4f}" for name in names if name in trial.figures)
-    took = "cut" if trial.cut else f"{trial.seconds:.0f} s"
-    of_round = f", round {trial.round}" if trial.round else ""
-    return (
-        f"trial {trial.number}{of_round}: {trial.title}: epochs {trial.epochs}, "
-        f"steps {trial.steps}, {took}: {figures}"
-    )
-
-
-def write_trials(request: TrainRequest, path: Path, result: SearchResult) -> None:
-    """Write the table of all trainings of a search."""
-    from seqray.io.tables import describe_alphabet, provenance_lines, write_table
-    from seqray.training.search import TRIAL_COLUMNS, trial_row
-
-    card = result.trained.card
-    held_out = sum(card.training["counts"]["validation"].values())
-    meaning = f"of one network on {held_out} examples held out; they chose the settings: slightly too good"
-    policy = describe_alphabet(ALPHABETS[card.model.alphabet])
-    lines = provenance_lines(request.command, "", "", policy, {"figures": meaning})
-    rows = (trial_row(trial, trial is result.chosen) for trial in result.trials)
-    write_table(path, TRIAL_COLUMNS, rows, lines)
-
-
-def search_summary(request: TrainRequest, result: SearchResult, out: str) -> list[str]:
-    """Summarize a search, and the model that it ended with."""
-    facts = result.trained.card.training["search"]
-    lines = [
-        f"search: {counted(facts['trainings'], 'training')} of "
-        f"{counted(facts['configurations'], 'configuration')}; "
-        f"{facts['figure']} on the held-out part {facts['first']:.4f} as begun, {facts['best']:.4f} with "
-        f"{result.chosen.title} (these figures chose the settings: slightly too good)"
-    ]
-    if result.ended != "done":
-        lines.append(f"{result.ended}: the model is the best so far, one network; the same command goes on")
-    return [*lines, f"wrote {search_path(request.out)}", *summary(result.trained, out)]
-
-
-def search_status(result: SearchResult) -> int:
-    """Exit status: that of the signal that ended the search."""
-    return _STATUS[result.ended]
-
-
-# --- What ``seqray train`` learns from, and how: labeled examples or genomes, with settings or a search
-
-SEARCH_MEMBERS = 3
-"""Networks for which a search keeps time: they gain more than the last configurations that it would try."""
+# --- What ``seqray train`` learns from, and how: labeled examples or genomes
 
 
 @dataclass(frozen=True)
 class Training:
     """Data of a kind of model, ready to be learned from.
 
-    ``records`` counts examples or genomes. ``summary`` maps result and model file to lines for the user,
-    ``status`` the result to the exit status; ``finds_settings`` says whether the settings are known only when
-    it ends.
+    ``records`` counts examples or genomes. ``summary`` maps result and model file to lines for the user;
+    ``finds_settings`` says whether the settings are known only when it ends.
     """
 
     config: RunConfig
     train: Callable[..., Any]
     records: int
     summary: Callable[[Any, str], list[str]]
-    status: Callable[[Any], int] = lambda _: 0
     finds_settings: bool = False
 
 
@@ -492,7 +346,7 @@ def learn(request: TrainRequest) -> Training:
     if request.config and request.like:
         raise ConfigError("both --config and --like are given", remedy="give one of them")
     named: frozenset[str] = frozenset()
-    alternatives: Sequence[Changes] = ()
+    alternatives: Sequence[Mapping[str, Any]] = ()
     data: Sequence[Example] | None = None
     if request.config:
         config, named = load_named_config(request.config)
@@ -502,8 +356,6 @@ def learn(request: TrainRequest) -> Training:
         config = override_settings(config, request)
     else:
         data, config, alternatives = choose(request)
-    if request.budget:
-        check_search({"--teacher": request.teacher, "--init": request.init}, config)
     if config.model.kind == "locator":
         return learn_genomes(request, config)
     if words := given(request.genomes):
@@ -517,7 +369,7 @@ def learn(request: TrainRequest) -> Training:
     return learn_examples(request, config, data, alternatives)
 
 
-def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequence[Changes]]:
+def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequence[Mapping[str, Any]]]:
     """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
 
     The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
@@ -534,8 +386,6 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
         )
     files = request.data.located(request, request.labels)
     config, data, facts = choose_config(files, request.like)
-    if request.budget and request.like is None:
-        config = replace(config, members=max(config.members, SEARCH_MEMBERS))
     config = override_settings(replace(config, name=model_name(request.out)), request)
     data = in_alphabet(data, facts.alphabet, ALPHABETS[config.model.alphabet])
     from seqray.training.settings_from_data import alternatives_of, describe_settings
@@ -546,9 +396,12 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
 
 
 def learn_examples(
-    request: TrainRequest, config: RunConfig, data: Sequence[Example], alternatives: Sequence[Changes] = ()
+    request: TrainRequest,
+    config: RunConfig,
+    data: Sequence[Example],
+    alternatives: Sequence[Mapping[str, Any]] = (),
 ) -> Training:
-    """Prepare a training on labeled sequences or alignments, or a search.
+    """Prepare a training on labeled sequences or alignments.
 
     ``alternatives`` are changes of the settings among which the data decide.
     """
@@ -561,9 +414,6 @@ def learn_examples(
     request.note(*(f"caution: {text}" for text in data_cautions(data)))
     if request.init:
         request.note(*_learned_before(request.init, config, data))
-    if request.budget:
-        found = partial(search_examples, request, request.budget, config, data)
-        return Training(config, found, len(data), partial(search_summary, request), search_status, True)
     if alternatives:
         tried = partial(try_examples, request, config, alternatives, data)
         return Training(config, tried, len(data), tried_summary, finds_settings=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from seqray.cli.inputs import SEQUENCE_FILES
 from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
@@ -21,20 +20,10 @@ from seqray.cli.options import (
     option,
 )
 from seqray.core.text import Truncation
-from seqray.training.budget import Budget
 
 if TYPE_CHECKING:
     from seqray.training.members import RunOptions
 
-
-def _budget(text: str) -> Budget:
-    try:
-        return Budget.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-BudgetWord = Annotated[Budget, _budget]
 
 CONFIG = option("--config YAML", "settings of the model and its training")
 
@@ -135,12 +124,6 @@ class TrainRequest(Request):
         "--truncate",
         "what is read of sequences longer than 'data.window': both ends, a half each, or the start; none "
         "refuses them (default: as in the settings)",
-    )
-    budget: BudgetWord | None = option(
-        "--budget TIME",
-        "search for better settings for so long (90s, 10m, 1h), or for so many training steps (5000steps), "
-        "starting from the settings that are chosen or given; OUT.search.tsv lists all trials; Ctrl-C and "
-        "SIGTERM write the best model so far",
     )
     members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(

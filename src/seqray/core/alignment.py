@@ -220,9 +220,7 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
     return kept.astype(np.int64)
 
 
-def choose_cells(
-    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse"
-) -> tuple[Ints, Ints]:
+def choose_cells(alignment: Alignment, depth: int, budget: int) -> tuple[Ints, Ints]:
     """Choose the rows that a model reads, then the columns with letters in these rows.
 
     Raises `InputError` if these rows have no letters.
@@ -235,15 +233,13 @@ def choose_cells(
         Largest number of rows.
     budget
         Largest number of columns.
-    choice
-        Method of choosing rows; see `choose_rows`.
 
     Returns
     -------
     rows, columns
         Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
     """
-    rows = choose_rows(alignment.codes, depth, choice)
+    rows = choose_rows(alignment.codes, depth)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
     if not len(columns):
         raise InputError(
@@ -266,15 +262,15 @@ def omits_letters(alignment: Alignment, rows: Ints, columns: Ints) -> bool:
     return bool(np.any(omitted <= alignment.alphabet.unknown))
 
 
-def crop_alignment(alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse") -> Alignment:
+def crop_alignment(alignment: Alignment, depth: int, budget: int) -> Alignment:
     """Crop an alignment to the rows and columns that a model reads.
 
     Parameters
     ----------
-    alignment, depth, budget, choice
+    alignment, depth, budget
         See `choose_cells`.
     """
-    rows, columns = choose_cells(alignment, depth, budget, choice)
+    rows, columns = choose_cells(alignment, depth, budget)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)
 

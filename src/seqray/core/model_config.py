@@ -150,8 +150,10 @@ LOCATOR_SETTINGS = (
 # Far above any use: settings come from files of others, too, and must not decide how much memory is taken.
 _MAX_SIZES = {
     **dict.fromkeys(("classes", "d_model", "d_ff", "max_rows"), 1 << 16),
-    **{"layers": 256, "matrix_rank": 1024, "max_length": 1 << 24},
+    **{"layers": 256, "max_length": 1 << 24},
 }
+MATRIX_RANK = 8
+"""Dimensions of the vectors of a position matrix."""
 MAX_KMER_LENGTH = {"dna": 7, "rna": 7, "protein": 3}  # tables of all k-mers have 16384 rows then, or 8000
 
 
@@ -175,9 +177,9 @@ class ModelConfig:
         Of ``backbone``: which encoder, and what of it is trained.
     tied
         Of ``alignment``: whether all rows share the weights of row attention.
-    max_rows, row_choice
-        Of ``alignment``: most rows that the model reads, the query counted, and which ones, see
-        `seqray.core.msa.choose_rows`.
+    max_rows
+        Of ``alignment``: most rows that the model reads, the query counted, see
+        `seqray.core.alignment.choose_rows`.
     alphabet
         Letters that the model reads.
     tokenizer, k
@@ -206,9 +208,9 @@ class ModelConfig:
     position_gain
         A trained factor for each letter position and channel, for data whose sites are at a fixed index:
         ``none``, ``shared``, or ``context``, which adds one for each context.
-    position_matrix, matrix_rank
+    position_matrix
         A trained vector for each letter at each position, for the same data, as in a position weight matrix:
-        ``none``, ``shared`` or ``context``; and in how many dimensions they lie.
+        ``none``, ``shared`` or ``context``. The vectors lie in `MATRIX_RANK` dimensions.
     ends
         This many letters at either end of a sequence, or of each row, count by their distance to it: a
         trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
@@ -252,14 +254,12 @@ class ModelConfig:
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     position_gain: Literal["none", "shared", "context"] = "none"
     position_matrix: Literal["none", "shared", "context"] = "none"
-    matrix_rank: int = 8
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
     kind: Literal["sequence", "alignment", "backbone", "locator"] = "sequence"
     tied: bool = True
     max_rows: int = 64
-    row_choice: Literal["diverse", "random"] = "diverse"
     ends: int = 0
     words: int = 0
     pooling: tuple[Literal["cls", "mean", "max", "ends"], ...] = ("cls",)
@@ -356,7 +356,6 @@ class ModelConfig:
 
     def _check_network(self) -> None:
         require(self.layers >= 1, "model.layers", "must be 1 or more")
-        require(self.matrix_rank >= 1, "model.matrix_rank", "must be 1 or more")
         require(self.heads >= 1, "model.heads", "must be 1 or more")
         require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,

@@ -84,8 +84,6 @@ class AugmentConfig:
         Probability of reading the other strand; only where the class does not depend on the strand.
     hide_context
         Probability that the context of a sequence is withheld, so that the model also learns to do without.
-    rows
-        Of alignments: most rows to read while training; None for all that the model reads. Fewer are faster.
     query
         Of alignments: probability that another row takes the place of the query, for any member of a family
         is of its class.
@@ -96,7 +94,6 @@ class AugmentConfig:
     mask: float = 0.0
     reverse_complement: float = 0.0
     hide_context: float = 0.0
-    rows: int | None = None
     query: float = 0.0
 
     def __post_init__(self) -> None:
@@ -105,7 +102,6 @@ class AugmentConfig:
         require(0 <= self.mask < 1, "augment.mask", "must lie in [0, 1)")
         require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "must lie in [0, 1]")
         require(0 <= self.hide_context <= 1, "augment.hide_context", "must lie in [0, 1]")
-        require(self.rows is None or self.rows >= 1, "augment.rows", "must be 1 or more")
         require(0 <= self.query <= 1, "augment.query", "must lie in [0, 1]")
 
 
@@ -130,10 +126,6 @@ class OptimizerConfig:
         about 0.5 at their mean MCC; 0 is off (Menon et al. 2021, arXiv:2007.07314, equation 10).
     label_smoothing
         Mass spread over the other classes.
-    mixup
-        Parameter a of Beta(a, a), by which pairs of a batch are mixed, their logits and their targets; 0 is
-        off. The head is linear, so logits are mixed as its inputs would be: the mixup of sentences of Guo,
-        Mao and Zhang 2019 (arXiv:1905.08941).
     teacher
         Share of the target that comes from the probabilities of the teacher, where one is given.
     ema
@@ -149,7 +141,6 @@ class OptimizerConfig:
     class_weights: Literal["balanced", "root", "none"] = "none"
     logit_adjustment: float = 0.0
     label_smoothing: float = 0.0
-    mixup: float = 0.0
     teacher: float = 0.7
     ema: float = 0.0
     beta2: float = 0.999
@@ -161,7 +152,6 @@ class OptimizerConfig:
         require(self.batch_size >= 1, "optimizer.batch_size", "must be 1 or more")
         require(0 <= self.logit_adjustment <= 10, "optimizer.logit_adjustment", "must lie between 0 and 10")
         require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "must lie in [0, 1)")
-        require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "must be 0, or 0.01 to 100")
         require(0 <= self.teacher <= 1, "optimizer.teacher", "must lie in [0, 1]")
         require(0 <= self.ema < 1, "optimizer.ema", "must lie in [0, 1)")
         require(0 < self.beta2 < 1, "optimizer.beta2", "must lie in (0, 1)")

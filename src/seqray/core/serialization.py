@@ -31,6 +31,9 @@ _type_hints = functools.cache(typing.get_type_hints)
 MAX_INTEGER = 2**63
 """Of settings and cards: Python refuses to print those of thousands of digits."""
 
+RETIRED = {"matrix_rank": 8, "row_choice": "diverse", "mixup": 0.0, "rows": None}
+"""Settings that files of before hold, and the value that is still computed: with it they are passed over."""
+
 
 def _problem(what: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=what, problem_mark=mark)
@@ -140,6 +143,7 @@ def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")
     hints = _type_hints(cls)
+    mapping = {k: v for k, v in mapping.items() if k in hints or k not in RETIRED or v != RETIRED[k]}
     prefix = f"{key}." if key else ""
     for name in mapping:
         if name not in hints:

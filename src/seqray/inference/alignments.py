@@ -122,7 +122,7 @@ def cells_read(model: TrainedModel, alignment: Alignment, rows: int | None) -> t
         As in `PredictOptions`.
     """
     depth = depth_read(model, rows)
-    return choose_cells(alignment, depth, model.card.window, model.card.model.row_choice)
+    return choose_cells(alignment, depth, model.card.window)
 
 
 def depth_read(model: TrainedModel, rows: int | None) -> int:

@@ -19,7 +19,7 @@ from seqray.core.letters import (
     WHOLE_FACTOR,
     composition_size,
 )
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import MATRIX_RANK, ModelConfig, StemConfig
 from seqray.models.tokenizers import FIRST_LETTER, make_tokenizer
 
 # --- The weights of one network of a model as arrays, by the names of its state dict
@@ -349,7 +349,7 @@ def _gain(g: Builder, net: Member, context: str, count: str) -> str:
 def _matrix(g: Builder, net: Member, vectors: str, context: str, count: str) -> str:
     """The terms of `PositionMatrix` for embedded letters (B, N, V): (B, T, D)."""
     config, contexts = net.config, _contexts(net, net.config.position_matrix)
-    table = net("matrix.table", 1 + contexts, config.max_length, _width(net), config.matrix_rank)
+    table = net("matrix.table", 1 + contexts, config.max_length, _width(net), MATRIX_RANK)
     if len(table) == 1:
         shared = g.slice(g.constant(table[0]), 0, 0, count)
         columns = g.op("Einsum", vectors, shared, equation="bnv,nvr->bnr")
@@ -358,7 +358,7 @@ def _matrix(g: Builder, net: Member, vectors: str, context: str, count: str) -> 
         own = g.slice(g.op("Gather", g.constant(each), context), 1, 0, count)
         columns = g.op("Einsum", vectors, own, equation="bnv,bnvr->bnr")
     # Sums of s neighbors, mapped to D channels, are a convolution of width and stride s.
-    up = net("matrix.up.weight", config.d_model, config.matrix_rank)
+    up = net("matrix.up.weight", config.d_model, MATRIX_RANK)
     weight = np.repeat(up[:, :, None], net.stride, axis=2)  # (D, r) -> (D, r, s)
     return g.merge(g.swap(columns), net.stride, weight)
 

@@ -30,8 +30,8 @@ FORMAT = 1
 # Settings that may differ: of one data set, of the training, of the head, and of parts that are trained anew.
 # All others must be the same for the weights to mean the same.
 _MAY_DIFFER = frozenset({
-    "classes", "subclasses", "contexts", "max_length", "max_rows", "row_choice", "dropout", "pooling",
-    "position_gain", "position_matrix", "matrix_rank", "ends", "words", "helices", "composition", "backbone",
+    "classes", "subclasses", "contexts", "max_length", "max_rows", "dropout", "pooling",
+    "position_gain", "position_matrix", "ends", "words", "helices", "composition", "backbone",
 })  # fmt: skip
 # These belong to the classes, contexts and frame of one data set.
 _OWN = ("head.", "contexts", "gain.", "matrix.")

@@ -16,7 +16,7 @@ from seqray.core.letters import (
     WHOLE_FACTOR,
     composition_size,
 )
-from seqray.core.model_config import ModelConfig
+from seqray.core.model_config import MATRIX_RANK, ModelConfig
 from seqray.models.attention import Linear
 from seqray.models.batches import Dropout
 from seqray.models.layers import (
@@ -137,9 +137,7 @@ class SequenceTransformer(Transformer):
         self.gain = None if gained is None else PositionGain(gained, config.max_length, width)
         known = contexts[config.position_matrix]
         self.matrix = (
-            None
-            if known is None
-            else PositionMatrix(known, config.max_length, letters, config.matrix_rank, width)
+            None if known is None else PositionMatrix(known, config.max_length, letters, MATRIX_RANK, width)
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
         self.words = KmerEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None

@@ -411,8 +411,7 @@ class AlignmentExamples(Examples):
         self.alignments = list(alignments)
         self.rows, self.columns = config.model.max_rows, config.data.window
         self.tokenizer = AlignmentTokenizer(ALPHABETS[config.model.alphabet])
-        choice = config.model.row_choice
-        self._fitted = [crop_alignment(a, self.rows, self.columns, choice).codes for a in self.alignments]
+        self._fitted = [crop_alignment(a, self.rows, self.columns).codes for a in self.alignments]
         self.lengths = np.array([codes.size for codes in self._fitted], dtype=np.int64)
 
     def windows(self) -> list[np.ndarray]:
@@ -438,7 +437,7 @@ class AlignmentExamples(Examples):
         if rng.random() < augment.query:
             query = int(rng.integers(len(codes)))
             codes = codes[[query, *range(query), *range(query + 1, len(codes))]]
-        depth = min(self.rows, augment.rows or self.rows)
+        depth = self.rows
         if rng.random() < _SHALLOWER:
             depth = int(rng.integers(1, depth + 1))
         codes = codes[choose_rows(codes, depth, "random", seed=int(rng.integers(1 << 31)))]

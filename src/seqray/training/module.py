@@ -109,20 +109,6 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-def mixup(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
-    """Mix each example of a batch with another one: logits (B, K) and targets (B, K).
-
-    The targets are class indices (B,) or probabilities (B, K). ``concentration`` is the parameter of the beta
-    distribution of the weights, see `OptimizerConfig.mixup`.
-    """
-    if targets.ndim == 1:
-        targets = F.one_hot(targets, logits.shape[1]).to(logits.dtype)
-    alpha = torch.tensor(concentration, device=logits.device)
-    share = torch.distributions.Beta(alpha, alpha).sample()
-    other = torch.randperm(len(logits), device=logits.device)
-    return torch.lerp(logits[other], logits, share), torch.lerp(targets[other], targets, share)
-
-
 def best_epoch(history: Sequence[Mapping[str, float]], monitor: str) -> int:
     """Return the epoch with the best monitored figure; of equal ones the first of the lowest loss.
 
@@ -263,8 +249,6 @@ class Classifier(AveragedModule):
         if isinstance(self.margins, Tensor):
             logits = logits + self.margins
         targets = batch.labels if batch.targets is None else batch.targets
-        if self.config.optimizer.mixup > 0:
-            logits, targets = mixup(logits, targets, self.config.optimizer.mixup)
         loss = F.cross_entropy(
             logits,
             targets,

@@ -179,7 +179,7 @@ class MaskedData(TrainingData):
 
     def training_source(self, rank: int) -> Dataset[Any]:
         # No letter is changed but those to guess; alignments are still read by other rows each time.
-        unchanged = AugmentConfig(rows=self.config.augment.rows, query=self.config.augment.query)
+        unchanged = AugmentConfig(query=self.config.augment.query)
         return MaskedSource(self.train, self.share, unchanged, self.seed, rank)
 
     def validation_source(self) -> Dataset[Any]:

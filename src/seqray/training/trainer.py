@@ -386,10 +386,6 @@ class WorkDir:
         if is_main_process():
             _write(self.member(number) / _FINISHED, result)
 
-    def reopen(self, number: int) -> None:
-        """Let a member that was marked as finished go on."""
-        (self.member(number) / _FINISHED).unlink(missing_ok=True)
-
     def checkpoint(self, number: int, name: str) -> Path | None:
         """Checkpoint to resume a member from, if there is one. Raises InputError if it is damaged."""
         path = self.member(number) / f"{name}.ckpt"

@@ -112,12 +112,15 @@ def own_member() -> list[Any]:
         ({"model": {"stem": {"kernels": [3, "x"]}}}, "'model.stem.kernels[1]' is 'x'; give a whole number"),
         ({"model": {"stem": {"kernels": 3}}}, "'model.stem.kernels' is 3; give a list such as [3, 7]"),
         ({"genomes": {"classes": "x"}}, "'genomes.classes' is 'x'; give a list such as [one, two]"),
-        ({"optimizer": {"mixup": math.nan}}, "'optimizer.mixup' is nan; give a finite number"),
+        ({"optimizer": {"weight_decay": math.nan}}, "'optimizer.weight_decay' is nan; give a finite number"),
         ({"data": {"positive": [1]}}, "'data.positive' is [1]; give text"),
         ({"trainer": 3}, "'trainer' is 3; give settings below it"),
         ({"model": [1]}, "'model' is not a mapping of settings"),
         ({"optimizer": {"learning_rate": 10**400}}, "'optimizer.learning_rate' is 1000000000"),
-        ({"optimizer": {"mixup": float("inf")}}, "'optimizer.mixup' is inf; give a finite number"),
+        (
+            {"optimizer": {"ema": float("inf")}},
+            "'optimizer.ema' is inf; give a finite number",
+        ),
         ({"name": [["x"] * 1000] * 1000}, "'name' is [['x', 'x', "),
         ([1], "'the file' is not a mapping of settings"),
     ],
@@ -266,3 +269,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "twice.yaml").write_text("model: {layers: 1, layers: 3}")
     with pytest.raises(ConfigError, match="'layers' is given twice"):
         load_run_config(tmp_path / "twice.yaml")
+
+
+def test_settings_of_before_are_read_at_the_value_that_is_still_computed():
+    model = {"d_model": 32, "matrix_rank": 8, "row_choice": "diverse"}
+    read = from_mapping(RunConfig, {"model": model, "optimizer": {"mixup": 0}, "augment": {"rows": None}})
+    assert read == RunConfig(model=ModelConfig(d_model=32))
+    with pytest.raises(ConfigError, match="unknown setting 'model.matrix_rank'"):
+        from_mapping(ModelConfig, {"matrix_rank": 4}, "model")

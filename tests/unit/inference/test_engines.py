@@ -92,7 +92,6 @@ SHAPES = {
     "matrix by context": {"position_matrix": "context", "contexts": ("x", "y"), "context": "x"},
     "matrix in a stem": {
         "position_matrix": "context",
-        "matrix_rank": 3,
         "contexts": ("x",),
         "stem": StemConfig(kernels=(3,), stride=3, depth=1),
     },

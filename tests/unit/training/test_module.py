@@ -13,7 +13,7 @@ from seqray.core.alphabet import DNA
 from seqray.models.build import build_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training.data import SequenceExamples
-from seqray.training.module import FINAL_RATE, Classifier, mixup, parameter_groups, rate_factor
+from seqray.training.module import FINAL_RATE, Classifier, parameter_groups, rate_factor
 
 
 @pytest.fixture
@@ -91,30 +91,6 @@ def test_the_loss_is_weighted_smoothed_cross_entropy(make_config, tiny, weights,
     # Each term carries the weight of its class; the mean divides by the weights of the true classes.
     expected = -(target * log_p * w).sum() / w[batch.labels].sum()
     assert module.training_step(batch, 0).item() == pytest.approx(expected.item(), rel=1e-5)
-
-
-@pytest.mark.parametrize("hard", [True, False])
-def test_mixup_mixes_logits_and_targets_alike(hard):
-    """With logits that equal the targets, row i is share * e_i + (1 - share) * e_other in both."""
-    torch.manual_seed(4)
-    labels = torch.arange(6)
-    logits, targets = mixup(torch.eye(6), labels if hard else torch.eye(6), 0.4)
-    torch.testing.assert_close(logits, targets)
-    torch.testing.assert_close(targets.sum(dim=0), torch.ones(6))  # each is the other one of one row
-    torch.testing.assert_close(targets.sum(dim=1), torch.ones(6))
-    shares = {round(float(s), 5) for s in targets.diagonal() if s < 1}
-    assert len(shares) == 1
-    assert (targets > 0).sum() > 6
-
-
-def test_the_share_of_mixup_follows_the_beta_distribution():
-    torch.manual_seed(0)
-    concentration, pair = 0.4, torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    drawn = [mixup(pair, pair, concentration)[1][0] for _ in range(6000)]
-    # Where a row meets itself its share can't be seen: half of the draws.
-    shares = np.array([float(t[0]) for t in drawn if float(t[0]) not in (0.0, 1.0)])
-    assert shares.mean() == pytest.approx(0.5, abs=0.03)
-    assert shares.var() == pytest.approx(1 / (4 * (2 * concentration + 1)), abs=0.01)
 
 
 def test_dropout_depends_on_seed_epoch_and_step_alone(make_config, tiny, monkeypatch):

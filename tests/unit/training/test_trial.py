@@ -14,7 +14,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig, StoppingConfig
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
-from seqray.training.search import train_best
+from seqray.training.trial import train_best
 
 RNG = np.random.default_rng(8)
 WIDTHS = ({"model.d_model": 4}, {"model.d_model": 8})
@@ -39,45 +39,42 @@ def examples() -> list[LabeledSequence]:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
-    data, folder = examples(), tmp_path_factory.mktemp("tried")
-    seen = []
-    result = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=seen.append)
-    return data, folder, result, seen
+    data, folder, lines = examples(), tmp_path_factory.mktemp("tried"), []
+    result, config = train_best(
+        CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=lines.append
+    )
+    return data, folder, result, config, lines
 
 
 def test_the_best_first_member_decides(tried, tmp_path):
-    data, _, result, seen = tried
-    assert list(result.trials) == seen
-    assert [trial.config.model.d_model for trial in seen] == [4, 8]
+    data, _, result, config, lines = tried
     losses = []
     for number, changes in enumerate(WIDTHS):
-        config = replace(CONFIG, members=1, model=replace(CONFIG.model, d_model=changes["model.d_model"]))
-        [history] = train(config, data, None, RunOptions(tmp_path / str(number), threads=1)).history
+        one = replace(CONFIG, members=1, model=replace(CONFIG.model, d_model=changes["model.d_model"]))
+        [history] = train(one, data, None, RunOptions(tmp_path / str(number), threads=1)).history
         losses.append(min(row["loss"] for row in history))
-    assert [-trial.score for trial in seen] == pytest.approx(losses, abs=0)
-    assert result.chosen is seen[int(np.argmin(losses))]
-
-
-def test_the_others_are_trained_with_its_settings(tried):
-    _, _, result, _ = tried
-    card = result.trained.card
-    assert card.members == 2
-    assert card.model == result.chosen.config.model
-    facts = card.training["search"]
-    assert facts["tried"] == {trial.title: trial.score for trial in result.trials}
-    assert facts["changes"] == dict(result.chosen.changes)
+    assert [line.partition(": epochs")[0] for line in lines] == [
+        "trial 1: model.d_model=4",
+        "trial 2: model.d_model=8",
+    ]
+    facts = result.card.training["search"]
+    assert [-score for score in facts["tried"].values()] == pytest.approx(losses, abs=0)
+    assert facts["changes"] == WIDTHS[int(np.argmin(losses))]
+    assert config.model.d_model == facts["changes"]["model.d_model"]
+    assert (result.card.members, result.card.model) == (2, config.model)  # the others have its settings
 
 
 def test_the_same_run_trains_nothing_again(tried):
-    data, folder, result, _ = tried
-    again = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1))
-    assert again.trials == result.trials  # with the seconds that they took
-    for old, new in zip(result.trained.networks, again.trained.networks, strict=True):
+    data, folder, result, _, lines = tried
+    again = []
+    repeated, _ = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=again.append)
+    assert again == lines  # with the seconds that they took
+    for old, new in zip(result.networks, repeated.networks, strict=True):
         assert all(map(torch.equal, old.parameters(), new.parameters()))
 
 
 def test_a_fresh_start_removes_what_was_there(tried):
-    data, folder, _, _ = tried
+    data, folder, *_ = tried
     stale = folder / "settings-000000000000"
     stale.mkdir()
     train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, resume=False, threads=1))
