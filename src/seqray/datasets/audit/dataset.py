@@ -1,310 +1,383 @@
-"""Labeled data under audit."""
+"""Labeled sequences under audit, and what is counted of them: content, order, copies, relatives, identity."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet
-from seqray.core.arrays import Bools, Floats, Ints
+from seqray.core.alphabet import Alphabet, canonical_strand
+from seqray.core.arrays import Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError
+from seqray.core.letters import kmer_counts, stack_sequences
 from seqray.core.records import LabeledSequence, files_of
-from seqray.core.results import AuditFigure
-from seqray.core.text import format_interval
-from seqray.homology.split import grouped_folds, random_folds
-from seqray.metrics.bootstrap import mcc_and_auroc
-
-# --- Labeled sequences as columns: classes, splits, and the letters as written in the file
+from seqray.core.results import AuditFigure, Histogram
+from seqray.homology.kmers import KmerTable, merge_groups, named_groups
+from seqray.homology.similarity import best_matches, homology_groups
 
 WHOLE = "all"  # the split of data without splits
 EVERY_CLASS = "*"  # the label of figures over all classes
 MAX_DESCRIBED_CLASSES = 20  # that have rules and histograms of their own
+_LOWER = bytes(range(ord("a"), ord("z") + 1))
+_UPPER = bytes(range(ord("A"), ord("Z") + 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class AuditSet:
-    """Labeled sequences, column by column.
+    """Labeled sequences, column by column, with simple features of each.
 
     Attributes
     ----------
     sequences
         N sequences, folded and validated.
-    letters
-        The same N as written in the file.
-    labels : int64 (N,)
-        Index of each class.
-    classes
-        Names of the classes, sorted.
+    labels, classes
+        Index of each class, int64 (N,), and the names of the classes, sorted.
     splits : str (N,)
-        ``train``, ``validation`` or ``test``; ``all`` everywhere if the data have no split.
-    groups, contexts
-        (N,) names in the data, or None.
-    alphabet
-        Of the sequences.
-    in_file_order
-        Whether the order of the examples is that of one table, so that it may be informative.
+        ``train``, ``validation`` or ``test``; ``all`` everywhere if nothing or everything is held out.
+    parts, held_out
+        Splits that occur, training first; the one that scores are measured on, None without a training split.
+    pairs
+        Pairs of splits to compare, the held-out one first.
+    named_classes, largest_classes
+        Index and name of each class, the former after None and ``*`` for all of them.
+    length, ambiguous : int64 (N,)
+        Letters, and those of them that are ambiguous.
+    letters : int64 (N, letters)
+        Counts of the canonical letters.
+    first, last : int64 (N,)
+        Code of the first and last letter.
+    lower, first_capital : float64 (N,)
+        Share of lower-case letters as written in the file; index of the first capital, or the length.
+    gc : float64 (N,)
+        Share of G and C among the canonical letters; NaN for protein.
     """
 
-    sequences: list[str]
-    letters: Sequence[str]
-    labels: Ints
-    classes: tuple[str, ...]
-    splits: np.ndarray
-    groups: Sequence[str | None]
-    contexts: Sequence[str | None]
-    alphabet: Alphabet
-    in_file_order: bool
+    def __init__(
+        self,
+        examples: Sequence[LabeledSequence],
+        alphabet: Alphabet,
+        as_written: Sequence[str] | None = None,
+        in_file_order: bool = True,
+    ) -> None:
+        self.classes = tuple(sorted({example.label for example in examples}))
+        if len(self.classes) < 2:
+            what = f"all examples have the label '{self.classes[0]}'" if self.classes else "no examples"
+            raise InputError(what, where=files_of(examples), remedy="an audit compares two classes or more")
+        if as_written is not None and len(as_written) != len(examples):
+            raise InputError(f"{len(as_written)} sequences as read but {len(examples)} examples")
+        self.alphabet, self.in_file_order = alphabet, in_file_order
+        self.sequences = [example.sequence for example in examples]
+        self.groups = [example.group for example in examples]
+        self.contexts = [example.context for example in examples]
+        index = {name: i for i, name in enumerate(self.classes)}
+        self.labels = np.array([index[example.label] for example in examples], dtype=np.int64)
+        self._set_splits(np.array([example.split or "train" for example in examples]))
+        self.named_classes: list[tuple[int | None, str]] = [(None, EVERY_CLASS), *enumerate(self.classes)]
+        sizes = np.bincount(self.labels, minlength=len(self.classes))
+        largest = sorted(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED_CLASSES].tolist())
+        self.largest_classes = [(label, self.classes[label]) for label in largest]
+        self._set_features(self.sequences if as_written is None else as_written)
+
+    def _set_splits(self, splits: np.ndarray) -> None:
+        if "train" not in splits or np.all(splits == "train"):
+            splits = np.full(len(splits), WHOLE)
+        self.splits = splits
+        self.parts = [name for name in ("train", "validation", "test", WHOLE) if np.any(splits == name)]
+        order = [name for name in ("test", "validation", "train") if name in self.parts]
+        self.held_out = order[0] if len(order) > 1 else None
+        self.pairs = [(one, other) for i, one in enumerate(order) for other in reversed(order[i + 1 :])]
+
+    def _set_features(self, as_written: Sequence[str]) -> None:
+        alphabet, unknown = self.alphabet, self.alphabet.unknown_letter  # for a sequence without letters
+        self.letters = letter_counts(self.sequences, alphabet)
+        self.length = np.array([len(s) for s in self.sequences], dtype=np.int64)
+        self.ambiguous = self.length - self.letters.sum(axis=1)
+        self.first = alphabet.encode("".join(s[:1] or unknown for s in self.sequences)).astype(np.int64)
+        self.last = alphabet.encode("".join(s[-1:] or unknown for s in self.sequences)).astype(np.int64)
+        raw = [text.encode("ascii", "replace") for text in as_written]
+        lower = np.array([len(text) - len(text.translate(None, _LOWER)) for text in raw])
+        upper = np.array([len(text) - len(text.translate(None, _UPPER)) for text in raw])
+        self.lower = lower / np.maximum(lower + upper, 1)
+        self.first_capital = np.array(
+            [len(text) - len(text.lstrip(_LOWER)) for text in raw], dtype=np.float64
+        )
+        self.gc = np.full(len(raw), np.nan)
+        if alphabet.is_nucleotide:
+            strong = self.letters[:, [alphabet.letters.index("G"), alphabet.letters.index("C")]].sum(axis=1)
+            self.gc = strong / np.maximum(self.letters.sum(axis=1), 1)
 
     def __len__(self) -> int:
         return len(self.sequences)
 
-    @property
-    def parts(self) -> list[str]:
-        """Splits that occur, training first."""
-        return [name for name in ("train", "validation", "test", WHOLE) if np.any(self.splits == name)]
-
-    @property
-    def held_out(self) -> str | None:
-        """The split that scores are measured on, if there are both it and a training split."""
-        measured = [name for name in ("test", "validation") if name in self.parts]
-        return measured[0] if measured and "train" in self.parts else None
-
-    def pairs_of_parts(self) -> list[tuple[str, str]]:
-        """Pairs of splits to compare, the held-out one first."""
-        order = [name for name in ("test", "validation", "train") if name in self.parts]
-        return [(one, other) for i, one in enumerate(order) for other in reversed(order[i + 1 :])]
-
-    def labels_and_all(self) -> Iterator[tuple[int | None, str]]:
-        """Index and name for figures: None and ``*`` for all classes, then each class."""
-        yield None, EVERY_CLASS
-        yield from enumerate(self.classes)
-
     def target_classes(self) -> list[tuple[int, str]]:
         """Index and name of classes that rules are learned for: one of two, as ``*``, else the largest."""
-        return [(1, EVERY_CLASS)] if len(self.classes) == 2 else self.largest_classes()
+        return [(1, EVERY_CLASS)] if len(self.classes) == 2 else self.largest_classes
 
     def rows(self, split: str, label: int | None = None) -> Ints:
         """Indices of the sequences of a split, or of one class of it."""
         chosen = self.splits == split
         return np.flatnonzero(chosen if label is None else chosen & (self.labels == label))
 
-    def largest_classes(self) -> list[tuple[int, str]]:
-        """Index and name of the largest classes, in the order of their names."""
-        sizes = np.bincount(self.labels, minlength=len(self.classes))
-        chosen = sorted(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED_CLASSES].tolist())
-        return [(label, self.classes[label]) for label in chosen]
-
     def take(self, rows: Ints) -> list[str]:
         """Sequences of these rows."""
         return [self.sequences[row] for row in rows.tolist()]
 
 
-def make_set(
-    examples: Sequence[LabeledSequence],
-    alphabet: Alphabet,
-    letters: Sequence[str] | None = None,
-    in_file_order: bool = True,
-) -> AuditSet:
-    """Arrange examples for an audit.
+def letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> Ints:
+    """Count the canonical letters of each sequence: (N, letters)."""
+    size, block = len(alphabet.letters), 5000
+    blocks = [sequences[first : first + block] for first in range(0, len(sequences), block)]
+    return np.concatenate([kmer_counts(stack_sequences(part, alphabet), 1, size) for part in blocks])
 
-    Raises an InputError for fewer than two classes, or letters that don't match the examples.
 
-    Parameters
+def named_figures(section: str, split: str, label: str, values: Mapping[str, float]) -> list[AuditFigure]:
+    """Figures of one section, split and class."""
+    return [AuditFigure(section, split, label, quantity, value) for quantity, value in values.items()]
+
+
+# --- Counts, lengths, letters, ends, case and ambiguous letters of each class and split
+
+BINS = 30
+
+
+def composition_figures(data: AuditSet, groups: Ints) -> Iterator[AuditFigure]:
+    """Describe each split and class; ``groups`` (N,) are numbers of groups of relatives, to be counted."""
+    for split in data.parts:
+        everything = len(data.rows(split))
+        for label, name in data.named_classes:
+            rows = data.rows(split, label)
+            counts = {"sequences": len(rows), "groups": len(np.unique(groups[rows]))}
+            yield from named_figures("counts", split, name, counts | {"share": len(rows) / everything})
+            if len(rows):
+                for section, values in _described(data, rows).items():
+                    yield from named_figures(section, split, name, values)
+
+
+def _described(data: AuditSet, rows: Ints) -> dict[str, dict[str, float]]:
+    """Figures of some rows, by section."""
+    length, lower, ambiguous = data.length[rows], data.lower[rows], data.ambiguous[rows]
+    quantiles = {"min": 0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1}
+    composition = {}
+    if data.alphabet.is_nucleotide:
+        composition = {"gc_mean": float(data.gc[rows].mean()), "gc_sd": float(data.gc[rows].std())}
+    counts = data.letters[rows].sum(axis=0)
+    for letter, count in zip(data.alphabet.letters, counts.tolist(), strict=True):
+        composition[f"letter_{letter}"] = count / max(int(counts.sum()), 1)
+    return {
+        "length": {name: float(np.quantile(length, q)) for name, q in quantiles.items()},
+        "composition": composition,
+        "ends": {
+            f"{end}_{letter}": float(np.mean(codes == code))
+            for end, codes in (("first", data.first[rows]), ("last", data.last[rows]))
+            for code, letter in enumerate(data.alphabet.letters)
+        },
+        "case": {
+            "all_lower": float(np.mean(lower == 1)),
+            "all_upper": float(np.mean(lower == 0)),
+            "mixed": float(np.mean((lower > 0) & (lower < 1))),
+        },
+        "ambiguity": {
+            "with_ambiguous": float(np.mean(ambiguous > 0)),
+            "letters": float(ambiguous.sum() / max(length.sum(), 1)),
+        },
+    }
+
+
+def composition_histograms(data: AuditSet) -> list[Histogram]:
+    """Count lengths, and GC of nucleotides, of each class in each split, in the same bins."""
+    quantities = {"length": data.length.astype(np.float64)}
+    if data.alphabet.is_nucleotide:
+        quantities["gc"] = data.gc
+    histograms = []
+    for quantity, values in quantities.items():
+        low, high = float(values.min()), float(values.max())
+        edges = np.linspace(low, high, BINS + 1) if high > low else np.array([low - 0.5, high + 0.5])
+        for split in data.parts:
+            for label, name in data.largest_classes:
+                histograms.append(histogram(quantity, split, name, values[data.rows(split, label)], edges))
+    return histograms
+
+
+def histogram(quantity: str, split: str, label: str, values: Floats, edges: Floats) -> Histogram:
+    """Count values (n,) between edges (bins + 1,), the borders of the bins."""
+    counts = np.histogram(values, bins=edges)[0]
+    return Histogram(quantity, split, label, tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+# --- Whether the order of the rows depends on their labels, and exact copies
+
+
+def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
+    """Count runs of one label among labels (N,) of any number of classes, and compare with random order.
+
+    Returns the runs, their mean over all orders of the same labels, and the standard deviations above it: far
+    below 0 if labels come in blocks, NaN if all orders have the same number of runs.
+
+    References
     ----------
-    examples
-        Those without a split belong to training. If all do, or none does, the data are one whole.
-    letters
-        Letters of each example as written in the file; by default those of the examples.
-    in_file_order
-        Whether the order of the examples is that of one table.
+    Mood 1940, The distribution theory of runs, section 4: mean and variance for any number of classes.
     """
-    classes = tuple(sorted({example.label for example in examples}))
-    if len(classes) < 2:
-        found = f"all examples have the label '{classes[0]}'" if classes else "no examples"
-        raise InputError(found, where=files_of(examples), remedy="an audit compares two classes or more")
-    if letters is not None and len(letters) != len(examples):
-        raise InputError(f"{len(letters)} sequences as read but {len(examples)} examples")
-    index = {name: i for i, name in enumerate(classes)}
-    splits = np.array([example.split or "train" for example in examples])
-    if "train" not in splits or np.all(splits == "train"):
-        splits = np.full(len(examples), WHOLE)
-    return AuditSet(
-        sequences=[example.sequence for example in examples],
-        letters=[example.sequence for example in examples] if letters is None else letters,
-        labels=np.array([index[example.label] for example in examples], dtype=np.int64),
-        classes=classes,
-        splits=splits,
-        groups=[example.group for example in examples],
-        contexts=[example.context for example in examples],
-        alphabet=alphabet,
-        in_file_order=in_file_order,
-    )
+    n = len(labels)
+    runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1])) if n else 0
+    sizes = np.unique(labels, return_counts=True)[1].astype(np.float64)
+    if n < 2:
+        return runs, float(runs), math.nan
+    square, cube = float((sizes**2).sum()), float((sizes**3).sum())
+    expected = (n * (n + 1) - square) / n
+    variance = (square * (square + n * (n + 1)) - 2 * n * cube - n**3) / (n**2 * (n - 1))
+    return runs, expected, (runs - expected) / math.sqrt(variance) if variance > 1e-12 else math.nan
 
 
-# --- Figures by name, and numbers as text
+def order_figures(data: AuditSet) -> Iterator[AuditFigure]:
+    """Test the order of the rows of each split, if the data are in the order of one table."""
+    for split in data.parts if data.in_file_order else ():
+        tested = runs_test(data.labels[data.rows(split)])
+        yield from named_figures(
+            "order", split, "*", dict(zip(("runs", "expected_runs", "z"), tested, strict=True))
+        )
 
 
-class FigureTable:
-    """Figures by section, split, class and quantity."""
+def copy_figures(data: AuditSet) -> Iterator[AuditFigure]:
+    """Count copies.
 
-    def __init__(self, figures: Iterable[AuditFigure]) -> None:
-        self.figures = list(figures)
-        self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
-
-    def get(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> AuditFigure | None:
-        """One figure, None if it is missing; by default that of all classes."""
-        return self._by_key.get((section, split, label, quantity))
-
-    def value(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> float:
-        """Value of a figure, by default that of all classes; NaN if it is missing."""
-        found = self.get(section, split, quantity, label)
-        return found.value if found else math.nan
-
-    def named(self, section: str, quantity: str) -> list[AuditFigure]:
-        """Figures of one name in a section."""
-        return [f for f in self.figures if f.section == section and f.quantity == quantity]
-
-    def ending(self, section: str, end: str) -> list[AuditFigure]:
-        """Figures of a section whose name ends so."""
-        return [f for f in self.figures if f.section == section and f.quantity.endswith(end)]
-
-    def counts_across(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:
-        """Counts above 0 that compare two splits: their names, the count, the size of the first."""
-        found = []
-        for f in self.named(section, quantity):
-            one, to, other = f.split.partition(" to ")
-            if to and f.label == EVERY_CLASS and f.value > 0:
-                found.append((one, other, f.value, self.value("counts", one, "sequences")))
-        return found
-
-
-def percent(share: float) -> str:
-    """Write ``0.73 %`` or ``55 %``."""
-    return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
-
-
-def part(count: float, of: float) -> str:
-    """Write ``43 of 5920`` with the share."""
-    return f"{count:.0f} of {of:.0f} ({percent(count / of)})"
-
-
-def with_interval(f: AuditFigure) -> str:
-    """Write a figure of merit with its interval."""
-    return f"{f.value:.3f}{format_interval(f.low, f.high)}"
-
-
-def of_class(label: str) -> str:
-    """Name the class a figure is about; nothing where it is about all of them."""
-    return "" if label == EVERY_CLASS else f" '{label}'"
-
-
-def place_of_given(settings: Mapping[str, str]) -> str:
-    """Where figures of the type ``given`` were measured: on random folds of data without a split."""
-    return "on the given split" if settings["held_out"] else "on random folds"
-
-
-def plural(count: float, one: str, many: str) -> str:
-    """``one`` for a count of 1, else ``many``."""
-    return one if count == 1 else many
-
-
-def baseline_name(quantity: str) -> str:
-    """Name of a baseline in words."""
-    names = {"kmer_logistic": "logistic regression on k-mers", "position_weights": "a position weight matrix"}
-    return names.get(quantity.rpartition("_")[0], quantity)
-
-
-# --- Training and test rows: the split of the data, random folds, or folds that keep relatives together
-
-FOLDS = 5
-GIVEN, UNRELATED, GROUPED = "given", "unrelated", "grouped"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Validation:
-    """Pairs of rows to train and to test on; no row is tested twice.
-
-    ``name`` is ``given`` (the split of the data, or random folds if there is none) or ``grouped``; the
-    description is in words. A pair is (training rows, test rows), int64 arrays.
+    ``duplicates`` are sequences beyond the first of each text, ``strand_duplicates`` those beyond the first
+    of each text or its reverse complement, minus the former. Across splits the two count sequences of the
+    first split that also occur in the second. ``contradicted`` are different sequences (on either strand)
+    with more than one label, ``contradicted_rows`` the examples that carry them.
     """
+    plain = number_by_appearance(data.sequences)
+    canonical = number_by_appearance(canonical_strand(s, data.alphabet) for s in data.sequences)
+    for split in data.parts:
+        for label, name in data.named_classes:
+            rows = data.rows(split, label)
+            texts, sequences = len(np.unique(plain[rows])), len(np.unique(canonical[rows]))
+            counts = {"duplicates": len(rows) - texts, "strand_duplicates": texts - sequences}
+            yield from named_figures("copies", split, name, counts)
+    for one, other in data.pairs:
+        theirs = data.rows(other)
+        for label, name in data.named_classes:
+            rows = data.rows(one, label)
+            same = np.isin(plain[rows], plain[theirs])
+            reversed_only = np.isin(canonical[rows], canonical[theirs]) & ~same
+            counts = {"duplicates": int(same.sum()), "strand_duplicates": int(reversed_only.sum())}
+            yield from named_figures("copies", f"{one} to {other}", name, counts)
+    pairs = np.unique(np.stack((canonical, data.labels), axis=1), axis=0)
+    contradicted = np.bincount(pairs[:, 0]) > 1
+    counts = {
+        "contradicted": int(contradicted.sum()),
+        "contradicted_rows": int(contradicted[canonical].sum()),
+    }
+    yield from named_figures("copies", "all", "*", counts)
 
-    name: str
-    description: str
-    pairs: tuple[tuple[Ints, Ints], ...]
 
-    @property
-    def tested(self) -> Ints:
-        """All test rows, in the order of the pairs."""
-        return np.concatenate([rows for _, rows in self.pairs])
+# --- Relatives within a class and across splits: shared k-mers, identities, and named groups that leak
 
-    def covers(self, truth: Bools) -> bool:
-        """Whether every training part has examples of a class, truth (N,), and others."""
-        return all(truth[train].any() and not truth[train].all() for train, _ in self.pairs)
-
-
-def given_validation(data: AuditSet, seed: int) -> Validation | None:
-    """Train and test on the given split, or on random folds if there is none."""
-    if data.held_out:
-        description = f"the given split, measured on '{data.held_out}'"
-        pair = (data.rows("train"), data.rows(data.held_out))
-        return _if_possible(Validation(GIVEN, description, (pair,)), data)
-    return cross_validation(data, None, seed)
+MAX_NUCLEOTIDE_KMER = 40
+MAX_PROTEIN_KMER = 10
+MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others
+IDENTITY = 0.8
+MAX_ALIGNED_LETTERS = 4_000_000  # in about a minute; the time grows with the square
+LEVELS = (0.8, 0.9, 0.99)
+QUANTILES = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
+MAX_ALIGNED_SEQUENCES = 2000  # of the test part, with training
+MAX_ALIGNMENT_CELLS = 1e8  # for all of them; of longer sequences fewer are sampled
+MIN_ALIGNED_SEQUENCES = 50
 
 
-def cross_validation(data: AuditSet, groups: Ints | None, seed: int) -> Validation | None:
-    """Cross-validate over all of the data.
+def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Choose the length of the k-mers that relatives share.
 
-    Classes of fewer examples (or groups) than folds are left out, if two others remain.
-
-    ``groups`` (N,) are numbers of groups to keep whole, None for random folds. The result is None if fewer
-    than two classes have two examples or groups.
+    Half the lower quartile of the lengths, at most 40 nucleotides or 10 residues; but never so short that
+    more than 1 sequence in 1000 would share a k-mer with any other by chance. Chance follows from the
+    composition: if two letters are equal with probability q, k-mers are equal with q**k.
     """
-    units = np.arange(len(data)) if groups is None else groups
-    pairs = np.unique(np.stack((data.labels, units), axis=1), axis=0)
-    sizes = np.bincount(pairs[:, 0], minlength=len(data.classes))
-    least = FOLDS if np.sum(sizes >= FOLDS) >= 2 else 2
-    kept = np.flatnonzero(sizes >= least)
-    if len(kept) < 2:
-        return None
-    rows = np.flatnonzero(np.isin(data.labels, kept))
-    count = min(FOLDS, int(sizes[kept].min()))
-    if groups is None:
-        name, kind, folds = GIVEN, "random folds", random_folds(data.labels[rows], count, seed)
-    else:
-        name, kind = GROUPED, "folds that keep relatives together"
-        folds = grouped_folds(data.labels[rows], groups[rows], count, seed)
-    left = f", without classes of fewer than {least}" if len(kept) < len(sizes) else ""
-    parts = tuple((rows[folds != fold], rows[folds == fold]) for fold in range(count))
-    return _if_possible(Validation(name, f"{count} {kind}{left}", parts), data)
+    lengths = np.array([len(sequence) for sequence in sequences])
+    half = int(np.quantile(lengths, 0.25, method="lower")) // 2
+    longest = MAX_NUCLEOTIDE_KMER if alphabet.is_nucleotide else MAX_PROTEIN_KMER
+    return max(min(half, longest), chance_length(sequences, alphabet), 1)
 
 
-def _if_possible(validation: Validation, data: AuditSet) -> Validation | None:
-    """None if a training part has fewer than two classes, or a test part is empty."""
-    possible = all(len(np.unique(data.labels[train])) >= 2 and len(rows) for train, rows in validation.pairs)
-    return validation if possible else None
+def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Shortest k-mer of which a sequence shares at most `MAX_SHARED_BY_CHANCE` with all the others."""
+    counts = letter_counts(sequences, alphabet).sum(axis=0).astype(np.float64)
+    total = counts.sum()
+    match = float(((counts / total) ** 2).sum()) if total else 1.0
+    if match >= 1:  # a single letter: every k-mer of it is shared, whatever its length
+        return 1
+    strands = 2 if alphabet.is_nucleotide else 1
+    pairs = strands * total * total / len(sequences)  # k-mers of one sequence times k-mers of all
+    return max(1, math.ceil(math.log(max(pairs, 1.0) / MAX_SHARED_BY_CHANCE) / -math.log(match)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bootstrap:
-    """How intervals are computed: (N,) numbers of groups that are drawn whole, number of draws, and seed."""
+def relative_groups(data: AuditSet, table: KmerTable, k: int) -> tuple[Ints, str]:
+    """Group relatives, directly or through others: int64 (N,), and what is kept together in words.
 
-    groups: Ints
-    resamples: int
-    seed: int
+    Relatives share a k-mer of the table, are at least `IDENTITY` identical by alignment, or belong to one
+    named group. Above `MAX_ALIGNED_LETTERS` nothing is aligned.
+    """
+    groupings, words = [table.groups(), named_groups(data.groups)], [f"a shared {k}-mer"]
+    if data.length.sum() <= MAX_ALIGNED_LETTERS:
+        groupings.append(homology_groups(data.sequences, IDENTITY, data.alphabet))
+        words.append(f"{100 * IDENTITY:.0f} % identity")
+    if any(group is not None for group in data.groups):
+        words.append("a named group")
+    return merge_groups(*groupings), " or ".join(words)
 
-    def figures(
-        self, prefix: AuditFigure, rows: Ints, truth: Bools, scores: Floats, calls: Bools
-    ) -> list[AuditFigure]:
-        """MCC and AUROC of a two-class rule, with intervals.
 
-        ``prefix`` has section, split, label and beginning of the name of the figures. ``rows`` (M,) are those
-        of the data that were tested; truth, scores and calls (M,) are of these rows.
-        """
-        found = mcc_and_auroc(truth, scores, calls, self.groups[rows], self.resamples, self.seed)
-        return [
-            replace(prefix, quantity=f"{prefix.quantity}_{metric}", value=m.value, low=m.low, high=m.high)
-            for metric, m in found.items()
-        ]
+def relative_figures(data: AuditSet, table: KmerTable) -> Iterator[AuditFigure]:
+    """Count sequences that share a k-mer within a split or class, across splits, and between named groups."""
+    for split in data.parts:
+        rows = data.rows(split)
+        in_class = table.sharing_within(rows, data.labels)
+        for label, name in data.named_classes:
+            yield from _sharing(
+                split,
+                name,
+                table.sharing_within(rows) if label is None else in_class[data.labels[rows] == label],
+            )
+    for one, other in data.pairs:
+        rows = data.rows(one)
+        across = table.sharing_across(rows, data.rows(other))
+        for label, name in data.named_classes:
+            chosen = across if label is None else across[data.labels[rows] == label]
+            yield from _sharing(f"{one} to {other}", name, chosen)
+    named = named_groups(data.groups)
+    if named.max(initial=-1) < 0:
+        return
+    yield AuditFigure("groups", "all", "*", "groups", int(named.max()) + 1)
+    for one, other in data.pairs:
+        mine, theirs = named[data.rows(one)], named[data.rows(other)]
+        both = np.isin(mine, theirs) & (mine >= 0)
+        counts = {"on_both_sides": len(np.unique(mine[both])), "sequences": int(both.sum())}
+        yield from named_figures("groups", f"{one} to {other}", "*", counts)
+    yield AuditFigure("groups", "all", "*", "sharing_between", int(table.sharing_between(named).sum()))
+
+
+def _sharing(split: str, label: str, shares: np.ndarray) -> list[AuditFigure]:
+    counts = {"sharing": int(shares.sum()), "sharing_share": shares.sum() / max(len(shares), 1)}
+    return named_figures("relatives", split, label, counts)
+
+
+def identity_figures(
+    data: AuditSet, train: Ints, rows: Ints, seed: int
+) -> tuple[list[AuditFigure], list[Histogram]]:
+    """Identity of tested rows to the most similar training row; ``seed`` draws a sample of too many rows."""
+    most = max(MIN_ALIGNED_SEQUENCES, int(MAX_ALIGNMENT_CELLS / int(data.length[rows].max()) ** 2))
+    most = min(MAX_ALIGNED_SEQUENCES, most)
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+    best, _ = best_matches(data.take(train), data.take(rows), data.alphabet)
+    pair = f"{data.held_out} to train" if data.held_out else f"{WHOLE}, random fold to the others"
+    figures = [AuditFigure("identity", pair, "*", "aligned", len(rows))]
+    for label, name in data.named_classes:
+        values = best if label is None else best[data.labels[rows] == label]
+        if len(values):
+            summary = {quantity: float(np.quantile(values, p)) for quantity, p in QUANTILES.items()}
+            summary |= {f"at_least_{level:g}": float(np.mean(values >= level)) for level in LEVELS}
+            figures += named_figures("identity", pair, name, summary)
+    edges = np.linspace(0.0, 1.0, 21)
+    histograms = [
+        histogram("identity", pair, name, best[data.labels[rows] == label], edges)
+        for label, name in data.largest_classes
+    ]
+    return figures, histograms

@@ -1,28 +1,122 @@
-"""Leaks and shortcuts."""
+"""What the figures of an audit mean: leaks, shortcuts, cautions and notes, the worst first."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from seqray.core.results import SEVERITIES, AuditFigure, Finding
-from seqray.datasets.audit.dataset import (
-    EVERY_CLASS,
-    FigureTable,
-    baseline_name,
-    of_class,
-    part,
-    percent,
-    place_of_given,
-    plural,
-    with_interval,
-)
+from seqray.core.text import format_interval
+from seqray.datasets.audit.dataset import EVERY_CLASS, WHOLE
+
+
+def draw_findings(
+    figures: Sequence[AuditFigure], settings: Mapping[str, str], skipped: int = 0
+) -> list[Finding]:
+    """Draw findings from figures, in the order of `SEVERITIES`, the most certain of one severity first.
+
+    Parameters
+    ----------
+    settings
+        ``word`` (length of the k-mers that relatives share), ``held_out`` (name of the test split, empty if
+        there is none), ``alphabet`` and ``chance_word``, the shortest k-mer that is not shared by chance.
+    skipped
+        Records without letters that were left out.
+    """
+    table = _FigureTable(figures, settings)
+    drawn = [
+        *_copies(table),
+        *_groups(table),
+        *_related(table),
+        *_gap(table),
+        *_overlap(table),
+        *_shortcuts(table),
+        *_repeats(table, skipped),
+        *_notes(table),
+        *_floor(table),
+    ]
+    return sorted(drawn, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+class _FigureTable:
+    """Figures by section, split, class and quantity, and the settings that they depend on."""
+
+    def __init__(self, figures: Iterable[AuditFigure], settings: Mapping[str, str]) -> None:
+        self.figures = list(figures)
+        self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
+        self.word, self.held_out = settings["word"], settings["held_out"]
+        self.protein = settings["alphabet"] == "protein"
+        self.split_again = (
+            f"split the data again with 'seqray split --identity {SIMILAR:g} --word {self.word}'"
+        )
+        self.given_place = "on the given split" if self.held_out else "on random folds"
+        lengths = [f.value for f in self.named("length", "q25") if f.label == EVERY_CLASS]
+        self.matches_by_chance = min(lengths, default=0.0) < float(settings["chance_word"])
+
+    def get(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> AuditFigure | None:
+        """One figure, None if it is missing; by default that of all classes."""
+        return self._by_key.get((section, split, label, quantity))
+
+    def value(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> float:
+        """Value of a figure, by default that of all classes; NaN if it is missing."""
+        figure = self.get(section, split, quantity, label)
+        return figure.value if figure else math.nan
+
+    def named(self, section: str, quantity: str) -> list[AuditFigure]:
+        """Figures of one name in a section."""
+        return [f for f in self.figures if f.section == section and f.quantity == quantity]
+
+    def ending(self, section: str, end: str) -> list[AuditFigure]:
+        """Figures of a section whose name ends so."""
+        return [f for f in self.figures if f.section == section and f.quantity.endswith(end)]
+
+    def counts_across(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:
+        """Counts above 0 that compare two splits: their names, the count, the size of the first."""
+        counts = []
+        for f in self.named(section, quantity):
+            one, to, other = f.split.partition(" to ")
+            if to and f.label == EVERY_CLASS and f.value > 0:
+                counts.append((one, other, f.value, self.value("counts", one, "sequences")))
+        return counts
+
+
+def _percent(share: float) -> str:
+    """Write ``0.73 %`` or ``55 %``."""
+    return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _part(count: float, of: float) -> str:
+    """Write ``43 of 5920`` with the share."""
+    return f"{count:.0f} of {of:.0f} ({_percent(count / of)})"
+
+
+def _with_interval(f: AuditFigure) -> str:
+    return f"{f.value:.3f}{format_interval(f.low, f.high)}"
+
+
+def _of_class(label: str) -> str:
+    """Name the class a figure is about; nothing where it is about all of them."""
+    return "" if label == EVERY_CLASS else f" '{label}'"
+
+
+def _plural(count: float, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _baseline(f: AuditFigure) -> str:
+    """Name of a baseline in words."""
+    is_matrix = f.quantity.startswith("position_weights")
+    return "a position weight matrix" if is_matrix else "logistic regression on k-mers"
+
 
 # --- Findings about relatives: test sequences with relatives in training, now or after a random split
 
 LEAK = 0.01  # share of held-out sequences with a copy, a relative or a group in training
 SIMILAR = 0.8  # identity to the most similar training sequence
-SIMILAR_LENGTH = {True: 40, False: 25}  # nucleotides, residues: shorter ones are similar by chance
+MIN_SIMILAR_LENGTH = 40  # nucleotides: shorter ones are similar by chance
+MIN_SIMILAR_RESIDUES = 25
 OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, if no split is given
 OVERLAP_CAUTION = 0.01
 GAP = 0.02  # MCC
@@ -36,65 +130,45 @@ _RELATIVES = (
 )
 
 
-def _split_command(settings: Mapping[str, str]) -> str:
-    """The command that splits again, with the relations of this audit."""
-    return f"split the data again with 'seqray split --identity {SIMILAR:g} --word {settings['word']}'"
+def _severity(shares: Iterable[float], by_chance: bool = False) -> str:
+    """Severity by the largest share of held-out sequences with something in training: one limit for all.
+
+    Sequences so short that they match by chance are no leak.
+    """
+    return "leak" if not by_chance and max(shares) >= LEAK else "caution"
 
 
-def leaks(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Findings about relatives, the most certain first."""
-    yield from _copies(table, settings)
-    yield from _groups(table, settings)
-    yield from _related(table, settings)
-    yield from _similar(table, settings)
-    yield from _gap(table, settings)
-    yield from _overlap(table, settings)
-
-
-def _severity(shares: Iterable[float]) -> str:
-    """Severity by the largest share of held-out sequences with something in training: one limit for all."""
-    return "leak" if max(shares) >= LEAK else "caution"
-
-
-def _severity_of_match(table: FigureTable, settings: Mapping[str, str], shares: Iterable[float]) -> str:
-    """The same for equal letters; sequences so short that they match by chance are no leak."""
-    lengths = [f.value for f in table.named("length", "q25") if f.label == EVERY_CLASS]
-    by_chance = min(lengths, default=0.0) < float(settings["chance_word"])
-    return "caution" if by_chance else _severity(shares)
-
-
-def _copies(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _copies(table: _FigureTable) -> Iterator[Finding]:
     kinds = {
         "duplicates": ("copies_across", ""),
         "strand_duplicates": ("strand_copies_across", " on the other strand"),
     }
     for quantity, (kind, how) in kinds.items():
-        found = table.counts_across("copies", quantity)
-        if found:
+        if counts := table.counts_across("copies", quantity):
             pairs = "; ".join(
-                f"{part(count, size)} of {one} also{how} in {other}" for one, other, count, size in found
+                f"{_part(n, size)} of {one} also{how} in {other}" for one, other, n, size in counts
             )
             yield Finding(
-                _severity_of_match(table, settings, (count / size for *_, count, size in found)),
+                _severity((n / size for *_, n, size in counts), table.matches_by_chance),
                 kind,
                 f"exact copies across the split: {pairs}",
                 "a model that has memorized the training data gets them right, so the score is too high",
-                f"drop the copies from training, or {_split_command(settings)}",
+                f"drop the copies from training, or {table.split_again}",
             )
 
 
-def _groups(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
-    found = [
-        (one, other, count, table.value("groups", f"{one} to {other}", "sequences"), size)
-        for one, other, count, size in table.counts_across("groups", "on_both_sides")
+def _groups(table: _FigureTable) -> Iterator[Finding]:
+    counts = [
+        (one, other, n, table.value("groups", f"{one} to {other}", "sequences"), size)
+        for one, other, n, size in table.counts_across("groups", "on_both_sides")
     ]
-    if found:
+    if counts:
         pairs = "; ".join(
-            f"{count:.0f} of {other} with {sequences:.0f} sequences of {one}"
-            for one, other, count, sequences, _ in found
+            f"{n:.0f} of {other} with {sequences:.0f} sequences of {one}"
+            for one, other, n, sequences, _ in counts
         )
         yield Finding(
-            _severity(sequences / size for *_, sequences, size in found),
+            _severity(sequences / size for *_, sequences, size in counts),
             "groups_across",
             f"named groups on both sides of the split: {pairs}",
             "the same group is trained on and tested on, so the score is too high",
@@ -105,325 +179,263 @@ def _groups(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding
         yield Finding(
             "caution",
             "groups_related",
-            f"{between:.0f} {plural(between, 'sequence shares', 'sequences share')} a k-mer with a sequence "
+            f"{between:.0f} {_plural(between, 'sequence shares', 'sequences share')} a k-mer with a sequence "
             "of another named group",
             "folds that keep the named groups whole still leak",
-            f"{_split_command(settings)} and '--group-by group'",
+            f"{table.split_again} and '--group-by group'",
         )
 
 
-def _related(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
-    found = table.counts_across("relatives", "sharing")
-    if not found:
-        return
-    pairs = "; ".join(f"{part(count, size)} of {one} with {other}" for one, other, count, size in found)
-    yield Finding(
-        _severity_of_match(table, settings, (count / size for *_, count, size in found)),
-        "relatives_across",
-        f"sequences that share a {settings['word']}-mer across the split: {pairs}",
-        "these test sequences were seen in training, at least in part, so the score is too high",
-        f"{_split_command(settings)}, or also report the score without them",
-    )
-
-
-def _similar(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Similar by alignment; reported besides shared k-mers, because either may miss the other's pairs."""
-    pair = f"{settings['held_out']} to train"
-    share = table.value("identity", pair, f"at_least_{SIMILAR:g}")
-    least = SIMILAR_LENGTH[settings["alphabet"] != "protein"]
-    if settings["held_out"] and share >= LEAK and table.value("length", "train", "q25") >= least:
+def _related(table: _FigureTable) -> Iterator[Finding]:
+    """Relatives by shared k-mers, and by alignment; either may miss the other's pairs."""
+    if counts := table.counts_across("relatives", "sharing"):
+        pairs = "; ".join(f"{_part(n, size)} of {one} with {other}" for one, other, n, size in counts)
+        yield Finding(
+            _severity((n / size for *_, n, size in counts), table.matches_by_chance),
+            "relatives_across",
+            f"sequences that share a {table.word}-mer across the split: {pairs}",
+            "these test sequences were seen in training, at least in part, so the score is too high",
+            f"{table.split_again}, or also report the score without them",
+        )
+    share = table.value("identity", f"{table.held_out} to train", f"at_least_{SIMILAR:g}")
+    least = MIN_SIMILAR_RESIDUES if table.protein else MIN_SIMILAR_LENGTH
+    if table.held_out and share >= LEAK and table.value("length", "train", "q25") >= least:
         yield Finding(
             "leak",
             "similar_across",
-            f"{percent(share)} of {settings['held_out']} sequences are {100 * SIMILAR:.0f} % identical or "
+            f"{_percent(share)} of {table.held_out} sequences are {100 * SIMILAR:.0f} % identical or "
             "more to a training sequence",
             "the score on them says little about sequences that differ from training",
-            _split_command(settings),
+            table.split_again,
         )
 
 
-def _gap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _gap(table: _FigureTable) -> Iterator[Finding]:
     """The same baseline on the given split and on sequences without relatives in training."""
-    if not _has_relatives(table, settings):
+    if table.held_out:
+        similar = table.value("identity", f"{table.held_out} to train", f"at_least_{SIMILAR:g}")
+        has_relatives = similar > 0 or any(table.counts_across(*kind) for kind in _RELATIVES)
+    else:
+        has_relatives = table.value("counts", "all", "groups") < table.value("counts", "all", "sequences")
+    if not has_relatives:  # without them a gap is chance
         return
-    lower = {"unrelated": _is_lower_in_part, "grouped": _is_lower_elsewhere}
+    places = {"unrelated": "the held-out sequences without relatives in training"}
     for given in table.ending("baselines", "_mcc"):
         if given.split != "given":
             continue
-        others = [table.get("baselines", split, given.quantity, given.label) for split in lower]
-        clear = [f for f in others if f is not None and lower[f.split](given, f)]
+        others = (table.get("baselines", s, given.quantity, given.label) for s in ("unrelated", "grouped"))
+        clear = [f for f in others if f is not None and is_lower(given, f)]
         if clear:
             lowest = min(clear, key=lambda f: f.value)
-            where = {"unrelated": "the held-out sequences without relatives in training"}
             yield Finding(
                 "leak",
                 "score_gap",
-                f"{baseline_name(given.quantity)}{of_class(given.label)} scores MCC {with_interval(given)} "
-                f"{place_of_given(settings)}, {with_interval(lowest)} on "
-                f"{where.get(lowest.split, 'folds that keep relatives together')}",
+                f"{_baseline(given)}{_of_class(given.label)} scores MCC {_with_interval(given)} "
+                f"{table.given_place}, {_with_interval(lowest)} on "
+                f"{places.get(lowest.split, 'folds that keep relatives together')}",
                 f"about {given.value - lowest.value:.2f} of the MCC may come from relatives in training",
-                f"{_split_command(settings)}, and compare models on that split",
+                f"{table.split_again}, and compare models on that split",
             )
 
 
-def _has_relatives(table: FigureTable, settings: Mapping[str, str]) -> bool:
-    """Whether relatives can be on both sides, without which a gap is chance."""
-    if not settings["held_out"]:
-        return table.value("counts", "all", "groups") < table.value("counts", "all", "sequences")
-    similar = table.value("identity", f"{settings['held_out']} to train", f"at_least_{SIMILAR:g}")
-    return similar > 0 or any(table.counts_across(*kind) for kind in _RELATIVES)
+def is_lower(given: AuditFigure, other: AuditFigure) -> bool:
+    """Whether a figure is clearly lower on a part of the same sequences, ``unrelated``, or on other folds.
 
-
-def _is_lower_in_part(given: AuditFigure, other: AuditFigure) -> bool:
-    """Whether a figure is lower on a part of the same sequences."""
-    return given.value - other.value > GAP and given.low > other.value and given.value > other.high
-
-
-def _is_lower_elsewhere(given: AuditFigure, other: AuditFigure) -> bool:
-    """Whether a figure is lower on other folds; errors of the two are taken as independent."""
+    Errors of other folds are taken as independent.
+    """
+    if other.split == "unrelated":
+        return given.value - other.value > GAP and given.low > other.value and given.value > other.high
     error = math.hypot(given.high - given.low, other.high - other.low) / _WIDTH
     return given.value - other.value > max(GAP, STANDARD_ERRORS * error)
 
 
-def _overlap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _overlap(table: _FigureTable) -> Iterator[Finding]:
     """Relatives within a class: they leak in a random split."""
-    split = "train" if settings["held_out"] else "all"
-    found = [
+    split = "train" if table.held_out else WHOLE
+    related = [
         f
         for f in table.named("relatives", "sharing_share")
         if f.split == split and f.label != EVERY_CLASS and f.value >= OVERLAP_CAUTION
     ]
-    if not found:
+    if not related:
         return
-    shares = "; ".join(
-        part(
-            table.value("relatives", split, "sharing", f.label),
-            table.value("counts", split, "sequences", f.label),
-        )
-        + f" of '{f.label}'"
-        for f in sorted(found, key=lambda f: -f.value)[:8]
-    )
-    of_train = " of train" if settings["held_out"] else ""
-    undivided = not settings["held_out"] and max(f.value for f in found) >= OVERLAP_LEAK
+    shares = []
+    for f in sorted(related, key=lambda f: -f.value)[:8]:
+        count = table.value("relatives", split, "sharing", f.label)
+        shares.append(f"{_part(count, table.value('counts', split, 'sequences', f.label))} of '{f.label}'")
+    of_train = " of train" if table.held_out else ""
+    undivided = not table.held_out and max(f.value for f in related) >= OVERLAP_LEAK
     yield Finding(
         "leak" if undivided else "caution",
         "overlap_within_class",
-        f"sequences{of_train} that share a {settings['word']}-mer with another of their class: {shares}",
+        f"sequences{of_train} that share a {table.word}-mer with another of their class: {'; '.join(shares)}",
         f"random folds{of_train} put relatives on both sides, so cross-validation may be too optimistic; "
         "there are fewer independent examples than rows",
-        _split_command(settings),
+        table.split_again,
     )
 
 
 # --- Findings about trivial rules: one feature that predicts the class by itself
 
-# Lowest AUROC of a shortcut, and of a caution. Letter case has no biological meaning, so the limits are low;
-# composition may have, so they are high.
-LIMITS = {"letter_case": (0.55, 0.55), "first_capital": (0.55, 0.55), "gc": (0.8, 0.65)}
-DEFAULT_LIMITS = (0.65, 0.58)
+
+class _Feature(NamedTuple):
+    """What to call a feature, what to do about it, and the lowest AUROC of a shortcut and of a caution.
+
+    Letter case has no biological meaning, so its limits are low; composition may have, so they are high.
+    """
+
+    words: str
+    remedy: str
+    shortcut: float = 0.65
+    caution: float = 0.58
+
+
+_UPPER = "write all letters in upper case; seqray ignores case, but other tools can read the label from it"
+_END = "cut off the {} letter or match it between classes, unless it is part of the signal"
+_FEATURES = {
+    "length": _Feature(
+        "the length", "cut all classes to one length, or draw negatives with the lengths of the positives"
+    ),
+    "gc": _Feature(
+        "the GC content",
+        "draw negatives of matching composition, and report the score of this rule beside your model's",
+        0.8,
+        0.65,
+    ),
+    "ambiguous": _Feature(
+        "the number of ambiguous letters",
+        "remove sequences with ambiguous letters, or mask them in all classes",
+    ),
+    "first_letter": _Feature("the first letter", _END.format("first")),
+    "last_letter": _Feature("the last letter", _END.format("last")),
+    "initial_m": _Feature(
+        "an initial M",
+        "cut off the initial M, or use negatives that start alike (fragments with fragments)",
+    ),
+    "letter_case": _Feature("the share of lower-case letters", _UPPER, 0.55, 0.55),
+    "first_capital": _Feature("the position of the first capital letter", _UPPER, 0.55, 0.55),
+    "context": _Feature(
+        "the context", "balance the classes within each context, or evaluate each context separately"
+    ),
+}
 SIGMAS = 3.5  # standard errors above 0.5, so that a dozen rules on a small data set raise no false alarm
 
-_FEATURE_NAMES = {
-    "length": "the length",
-    "gc": "the GC content",
-    "ambiguous": "the number of ambiguous letters",
-    "first_letter": "the first letter",
-    "last_letter": "the last letter",
-    "initial_m": "an initial M",
-    "letter_case": "the share of lower-case letters",
-    "first_capital": "the position of the first capital letter",
-    "context": "the context",
-}
-_CASE_RULES = ("letter_case", "first_capital")
-_UPPER = "write all letters in upper case; seqray ignores case, but other tools can read the label from it"
-_REMEDIES = {
-    "length": "cut all classes to one length, or draw negatives with the lengths of the positives",
-    "gc": "draw negatives of matching composition, and report the score of this rule beside your model's",
-    "ambiguous": "remove sequences with ambiguous letters, or mask them in all classes",
-    "first_letter": "cut off the first letter or match it between classes, unless it is part of the signal",
-    "last_letter": "cut off the last letter or match it between classes, unless it is part of the signal",
-    "initial_m": "cut off the initial M, or use negatives that start alike (fragments with fragments)",
-    "letter_case": _UPPER,
-    "first_capital": _UPPER,
-    "context": "balance the classes within each context, or evaluate each context separately",
-}
 
-
-def shortcuts(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _shortcuts(table: _FigureTable) -> Iterator[Finding]:
     """Rules with too high an AUROC."""
-    measured = settings["held_out"] or "all"
-
-    def grade_of(name: str, f: AuditFigure) -> str:
-        counted = "sequences" if name in _CASE_RULES else "groups"
-        return severity(name, f, chance_error(table, measured, f.label, counted))
-
-    reported = {f.label for f in table.ending("rules", "letter_case_auroc") if grade_of("letter_case", f)}
-    for f in sorted(table.ending("rules", "_auroc"), key=lambda f: (f.label, -f.value)):
-        name = f.quantity.removesuffix("_auroc")
-        grade = grade_of(name, f)
-        if grade and not (name == "first_capital" and f.label in reported):
+    rules = [(f, f.quantity.removesuffix("_auroc")) for f in table.ending("rules", "_auroc")]
+    grades = {(f.label, name): _grade(table, name, f) for f, name in rules}
+    for f, name in sorted(rules, key=lambda rule: (rule[0].label, -rule[0].value)):
+        grade = grades[f.label, name]
+        if grade and not (name == "first_capital" and grades.get((f.label, "letter_case"))):
             mcc = table.value("rules", f.split, f"{name}_mcc", f.label)
             yield Finding(
                 grade,
                 name,
-                f"{_FEATURE_NAMES[name]} alone predicts the class{of_class(f.label)}: "
-                f"AUROC {with_interval(f)}, MCC {mcc:.3f}{_differing_letter(table, name)}",
+                f"{_FEATURES[name].words} alone predicts the class{_of_class(f.label)}: "
+                f"AUROC {_with_interval(f)}, MCC {mcc:.3f}{_differing_letter(table, name)}",
                 "a model can reach this score from this feature alone",
-                _REMEDIES[name],
+                _FEATURES[name].remedy,
             )
 
 
-def chance_error(table: FigureTable, split: str, label: str, counted: str) -> float:
-    """Standard deviation of the AUROC of a random rule: sqrt((n + m + 1) / (12 n m)).
+def _grade(table: _FigureTable, name: str, f: AuditFigure) -> str:
+    """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
 
-    ``counted`` is what n and m count: ``groups`` for a rule about the letters, which relatives share, or
-    ``sequences`` for one about letter case, which doesn't depend on relatives.
+    The AUROC has a bootstrap interval, which accounts for relatives. A lower bound of its standard error is
+    that of a random rule, sqrt((n + m + 1) / (12 n m)), where n and m count groups for a rule about the
+    letters, which relatives share, and sequences for one about letter case, which relatives don't.
 
     References
     ----------
     Mann and Whitney 1947, On a test of whether one of two random variables is stochastically larger than the
     other, eq. 5.
     """
-    sizes = {f.label: f.value for f in table.named("counts", counted) if f.split == split}
+    counted = "sequences" if name in ("letter_case", "first_capital") else "groups"
+    split = table.held_out or WHOLE
+    sizes = {figure.label: figure.value for figure in table.named("counts", counted) if figure.split == split}
     total = sizes.pop(EVERY_CLASS)
-    n = sizes[label] if label in sizes else min(sizes.values())
+    n = sizes[f.label] if f.label in sizes else min(sizes.values())
     m = min(total, sum(sizes.values()) - n)  # a group may hold several classes, and counts for each
-    return math.sqrt((n + m + 1) / (12 * n * m)) if n and m else math.inf
-
-
-def severity(name: str, f: AuditFigure, least_error: float) -> str:
-    """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
-
-    The AUROC has a bootstrap interval, which accounts for relatives; ``least_error`` is a lower bound of its
-    standard error.
-    """
-    error = least_error if math.isnan(f.low) else max(least_error, (f.high - f.low) / (2 * 1.96))
+    error = math.sqrt((n + m + 1) / (12 * n * m)) if n and m else math.inf
+    if not math.isnan(f.low):
+        error = max(error, (f.high - f.low) / (2 * 1.96))
     if not f.value - 0.5 > SIGMAS * error:
         return ""
-    shortcut, caution = LIMITS.get(name, DEFAULT_LIMITS)
-    return "shortcut" if f.value >= shortcut else "caution" if f.value >= caution else ""
+    limits = _FEATURES[name]
+    return "shortcut" if f.value >= limits.shortcut else "caution" if f.value >= limits.caution else ""
 
 
-def _differing_letter(table: FigureTable, name: str) -> str:
+def _differing_letter(table: _FigureTable, name: str) -> str:
     """The letter whose share differs most between classes."""
     end = {"first_letter": "first_", "last_letter": "last_", "initial_m": "first_M"}.get(name)
     if end is None:
         return ""
-    shares: dict[str, list[AuditFigure]] = {}
+    shares: defaultdict[str, list[AuditFigure]] = defaultdict(list)
     for f in table.figures:
-        if f.section == "ends" and f.quantity.startswith(end) and f.split in ("train", "all"):
-            shares.setdefault(f.quantity, []).append(f)
-    classes = {q: [f for f in found if f.label != EVERY_CLASS] for q, found in shares.items()}
-    widest = max(classes.values(), key=lambda found: _spread(found)[0], default=[])
-    if len(widest) < 2:
+        if f.section == "ends" and f.quantity.startswith(end) and f.split in ("train", WHOLE):
+            shares[f.quantity] += [f] if f.label != EVERY_CLASS else []
+    ranges = [
+        (min(letter, key=lambda f: f.value), max(letter, key=lambda f: f.value))
+        for letter in shares.values()
+        if len(letter) > 1
+    ]
+    if not ranges:
         return ""
-    _, low, high = _spread(widest)
-    letter = widest[0].quantity[-1]
-    return f"; {letter} in {percent(low.value)} of '{low.label}', {percent(high.value)} of '{high.label}'"
+    low, high = max(ranges, key=lambda ends: ends[1].value - ends[0].value)
+    letter = low.quantity[-1]
+    return f"; {letter} in {_percent(low.value)} of '{low.label}', {_percent(high.value)} of '{high.label}'"
 
 
-def _spread(figures: list[AuditFigure]) -> tuple[float, AuditFigure, AuditFigure]:
-    low, high = min(figures, key=lambda f: f.value), max(figures, key=lambda f: f.value)
-    return high.value - low.value, low, high
-
-
-# --- From figures to findings, the worst first
+# --- Cautions and notes about rows, and the floor that a model has to exceed
 
 ORDER_Z = -6.0
 SHIFT = 0.1  # difference of the share of a class between training and held-out
 AMBIGUOUS = 0.01
-PLACES = {
-    "grouped": "on folds that keep relatives together",
-    "unrelated": "on held-out sequences without relatives in training",
-}
 
 
-def draw_findings(
-    figures: Sequence[AuditFigure], settings: Mapping[str, str], skipped: int = 0
-) -> list[Finding]:
-    """Draw findings from figures.
-
-    Parameters
-    ----------
-    settings
-        ``word`` (length of the k-mers that relatives share), ``held_out`` (name of the test split, empty if
-        there is none), ``alphabet`` and ``chance_word``, the shortest k-mer that is not shared by chance.
-    skipped
-        Records without letters that were left out.
-
-    Returns
-    -------
-    list of Finding
-        In the order of `SEVERITIES`, the most certain of one severity first.
-    """
-    table = FigureTable(figures)
-    found = [
-        *leaks(table, settings),
-        *shortcuts(table, settings),
-        *_contradictions(table, settings),
-        *_repeats(table),
-        *_empty(skipped),
-        *_class_shares(table),
-        *_ambiguous(table),
-        *_order(table),
-        *_floor(table, settings),
-    ]
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def _contradictions(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _repeats(table: _FigureTable, skipped: int) -> Iterator[Finding]:
+    """Rows that carry two labels, that repeat others, or that are empty."""
     count = table.value("copies", "all", "contradicted")
     if count > 0:
         rows = table.value("copies", "all", "contradicted_rows")
-        strands = "" if settings["alphabet"] == "protein" else " (on either strand)"
+        strands = "" if table.protein else " (on either strand)"
         yield Finding(
             "caution",
             "contradicting_labels",
-            f"{count:.0f} {plural(count, 'sequence', 'sequences')}{strands} in {rows:.0f} rows "
-            f"{plural(count, 'carries', 'carry')} more than one label",
+            f"{count:.0f} {_plural(count, 'sequence', 'sequences')}{strands} in {rows:.0f} rows "
+            f"{_plural(count, 'carries', 'carry')} more than one label",
             "no model can classify all of them correctly, and they disturb training",
             "remove them, or decide on one label",
         )
-
-
-def _repeats(table: FigureTable) -> Iterator[Finding]:
-    same, reverse = (
-        {
-            f.split: f.value
-            for f in table.named("copies", q)
-            if f.label == EVERY_CLASS and " to " not in f.split
-        }
-        for q in ("duplicates", "strand_duplicates")
-    )
-    parts = [split for split in same if same[split] + reverse[split] > 0]
-    if parts:
-        shown = "; ".join(
-            f"{same[split]:.0f}{'' if split == 'all' else f' in {split}'}"
-            + (f" and {reverse[split]:.0f} on the other strand" if reverse[split] else "")
-            for split in parts
-        )
+    repeats = []
+    for f in table.named("copies", "duplicates"):
+        if f.label == EVERY_CLASS and " to " not in f.split:
+            reverse = table.value("copies", f.split, "strand_duplicates")
+            turned = f" and {reverse:.0f} on the other strand" if reverse else ""
+            if f.value + reverse > 0:
+                repeats.append(f"{f.value:.0f}{'' if f.split == WHOLE else f' in {f.split}'}{turned}")
+    if repeats:
         yield Finding(
             "caution",
             "copies_within",
-            f"rows that repeat another of their split: {shown}",
+            f"rows that repeat another of their split: {'; '.join(repeats)}",
             "random folds put copies on both sides; there are fewer examples than rows",
             "remove repeats, or keep them together with 'seqray split'",
         )
-
-
-def _empty(skipped: int) -> Iterator[Finding]:
     if skipped:
         yield Finding(
             "caution",
             "empty_records",
-            f"{skipped} {plural(skipped, 'record has', 'records have')} no letters and "
-            f"{plural(skipped, 'was', 'were')} left out",
+            f"{skipped} {_plural(skipped, 'record has', 'records have')} no letters and "
+            f"{_plural(skipped, 'was', 'were')} left out",
             "counts differ from those of studies that kept them",
             "remove them from the files",
         )
 
 
-def _class_shares(table: FigureTable) -> Iterator[Finding]:
+def _notes(table: _FigureTable) -> Iterator[Finding]:
+    """Shares of classes that differ between splits, ambiguous letters, and rows sorted by class."""
     for f in table.named("counts", "share"):
         trained = table.value("counts", "train", "share", f.label)
         measured = f.split in ("test", "validation") and f.label != EVERY_CLASS
@@ -431,68 +443,63 @@ def _class_shares(table: FigureTable) -> Iterator[Finding]:
             yield Finding(
                 "note",
                 "class_shares",
-                f"class '{f.label}' is {percent(trained)} of training and {percent(f.value)} of {f.split}",
+                f"class '{f.label}' is {_percent(trained)} of training and {_percent(f.value)} of {f.split}",
                 "thresholds, precision and MCC depend on the share of a class",
                 "adjust probabilities to the share expected in use ('seqray predict --prior')",
             )
-
-
-def _ambiguous(table: FigureTable) -> Iterator[Finding]:
     for f in table.named("ambiguity", "with_ambiguous"):
         if f.label == EVERY_CLASS and f.value >= AMBIGUOUS:
-            where = "" if f.split == "all" else f" of {f.split}"
+            of_split = "" if f.split == WHOLE else f" of {f.split}"
             yield Finding(
                 "note",
                 "ambiguous_letters",
-                f"{percent(f.value)} of the sequences{where} contain ambiguous letters",
+                f"{_percent(f.value)} of the sequences{of_split} contain ambiguous letters",
                 "they are read as unknown letters, so these sequences carry less information",
                 "compare the classes in section 'ambiguity' of the table",
             )
-
-
-def _order(table: FigureTable) -> Iterator[Finding]:
     for f in table.named("order", "z"):
         if f.value <= ORDER_Z:
             runs, expected = (table.value("order", f.split, q) for q in ("runs", "expected_runs"))
-            where = "rows" if f.split == "all" else f"rows of {f.split}"
+            rows = "rows" if f.split == WHOLE else f"rows of {f.split}"
             yield Finding(
                 "note",
                 "row_order",
-                f"{where} are sorted by class: {runs:.0f} blocks, {expected:.0f} expected in random order",
+                f"{rows} are sorted by class: {runs:.0f} blocks, {expected:.0f} expected in random order",
                 "folds taken from the file without shuffling contain too few classes",
                 "shuffle before splitting; seqray does",
             )
 
 
-def _floor(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _floor(table: _FigureTable) -> Iterator[Finding]:
     """The best baseline on the strictest test available, and on the given split or on random folds."""
-    given_place = place_of_given(settings)
-    found = [f for f in table.ending("baselines", "_mcc") if not math.isnan(f.value)]
-    for split, place in (PLACES | {"given": given_place}).items():
-        best = max((f for f in found if f.split == split), key=lambda f: f.value, default=None)
-        if best is None:
-            continue
-        auroc = table.value("baselines", split, best.quantity.removesuffix("mcc") + "auroc", best.label)
-        given = table.get("baselines", "given", best.quantity, best.label)
-        beside = ""
-        if given and split != "given" and not math.isnan(given.value):
-            beside = f"; MCC {with_interval(given)} {given_place}"
-        each = [f for f in found if (f.split, f.quantity) == (split, best.quantity)]
-        class_named = ""
-        if len(each) > 1:
-            class_named = f" for{of_class(best.label)} against the rest"
-            lowest = min(each, key=lambda f: f.value)
-            mean = sum(f.value for f in each) / len(each)
-            beside += (
-                f"; over {len(each)} classes the mean MCC is {mean:.3f} and the lowest {lowest.value:.3f}"
-                f" ('{lowest.label}')"
-            )
-        yield Finding(
-            "note",
-            "floor",
-            f"{baseline_name(best.quantity)}{class_named} scores MCC {with_interval(best)} and "
-            f"AUROC {auroc:.3f} {place}{beside}",
-            "this is the score of simple k-mer counts and positions",
-            "report it beside the score of your model; a model that does not exceed it adds nothing",
-        )
+    places = {
+        "grouped": "on folds that keep relatives together",
+        "unrelated": "on held-out sequences without relatives in training",
+        "given": table.given_place,
+    }
+    scores = [f for f in table.ending("baselines", "_mcc") if not math.isnan(f.value)]
+    split = next((split for split in places if any(f.split == split for f in scores)), None)
+    if split is None:
         return
+    best = max((f for f in scores if f.split == split), key=lambda f: f.value)
+    auroc = table.value("baselines", split, best.quantity.removesuffix("mcc") + "auroc", best.label)
+    given = table.get("baselines", "given", best.quantity, best.label)
+    beside = class_named = ""
+    if given and split != "given" and not math.isnan(given.value):
+        beside = f"; MCC {_with_interval(given)} {table.given_place}"
+    each = [f for f in scores if (f.split, f.quantity) == (split, best.quantity)]
+    if len(each) > 1:
+        class_named = f" for{_of_class(best.label)} against the rest"
+        lowest = min(each, key=lambda f: f.value)
+        beside += (
+            f"; over {len(each)} classes the mean MCC is {sum(f.value for f in each) / len(each):.3f} "
+            f"and the lowest {lowest.value:.3f} ('{lowest.label}')"
+        )
+    yield Finding(
+        "note",
+        "floor",
+        f"{_baseline(best)}{class_named} scores MCC {_with_interval(best)} and "
+        f"AUROC {auroc:.3f} {places[split]}{beside}",
+        "this is the score of simple k-mer counts and positions",
+        "report it beside the score of your model; a model that does not exceed it adds nothing",
+    )

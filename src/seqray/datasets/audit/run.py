@@ -8,31 +8,31 @@ from functools import partial
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.arrays import Bools
 from seqray.core.errors import OnProgress, track
 from seqray.core.records import LabeledSequence
-from seqray.core.results import Audit, AuditFigure
-from seqray.datasets.audit.content import (
-    SequenceFeatures,
+from seqray.core.results import Audit, AuditFigure, Histogram
+from seqray.datasets.audit.dataset import (
+    AuditSet,
+    chance_length,
     composition_figures,
     composition_histograms,
     copy_figures,
-    order_figures,
-)
-from seqray.datasets.audit.dataset import AuditSet, Bootstrap, cross_validation, given_validation, make_set
-from seqray.datasets.audit.findings import draw_findings
-from seqray.datasets.audit.rules import (
-    baseline_figures,
-    chance_length,
-    describe_relatives,
     identity_figures,
+    order_figures,
     relative_figures,
     relative_groups,
-    rule_figures,
-    sample_rows,
     word_length,
 )
-from seqray.homology.kmers import KmerTable, kmer_table
+from seqray.datasets.audit.findings import draw_findings
+from seqray.datasets.audit.rules import (
+    Bootstrap,
+    baseline_figures,
+    cross_validation,
+    given_validation,
+    rule_figures,
+    sample_rows,
+)
+from seqray.homology.kmers import kmer_table
 
 MAX_KMERS = 1 << 25  # of more letters an even sample of their k-mers is compared: bounds memory
 SAMPLE = 16_000  # rows of each split that the baselines use
@@ -89,28 +89,36 @@ def audit(
     >>> [finding.what for finding in found.findings if finding.kind == "copies_across"]
     ['exact copies across the split: 1 of 1 (100 %) of test also in train']
     """
-    data = make_set(examples, alphabet, letters, in_file_order)
+    data = AuditSet(examples, alphabet, letters, in_file_order)
     k = word_length(data.sequences, alphabet)
     table = kmer_table(data.sequences, k, alphabet, most=MAX_KMERS)
-    given, groups = given_validation(data, seed), relative_groups(data, table)
+    given, (groups, relatives) = given_validation(data, seed), relative_groups(data, table, k)
     bootstrap = Bootstrap(groups, resamples, seed)
-    features = SequenceFeatures(data)
-    identities, identity_histograms = identity_figures(data, given, seed)
+    identities: list[AuditFigure] = []
+    histograms: list[Histogram] = composition_histograms(data)
+    if given is not None:
+        identities, drawn = identity_figures(data, *given.pairs[0], seed)
+        histograms += drawn
     checks: list[Callable[[], Iterable[AuditFigure]]] = [
-        lambda: composition_figures(data, features, groups),
-        lambda: copy_figures(data),
-        lambda: relative_figures(data, table),
+        partial(composition_figures, data, groups),
+        partial(copy_figures, data),
+        partial(relative_figures, data, table),
         lambda: identities,
-        lambda: order_figures(data),
+        partial(order_figures, data),
     ]
     if given is not None:
-        checks.append(partial(rule_figures, data, features, given, bootstrap))
+        checks.append(partial(rule_figures, data, given, bootstrap))
     grouped = cross_validation(data, groups, seed) if baselines else None
     if baselines:
+        related = None  # (N,) held-out rows that share a k-mer with training
+        if data.held_out:
+            rows = data.rows(data.held_out)
+            related = np.zeros(len(data), dtype=bool)
+            related[rows] = table.sharing_across(rows, data.rows("train"))
         chosen = sample_rows(data, sample, seed)
-        for validation, related in ((given, _related_to_training(data, table)), (grouped, None)):
+        for validation, left_out in ((given, related), (grouped, None)):
             if validation is not None:
-                checks.append(partial(baseline_figures, data, validation, chosen, related, bootstrap))
+                checks.append(partial(baseline_figures, data, validation, chosen, left_out, bootstrap))
     figures = [figure for check in track(checks, len(checks), "audit", on_progress) for figure in check()]
     settings = {
         "alphabet": alphabet.name,
@@ -118,21 +126,10 @@ def audit(
         "chance_word": str(chance_length(data.sequences, alphabet)),
         "held_out": data.held_out or "",
         "given": given.description if given else "none: a class has too few examples",
-        "relatives": describe_relatives(data, k),
+        "relatives": relatives,
         "grouped": grouped.description if grouped else "none",
         "seed": str(seed),
         "resamples": str(resamples),
         "sample": str(sample),
     }
-    histograms = [*composition_histograms(data, features), *identity_histograms]
     return Audit(figures, histograms, draw_findings(figures, settings, skipped), settings)
-
-
-def _related_to_training(data: AuditSet, table: KmerTable) -> Bools | None:
-    """(N,) held-out rows that share a k-mer with training; None without a held-out split."""
-    if not data.held_out:
-        return None
-    rows = data.rows(data.held_out)
-    related = np.zeros(len(data), dtype=bool)
-    related[rows] = table.sharing_across(rows, data.rows("train"))
-    return related

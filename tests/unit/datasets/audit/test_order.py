@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from seqray.datasets.audit.content import runs_test
+from seqray.datasets.audit.dataset import runs_test
 
 
 def runs(labels):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.datasets.audit.rules import chance_length, word_length
+from seqray.datasets.audit.dataset import chance_length, word_length
 
 
 def test_word_length_by_arithmetic():
