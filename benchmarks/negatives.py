@@ -23,9 +23,15 @@ from sklearn.linear_model import LogisticRegression
 from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.records import LabeledSequence
-from seqray.datasets.negatives.genome import Genome, NegativeOptions, find_occurrences
+from seqray.datasets.negatives.genome import (
+    GeneIntervals,
+    GenomeContext,
+    JoinedGenome,
+    find_occurrences,
+    near_starts,
+)
 from seqray.datasets.negatives.make import Member, assign_groups, make_negatives
-from seqray.datasets.negatives.regions import RECIPES, GeneIntervals, GenomeContext, near_starts
+from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions
 from seqray.homology.split import grouped_folds
 from seqray.io.features import read_features, select_features
 from seqray.io.sequences import read_fasta
@@ -56,7 +62,7 @@ class Pool:
 def read_genome_context(data: Path) -> GenomeContext:
     """Read the genome, its genes, and the letters near a gene's start."""
     folder = data / "ecoli_genome"
-    genome = Genome.of(read_fasta(folder / "GCF_000005845.2_ASM584v2_genomic.fna.gz", DNA), DNA)
+    genome = JoinedGenome.of(read_fasta(folder / "GCF_000005845.2_ASM584v2_genomic.fna.gz", DNA), DNA)
     features = read_features(folder / "GCF_000005845.2_ASM584v2_genomic.gff.gz")
     starts = select_features(features, ("gene", "pseudogene"), "GFF3")
     return GenomeContext(genome, GeneIntervals.of(features, genome), near_starts(starts, genome, DISTANCE))
@@ -83,12 +89,12 @@ def make_sets(
 
 
 def pool(
-    positives: Sequence[LabeledSequence], sets: Mapping[str, list[LabeledSequence]], genome: Genome
+    positives: Sequence[LabeledSequence], sets: Mapping[str, list[LabeledSequence]], genome: JoinedGenome
 ) -> Pool:
     """Put all sets together, with common groups and folds."""
     kinds = [POSITIVE] * len(positives) + [name for name, rows in sets.items() for _ in rows]
     rows = [*positives, *(row for rows in sets.values() for row in rows)]
-    places = find_occurrences([row.sequence for row in rows], genome).places.tolist()
+    places = find_occurrences([row.sequence for row in rows], genome)[1].tolist()
     number = {row.id: i for i, row in enumerate(positives)}
     members = []
     for row, place in zip(rows, places, strict=True):

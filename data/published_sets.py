@@ -40,9 +40,8 @@ import numpy as np
 from grouping import groups_of, read, table
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.records import LabeledSequence
-from seqray.datasets.negatives.genome import NegativeOptions
 from seqray.datasets.negatives.make import make_negatives
-from seqray.datasets.negatives.regions import parse_mix
+from seqray.datasets.negatives.recipes import NegativeOptions, parse_mix
 from seqray.homology.kmers import kmer_groups
 from seqray.io.sequences import read_fasta
 

@@ -26,15 +26,13 @@ from seqray.cli.options import (
 )
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
-from seqray.datasets.negatives.genome import NegativeOptions
-from seqray.datasets.negatives.regions import RECIPES, parse_mix
+from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, parse_mix
 
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
-    from seqray.datasets.negatives.genome import Genome
+    from seqray.datasets.negatives.genome import GenomeContext, JoinedGenome
     from seqray.datasets.negatives.make import NegativeSet
-    from seqray.datasets.negatives.regions import GenomeContext
     from seqray.io.lines import Feature
     from seqray.io.records import OnSkip
 
@@ -225,12 +223,11 @@ def read_genome_context(
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
-    from seqray.datasets.negatives.genome import Genome
-    from seqray.datasets.negatives.regions import GeneIntervals, GenomeContext
+    from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome
     from seqray.io.features import read_features
     from seqray.io.sequences import is_genbank, read_sequences
 
-    genome = Genome.of(read_sequences(options.genome, alphabet), alphabet)
+    genome = JoinedGenome.of(read_sequences(options.genome, alphabet), alphabet)
     source = options.annotation or (options.genome if is_genbank(options.genome) else None)
     features = read_features(source) if source else []
     annotation = None
@@ -267,10 +264,10 @@ def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: st
 
 
 def _near_starts_of(
-    options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None, windows: str
+    options: GenomeOptions, starts: Sequence[Feature], genome: JoinedGenome, source: str | None, windows: str
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Letters near starts, and a line that says which ``windows`` keep away from them."""
-    from seqray.datasets.negatives.regions import near_starts
+    from seqray.datasets.negatives.genome import near_starts
 
     near = near_starts(starts, genome, options.distance, options.strands, options.starts or source or "")
     strands = "of both strands" if options.strands == "both" else "of the window's strand"
@@ -434,7 +431,7 @@ def _nothing(options: NegativeOptions) -> NegativeSet:
 
 def negative_options(request: NegativesRequest) -> NegativeOptions:
     """What to make."""
-    from seqray.datasets.negatives.genome import NegativeOptions
+    from seqray.datasets.negatives.recipes import NegativeOptions
 
     genome = request.genome
     return fill(

@@ -1,10 +1,11 @@
-"""Genomes that negatives are cut from."""
+"""A genome that windows are cut from: its letters, its genes and starts, and where windows may lie on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -13,56 +14,16 @@ from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import InputError
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import Intervals, SequenceRecord
-
-# --- Options of negatives and their defaults; loads nothing heavy
-
-
-@dataclass(frozen=True)
-class NegativeOptions:
-    """What to make.
-
-    Attributes
-    ----------
-    mix
-        Share of each recipe, see `seqray.datasets.negatives.parse_mix`.
-    ratio
-        Negatives per positive.
-    seed
-        Of all that is drawn.
-    label
-        Of the negatives.
-    shuffle_words
-        2: shuffles keep dinucleotide counts, 1: letter counts; None: 2 for nucleotides, 1 for protein.
-    segments, keep
-        Of a substitution: segments of a positive, and how many of them stay.
-    gc_bins
-        Bins of GC content in which windows match positives; 0: they match in length alone.
-    max_overlap
-        Letters that two windows may share.
-    block
-        Letters of the genome that stay in one group.
-    """
-
-    mix: Mapping[str, Fraction]
-    ratio: Fraction = Fraction(1)
-    seed: int = 0
-    label: str = "background"
-    shuffle_words: int | None = None
-    segments: int = 20
-    keep: int = 8
-    gc_bins: int = 20
-    max_overlap: int = 0
-    block: int = 10_000
-
-
-# --- A genome as one array of codes, and where windows may begin on it
+from seqray.datasets.negatives.recipes import allot
+from seqray.io.lines import Feature
 
 Pairs = Sequence[tuple[int, int]]
-STRANDS = ("+", "-")
+OPPOSITE = {"+": "-", "-": "+"}
+STRANDS = tuple(OPPOSITE)
 
 
 @dataclass(frozen=True)
-class Genome:
+class JoinedGenome:
     """Contigs joined end to end.
 
     Attributes
@@ -85,7 +46,7 @@ class Genome:
     alphabet: Alphabet
 
     @classmethod
-    def of(cls, records: Iterable[SequenceRecord], alphabet: Alphabet) -> Genome:
+    def of(cls, records: Iterable[SequenceRecord], alphabet: Alphabet) -> JoinedGenome:
         """Lay records end to end."""
         border = np.array([alphabet.unknown], dtype=np.uint8)
         names, circular, pieces = [], [], []
@@ -99,19 +60,15 @@ class Genome:
         return cls(tuple(names), tuple(circular), offsets, lengths, codes, alphabet)
 
     def index(self, name: str, where: str = "") -> int:
-        """Number of a contig.
-
-        Raises an InputError if there is none of this name.
-        """
-        try:
-            return self.names.index(name)
-        except ValueError:
-            known = f"'{self.names[0]}'" if self.names else "nothing"
+        """Number of a contig; an InputError if there is none of this name."""
+        if name not in self.names:
+            first = f"'{self.names[0]}'" if self.names else "nothing"
             raise InputError(
                 f"names the contig '{name}', which is not in the genome",
                 where=where,
-                remedy=f"the genome begins with {known}",
-            ) from None
+                remedy=f"the genome begins with {first}",
+            )
+        return self.names.index(name)
 
     def locate(self, position: int) -> tuple[str, int]:
         """Contig of a letter, and its position there."""
@@ -119,15 +76,7 @@ class Genome:
         return self.names[contig], position - int(self.offsets[contig])
 
     def letters(self, start: int, end: int, strand: str) -> str:
-        """Letters of an interval, 5' to 3' on its strand.
-
-        Parameters
-        ----------
-        start, end
-            Half-open interval of the genome, 0-based, in letters.
-        strand
-            ``+`` or ``-``.
-        """
+        """Letters of a half-open interval, 5' to 3' on its strand."""
         codes = self.codes[start:end]
         return self.alphabet.decode(reverse_complement_codes(codes) if strand == "-" else codes)
 
@@ -136,27 +85,220 @@ class Genome:
         return [(int(o), int(o + n)) for o, n in zip(self.offsets, self.lengths, strict=True)]
 
 
+# --- Where windows may lie
+
+
 def subtract(intervals: Intervals, others: Intervals) -> Intervals:
     """The parts of ``intervals`` that are not in ``others``."""
-    place = np.concatenate((intervals.starts, intervals.ends, others.starts, others.ends))
-    step = np.repeat(
-        np.array([1, -1, -2, 2]),
-        [len(intervals.starts), len(intervals.ends), len(others.starts), len(others.ends)],
-    )
+    ends = (intervals.starts, intervals.ends, others.starts, others.ends)
+    place, step = np.concatenate(ends), np.repeat(np.array([1, -1, -2, 2]), [len(e) for e in ends])
     order = np.argsort(place, kind="stable")
     place, level = place[order], np.cumsum(step[order])  # level 1: in the first and not in the second
-    inside = np.flatnonzero((level[:-1] == 1) & (place[1:] > place[:-1])) if len(place) else []
-    pairs = zip(place[inside].tolist(), place[np.asarray(inside, dtype=np.int64) + 1].tolist(), strict=True)
-    return Intervals.merge(pairs)
+    inside = np.flatnonzero((level[:-1] == 1) & (place[1:] > place[:-1]))
+    return Intervals.merge(zip(place[inside].tolist(), place[inside + 1].tolist(), strict=True))
 
 
-def window_starts(parts: Pairs, length: int, forbidden: Intervals) -> Intervals:
-    """Where a window may begin so that it lies within one part and overlaps nothing forbidden.
+class AllowedRegions(NamedTuple):
+    """Where windows of one strand may lie: within one of the parts, which may overlap, off the forbidden."""
 
-    The parts may overlap. The result holds the intervals of first letters.
+    parts: Pairs
+    forbidden: Intervals
+
+    def window_starts(self, length: int) -> Intervals:
+        """Intervals of letters where a window may begin."""
+        room = Intervals.merge((start, end - length + 1) for start, end in self.parts)
+        return subtract(
+            room, Intervals.merge((start - length + 1, end) for start, end in self.forbidden.pairs())
+        )
+
+    def clipped(self, allowed: Intervals) -> AllowedRegions:
+        """Restrict the parts to ``allowed``."""
+        first = np.searchsorted(allowed.ends, [start for start, _ in self.parts], "right").tolist()
+        parts: list[tuple[int, int]] = []
+        for (start, end), place in zip(self.parts, first, strict=True):
+            while place < len(allowed.starts) and allowed.starts[place] < end:
+                parts.append((max(start, int(allowed.starts[place])), min(end, int(allowed.ends[place]))))
+                place += 1
+        return AllowedRegions(parts, self.forbidden)
+
+
+def assign_blocks(
+    genome: JoinedGenome, block: int, shares: Mapping[str, Fraction], rng: np.random.Generator
+) -> dict[str, Intervals]:
+    """Assign the blocks of a genome to the splits of the positives, by shares that sum to 1 and at random."""
+    blocks = [
+        (first, min(first + block, end))
+        for start, end in genome.contigs()
+        for first in range(start, end, block)
+    ]
+    counts = allot(len(blocks), shares)
+    owners = rng.permutation(np.repeat(np.arange(len(counts)), list(counts.values()))).tolist()
+    return {
+        split: Intervals.merge(b for b, owner in zip(blocks, owners, strict=True) if owner == number)
+        for number, split in enumerate(counts)
+    }
+
+
+# --- Genes and known starts on a genome, by strand, in the coordinates of `JoinedGenome`
+
+# The start of these is their 5' end, or near it; of all other features every letter counts.
+STARTING_AT_5_PRIME = frozenset(
+    (
+        *("gene", "pseudogene", "CDS", "mRNA", "transcript", "primary_transcript", "exon"),
+        *("tRNA", "rRNA", "ncRNA", "tmRNA", "misc_RNA", "operon"),
+    )
+)
+GENES, CODING = ("gene", "pseudogene"), ("CDS",)
+
+
+@dataclass(frozen=True)
+class GeneIntervals:
+    """Features on a genome by strand, in its coordinates; those without a strand have the key ``.``.
+
+    Attributes
+    ----------
+    genes, coding
+        Intervals of genes (of coding sequences if no gene is annotated), and of coding sequences. Those of
+        pseudogenes, which no longer code, are left out.
     """
-    room = Intervals.merge((start, end - length + 1) for start, end in parts)
-    return subtract(room, Intervals.merge((start - length + 1, end) for start, end in forbidden.pairs()))
+
+    genes: Mapping[str, Pairs]
+    coding: Mapping[str, Pairs]
+
+    @classmethod
+    def of(cls, features: Iterable[Feature], genome: JoinedGenome, where: str = "") -> GeneIntervals:
+        """Sort features by kind and strand; for errors see `to_genome_coordinates`."""
+        features = [f for f in features if f.kind in GENES + CODING]
+        frames = [f for f in features if f.kind in CODING]
+        genes = [f for f in features if f.kind in GENES] or frames
+        coding = (f for f in frames if not f.pseudo)
+        return cls(*(to_genome_coordinates(chosen, genome, where) for chosen in (genes, coding)))
+
+
+def to_genome_coordinates(
+    features: Iterable[Feature], genome: JoinedGenome, where: str = ""
+) -> dict[str, list[tuple[int, int]]]:
+    """Intervals of features in the coordinates of the genome, by strand.
+
+    A feature that ends beyond its contig crosses the origin of a circle, as in GFF3, and is cut in two. An
+    InputError for a contig that is not in the genome, or a feature that begins beyond its end.
+    """
+    placed: dict[str, list[tuple[int, int]]] = {"+": [], "-": [], ".": []}
+    contigs: dict[str, int] = {}
+    for feature in features:
+        if feature.contig not in contigs:
+            contigs[feature.contig] = genome.index(feature.contig, where)
+        number = contigs[feature.contig]
+        offset, length = int(genome.offsets[number]), int(genome.lengths[number])
+        over = max(feature.end - length, 0)
+        if over > feature.start or feature.start >= length:
+            span = f"{feature.start + 1}-{feature.end}"
+            raise InputError(
+                f"has a feature at {span} of '{feature.contig}', which has {length} letters",
+                where=where,
+                remedy="check that it belongs to this assembly",
+            )
+        placed[feature.strand].append((offset + feature.start, offset + feature.end - over))
+        if over:
+            placed[feature.strand].append((offset, offset + over))
+    return placed
+
+
+def near_starts(
+    features: Iterable[Feature],
+    genome: JoinedGenome,
+    distance: int,
+    strands: Literal["both", "same"] = "both",
+    where: str = "",
+) -> dict[str, Intervals]:
+    """Letters at most ``distance`` away from a start, for windows of each strand.
+
+    Of genes and transcripts the first letter on their strand counts, of others (promoters, TSS, lines of a
+    BED file) every letter. With ``same`` a start concerns windows of its own strand only; one without a
+    strand always both. ``where`` is their file, for errors.
+    """
+    features = list(features)
+    to_genome_coordinates(features, genome, where)  # also checks the ends of features
+    starts = []
+    for f in features:
+        if f.kind in STARTING_AT_5_PRIME and f.strand != ".":
+            first = f.start if f.strand == "+" else f.end - 1
+            first %= int(genome.lengths[genome.index(f.contig)])  # it may be behind the origin of a circle
+            f = Feature(f.contig, first, first + 1, f.name, f.strand, f.kind)
+        starts.append(f)
+    points = to_genome_coordinates(starts, genome, where)
+    near = {}
+    for strand in STRANDS:
+        own = points["+"] + points["-"] if strands == "both" else points[strand]
+        merged, wide = Intervals.merge(own + points["."]), []
+        for (start, end), circular in zip(genome.contigs(), genome.circular, strict=True):
+            inside = (merged.starts >= start) & (merged.starts < end)
+            on_contig = Intervals(merged.starts[inside] - start, merged.ends[inside] - start)
+            extended = on_contig.extended(distance, end - start, circular=circular)
+            wide += [(start + a, start + b) for a, b in extended.pairs()]
+        near[strand] = Intervals.merge(wide)
+    return near
+
+
+@dataclass(frozen=True)
+class GenomeContext:
+    """The genome that windows are taken from, with its genes and starts.
+
+    Attributes
+    ----------
+    genome, annotation
+        Its letters, and its genes; None if no recipe needs them.
+    near_starts
+        By strand, letters near known starts.
+    avoiding
+        Recipes whose windows avoid these; all avoid positives.
+    """
+
+    genome: JoinedGenome
+    annotation: GeneIntervals | None = None
+    near_starts: Mapping[str, Intervals] = field(default_factory=dict)
+    avoiding: frozenset[str] = frozenset(("genome",))
+
+
+def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
+    """Intervals between neighboring genes that point at each other.
+
+    Overlapping genes leave no gap; the gene that ends last and the one that begins first count. A gap across
+    the origin of a circle is left out.
+    """
+    ordered = sorted((start, end, strand) for strand, pairs in genes.items() for start, end in pairs)
+    gaps: list[tuple[int, int]] = []
+    last_end, last_strand = -1, "."
+    for start, end, strand in ordered:
+        if start > last_end and last_strand == "+" and strand == "-":
+            gaps.append((last_end, start))
+        if end >= last_end:
+            last_end, last_strand = end, strand
+    return gaps
+
+
+def allowed_regions(
+    recipe: str, genome: JoinedGenome, avoid: Mapping[str, Intervals], annotation: GeneIntervals | None
+) -> dict[str, AllowedRegions]:
+    """Where the windows of a recipe that takes them from a genome may lie.
+
+    ``avoid`` is what windows of each strand must not overlap: positives, letters near starts. All recipes but
+    ``genome`` need the annotation.
+    """
+    if recipe == "genome" or annotation is None:
+        return {strand: AllowedRegions(genome.contigs(), avoid[strand]) for strand in STRANDS}
+    if recipe == "convergent":
+        gaps = convergent_gaps(annotation.genes)
+        contig = np.searchsorted(genome.offsets, np.array(gaps, dtype=np.int64).reshape(-1, 2), "right")
+        within = [gap for gap, (first, last) in zip(gaps, contig.tolist(), strict=True) if first == last]
+        return {strand: AllowedRegions(within, avoid[strand]) for strand in STRANDS}
+    regions = {}
+    for strand in STRANDS:
+        gene_strand = strand if recipe == "coding" else OPPOSITE[strand]
+        other = annotation.coding[OPPOSITE[gene_strand]]  # where both strands code, neither counts
+        forbidden = Intervals.merge([*avoid[strand].pairs(), *other])
+        regions[strand] = AllowedRegions(annotation.coding[gene_strand], forbidden)
+    return regions
 
 
 # --- Positions of the positives in a genome, by the k-mers that they share with it on either strand
@@ -165,81 +307,58 @@ K = 24  # 4**24 k-mers: in a genome of a billion letters one occurs by chance ab
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class Occurrences:
-    """Where the k-mers of positives occur.
-
-    ``covered`` is every letter of the genome in such a k-mer, on either strand. ``places`` int64 (N,) are the
-    median positions of the k-mers of each positive; -1 if there is none.
-    """
-
-    covered: Intervals
-    places: Ints
-
-
-def find_occurrences(positives: Sequence[str], genome: Genome) -> Occurrences:
+def find_occurrences(positives: Sequence[str], genome: JoinedGenome) -> tuple[Intervals, Ints]:
     """Find the k-mers of N positives in a genome.
 
     k is 24, or the length of a shorter positive; k-mers with an ambiguous letter don't count. A positive that
     differs from the genome in some letters is found by its other k-mers; one that occurs twice, twice.
+
+    Returns
+    -------
+    covered
+        Every letter of the genome in such a k-mer, on either strand.
+    places : int64 (N,)
+        Median position of the k-mers of each positive; -1 if there is none.
     """
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []
+    letters = len(genome.alphabet.letters)
     sizes = np.array([min(len(sequence), K) for sequence in positives], dtype=np.int64)
-    for k in np.unique(sizes):
+    for k in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == k)
-        kmers, owners = _kmers_of_both_strands([positives[int(i)] for i in rows], int(k), genome.alphabet)
-        hits, which = _find(kmers, genome, int(k))
-        pieces += _runs(hits, int(k))
-        _set_positions(places, rows, owners, kmers, hits, which)
-    return Occurrences(Intervals.merge(pieces), places)
+        plain = [positives[i] for i in rows.tolist()]
+        both = [*plain, *(reverse_complement(sequence, genome.alphabet) for sequence in plain)]
+        stack = stack_sequences(both, genome.alphabet)
+        start, owner, _ = kmer_starts(stack, k, letters)
+        kmers = kmer_indices(stack, start, k, letters)
+        order = np.argsort(kmers, kind="stable")
+        kmers, owner = kmers[order], owner[order] % len(plain)
+        hits, which = _kmer_hits(kmers, genome, k)
+        if not len(hits):
+            continue
+        breaks = np.flatnonzero(np.diff(hits) > k)
+        first, last = np.append(0, breaks + 1), np.append(breaks, len(hits) - 1)
+        pieces += zip(hits[first].tolist(), (hits[last] + k).tolist(), strict=True)
+        met, where = np.unique(which, return_index=True)  # of a repeated k-mer the first place counts
+        at = np.minimum(np.searchsorted(met, kmers), len(met) - 1)
+        is_met = met[at] == kmers
+        place, owner = hits[where][at[is_met]], owner[is_met]
+        order = np.lexsort((place, owner))
+        who, begin, count = np.unique(owner[order], return_index=True, return_counts=True)
+        places[rows[who]] = place[order][begin + count // 2]
+    return Intervals.merge(pieces), places
 
 
-def _kmers_of_both_strands(sequences: Sequence[str], k: int, alphabet: Alphabet) -> tuple[Ints, Ints]:
-    """Number of every k-mer, and the sequence that holds it, sorted by the first."""
-    both = [*sequences, *(reverse_complement(sequence, alphabet) for sequence in sequences)]
-    letters = len(alphabet.letters)
-    stack = stack_sequences(both, alphabet)
-    start, owner, _ = kmer_starts(stack, k, letters)
-    kmer = kmer_indices(stack, start, k, letters)
-    order = np.argsort(kmer, kind="stable")
-    return kmer[order], owner[order] % max(len(sequences), 1)
-
-
-def _find(kmers: Ints, genome: Genome, k: int) -> tuple[Ints, Ints]:
+def _kmer_hits(kmers: Ints, genome: JoinedGenome, k: int) -> tuple[Ints, Ints]:
     """Positions in the genome of the sorted k-mers, and the k-mer at each."""
     letters = len(genome.alphabet.letters)
-    hits, which = [], []
+    hits, which = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for first in range(0, len(genome.codes) if len(kmers) else 0, BLOCK):
         codes = genome.codes[first : first + BLOCK + k - 1]
         stack = CodeStack(codes, np.array([len(codes)], dtype=np.int64))
         start, _, _ = kmer_starts(stack, k, letters)
         kmer = kmer_indices(stack, start, k, letters)
-        found = kmers[np.minimum(np.searchsorted(kmers, kmer), len(kmers) - 1)] == kmer
-        hits.append(start[found] + first)
-        which.append(kmer[found])
-    empty = np.empty(0, dtype=np.int64)
-    return np.concatenate([empty, *hits]), np.concatenate([empty, *which])
-
-
-def _runs(hits: Ints, k: int) -> list[tuple[int, int]]:
-    """Intervals that the k-mers at ascending positions cover."""
-    if not len(hits):
-        return []
-    breaks = np.flatnonzero(np.diff(hits) > k)
-    first, last = np.concatenate(([0], breaks + 1)), np.concatenate((breaks, [len(hits) - 1]))
-    return list(zip(hits[first].tolist(), (hits[last] + k).tolist(), strict=True))
-
-
-def _set_positions(places: Ints, rows: Ints, owner: Ints, kmers: Ints, hits: Ints, which: Ints) -> None:
-    """Set the median position of the k-mers of each sequence; of a repeated k-mer the first counts."""
-    known, first = np.unique(which, return_index=True)
-    if not len(known):
-        return
-    at = np.minimum(np.searchsorted(known, kmers), len(known) - 1)
-    met = known[at] == kmers
-    place, owner = hits[first][at[met]], owner[met]
-    order = np.lexsort((place, owner))
-    place, owner = place[order], owner[order]
-    who, begin, count = np.unique(owner, return_index=True, return_counts=True)
-    places[rows[who]] = place[begin + count // 2]
+        is_met = kmers[np.minimum(np.searchsorted(kmers, kmer), len(kmers) - 1)] == kmer
+        hits.append(start[is_met] + first)
+        which.append(kmer[is_met])
+    return np.concatenate(hits), np.concatenate(which)

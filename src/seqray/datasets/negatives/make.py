@@ -1,25 +1,36 @@
-"""Negatives of several kinds."""
+"""From positives and recipes to negatives: windows sampled from a genome, or changed positives, in groups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet
-from seqray.core.arrays import Ints
+from seqray.core.alphabet import Alphabet, reverse_complement
+from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import LabeledSequence
+from seqray.core.letters import dinucleotide_shuffle
+from seqray.core.records import Intervals, LabeledSequence
 from seqray.core.text import counted
-from seqray.datasets.negatives.genome import NegativeOptions, Occurrences
-from seqray.datasets.negatives.regions import RECIPES, GenomeContext, allot
-from seqray.datasets.negatives.sampling import Negative, OccupiedIntervals, SequenceDeriver, WindowSampler
+from seqray.datasets.negatives.genome import (
+    STRANDS,
+    AllowedRegions,
+    GenomeContext,
+    JoinedGenome,
+    allowed_regions,
+    assign_blocks,
+    find_occurrences,
+)
+from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, allot
 from seqray.homology.kmers import kmer_groups, merge_groups, position_groups
 
-# --- Groups that a split keeps whole: a positive and the negatives made from it, and neighbors on the gen
+# --- Groups that a split keeps whole: a positive and the negatives made from it, and neighbors on the genome
 
 SHARED_WORD = 40
 
@@ -46,25 +57,11 @@ class Member:
 
 
 def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> list[str]:
-    """Name the group of each example.
+    """Name the group of each of N examples: by its given name, else ``g1``, ``g2`` .. by appearance.
 
     An example is grouped with the one that it was made from. One without a given group is also grouped with
     those in its block of the genome, with windows that overlap it, and with those that share a k-mer of 40
     letters with it on either strand.
-
-    Parameters
-    ----------
-    members
-        N examples; a ``parent`` is the number of another.
-    block
-        Letters of the genome that stay together.
-    alphabet
-        Of the sequences.
-
-    Returns
-    -------
-    list of str
-        The given name if there is one, else ``g1``, ``g2`` .. in order of appearance.
     """
     families = np.array([i if m.parent is None else m.parent for i, m in enumerate(members)], dtype=np.int64)
     kmers, blocks = (np.full(len(members), -1, dtype=np.int64) for _ in range(2))
@@ -75,12 +72,7 @@ def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> 
         longest = max(len(members[i].sequence) for i in placed)
         contigs = [members[i].contig or "" for i in placed]
         blocks[placed] = position_groups(contigs, [members[i].position for i in placed], block, longest)
-    return _names(members, merge_groups(families, kmers, blocks))
-
-
-def _names(members: Sequence[Member], groups: Ints) -> list[str]:
-    """Name groups after their given name, or by numbers that no given name uses."""
-    numbers = groups.tolist()
+    numbers = merge_groups(families, kmers, blocks).tolist()
     names = {g: m.given for g, m in zip(numbers, members, strict=True) if m.given is not None}
     used = {member.given for member in members}
     free = (name for n in range(1, 2 * len(members) + 2) if (name := f"g{n}") not in used)
@@ -90,9 +82,175 @@ def _names(members: Sequence[Member], groups: Ints) -> list[str]:
     return [m.given or names[g] for g, m in zip(numbers, members, strict=True)]
 
 
-# --- From positives and recipes to negatives: assign positives to recipes, make the negatives, group all
+# --- Sample windows of a genome at random, each with the length and GC content of its positive
+
+CHUNK = 1 << 13
+MAX_CANDIDATES = 1 << 24  # examined for the windows of one length; all of them if there are no more
+
+
+class Window(NamedTuple):
+    """A piece of the genome: 0-based and half-open in its own coordinates, ``strand`` ``+`` or ``-``."""
+
+    start: int
+    end: int
+    strand: str
+
+
+@dataclass
+class OccupiedIntervals:
+    """Windows and sequences in use, which further ones must not repeat on either strand.
+
+    Two windows may share ``max_overlap`` letters.
+    """
+
+    max_overlap: int = 0
+    sequences: set[str] = field(default_factory=set)
+    _starts: list[tuple[int, int]] = field(default_factory=list)
+    _longest: int = 0
+
+    def is_free(self, start: int, end: int) -> bool:
+        """Whether no window in use shares more letters with this one than allowed."""
+        index = bisect_left(self._starts, (start - self._longest, 0))
+        while index < len(self._starts) and self._starts[index][0] < end:
+            first, last = self._starts[index]
+            if min(last, end) - max(first, start) > self.max_overlap:
+                return False
+            index += 1
+        return True
+
+    def add(self, start: int, end: int) -> None:
+        """Add a window."""
+        insort(self._starts, (start, end))
+        self._longest = max(self._longest, end - start)
+
+    def take_letters(self, letters: str, alphabet: Alphabet) -> bool:
+        """Add a sequence; False if it is in use."""
+        turned = reverse_complement(letters, alphabet) if alphabet.is_nucleotide else letters
+        if letters in self.sequences or turned in self.sequences:
+            return False
+        self.sequences.add(letters)
+        return True
+
+
+def gc_bins(codes: Codes, unknown: int, count: int) -> Ints:
+    """Bin of GC content of each row, of ``count`` equal bins over [0, 1]: codes (N, L) to int64 (N,).
+
+    C and G are codes 1 and 2 of DNA and RNA. A count of 0 puts everything into one.
+    """
+    if not count:
+        return np.full(len(codes), -1, dtype=np.int64)
+    canonical = np.maximum((codes < unknown).sum(axis=1), 1)
+    gc = ((codes == 1) | (codes == 2)).sum(axis=1)
+    return np.minimum(gc * count // canonical, count - 1)  # in whole numbers, hence exact
+
+
+def sample_windows(
+    genome: JoinedGenome,
+    regions: Mapping[str, AllowedRegions],
+    positives: Sequence[Codes],
+    bins: int,
+    occupied: OccupiedIntervals,
+    rng: np.random.Generator,
+) -> list[Window | None]:
+    """Sample a window for each positive, codes (n,), the long ones first; None if there is none left.
+
+    Windows have no ambiguous letter, and none equals a sequence in use on either strand. They are added to
+    ``occupied``.
+    """
+    drawn: list[Window | None] = [None] * len(positives)
+    unknown = genome.alphabet.unknown
+    lengths = np.array([len(codes) for codes in positives], dtype=np.int64)
+    for length in sorted({len(codes) for codes in positives}, reverse=True):
+        rows = np.flatnonzero(lengths == length).tolist()
+        keys = gc_bins(np.stack([positives[i] for i in rows]), unknown, bins).tolist()
+        wanted = Counter(keys)
+        windows: dict[int, list[Window]] = {key: [] for key in wanted}
+        room = {strand: regions[strand].window_starts(length) for strand in STRANDS}
+        for starts, minus in candidates(room, len(rows), rng):
+            codes = genome.codes[starts[:, None] + np.arange(length)]  # (chunk, L)
+            binned = gc_bins(codes, unknown, bins)
+            open_bins = [key for key in wanted if len(windows[key]) < wanted[key]]
+            good = (codes < unknown).all(axis=1) & np.isin(binned, open_bins)
+            chosen = zip(starts[good].tolist(), minus[good].tolist(), binned[good].tolist(), strict=True)
+            for start, is_minus, key in chosen:
+                end, strand = start + length, STRANDS[is_minus]
+                if len(windows[key]) >= wanted[key] or not occupied.is_free(start, end):
+                    continue
+                if occupied.take_letters(genome.letters(start, end, strand), genome.alphabet):
+                    occupied.add(start, end)
+                    windows[key].append(Window(start, end, strand))
+            if all(len(windows[key]) == wanted[key] for key in wanted):
+                break
+        for i, key in zip(rows, keys, strict=True):
+            drawn[i] = windows[key].pop() if windows[key] else None
+    return drawn
+
+
+def candidates(
+    room: Mapping[str, Intervals], wanted: int, rng: np.random.Generator
+) -> Iterator[tuple[Ints, np.ndarray]]:
+    """Yield starts and strands (True for minus) of windows in chunks, uniformly at random.
+
+    First some are drawn with replacement, which is cheap and nearly always enough. Then all follow in random
+    order, or, if there are more than `MAX_CANDIDATES`, so many are drawn. Windows may begin in the ``room``.
+    """
+    sizes = np.concatenate([room[strand].ends - room[strand].starts for strand in STRANDS])
+    first = np.concatenate([room[strand].starts for strand in STRANDS])
+    edges = np.cumsum(sizes)
+    total = int(edges[-1]) if len(edges) else 0
+
+    def ranks(count: int) -> Iterator[Ints]:
+        return (rng.integers(0, total, min(CHUNK, count - begin)) for begin in range(0, count, CHUNK))
+
+    def every() -> Iterator[Ints]:
+        yield from ranks(min(64 * wanted, total))
+        if total > MAX_CANDIDATES:
+            yield from ranks(MAX_CANDIDATES)
+        elif total:
+            order = rng.permutation(total)
+            yield from (order[begin : begin + CHUNK] for begin in range(0, total, CHUNK))
+
+    for rank in every():
+        part = np.searchsorted(edges, rank, "right")
+        yield first[part] + rank - (edges[part] - sizes[part]), part >= len(room["+"].starts)
+
+
+# --- Change the letters of a positive: shuffle them, or replace most of its segments
+
+
+def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
+    """Shuffle codes (n,); ``words`` 1 keeps the count of each letter, 2 that of each dinucleotide."""
+    if words not in (1, 2):
+        raise ConfigError(f"shuffles that keep {words}-mers", remedy="give 1 or 2")
+    return dinucleotide_shuffle(codes, rng) if words == 2 else rng.permutation(codes)
+
+
+def substitute_segments(
+    codes: Codes, rng: np.random.Generator, letters: int, segments: int = 20, keep: int = 8
+) -> tuple[Codes, np.ndarray]:
+    """Keep some segments of codes (n,) and fill the others with any of the canonical letters.
+
+    Returns the negative, and the numbers of the segments kept, ascending.
+
+    References
+    ----------
+    Oubounyt et al. 2019, DeePromoter, Front. Genet. 10:286: 20 segments, 12 of them replaced, 8 kept.
+    Segments there have ``n // 20`` letters and a remainder is one segment more; here they are as even as
+    possible.
+    """
+    if not 0 <= keep < segments:
+        raise ConfigError(f"{keep} of {segments} segments are kept", remedy="keep fewer than there are")
+    edges = np.arange(segments + 1) * len(codes) // segments
+    stay = np.sort(rng.choice(segments, keep, replace=False))
+    fresh = rng.integers(0, letters, len(codes)).astype(np.uint8)
+    stays = np.repeat(np.isin(np.arange(segments), stay), np.diff(edges))
+    return np.where(stays, codes, fresh), stay
+
+
+# --- Assign positives to recipes, make the negatives, group all
 
 MAX_RATIO = 1000  # negatives of one positive; more would only repeat themselves
+MAX_SHUFFLES = 20  # of one positive before it is skipped: a run of one letter has no other order
 
 
 @dataclass(frozen=True)
@@ -158,29 +316,34 @@ def make_negatives(
     if not positives:
         raise InputError("there are no positives to make negatives for")
     _check(options, alphabet, context)
-    codes = [alphabet.encode(example.sequence) for example in positives]
-    count = math.floor(options.ratio * len(positives) + Fraction(1, 2))
+    n = len(positives)
+    count = math.floor(options.ratio * n + Fraction(1, 2))
     if not count:
-        what = (
-            f"a ratio of {float(options.ratio):g} makes no negative of {counted(len(positives), 'positive')}"
-        )
+        what = f"a ratio of {float(options.ratio):g} makes no negative of {counted(n, 'positive')}"
         raise ConfigError(what, remedy="give a larger one")
     wanted = allot(count, options.mix)
-    rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
-    occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})
-    deriver = SequenceDeriver(positives, options, alphabet, occupied)
-    sampler = None if context is None else WindowSampler(positives, codes, options, context, occupied)
-    made: list[Negative] = []
+    rows_of = assign_recipes(n, wanted, np.random.default_rng(options.seed))
+    maker = _Maker(positives, options, alphabet, context)
+    made: list[_Negative] = []
     counts: dict[str, int] = {}
     for name, rows in rows_of.items():
         rng = np.random.default_rng([options.seed, 1 + list(RECIPES).index(name)])
-        new = (sampler if sampler and RECIPES[name].genome else deriver)(name, rows, rng)
-        made, counts[name] = made + new, len(new)
-    occurrences = sampler.occurrences if sampler else None
-    examples = _grouped(positives, made, options, alphabet, context, occurrences)
-    n = len(positives)
-    placed = None if occurrences is None else int((occurrences.places >= 0).sum())
-    return NegativeSet(tuple(examples[:n]), tuple(examples[n:]), wanted, counts, placed)
+        fresh = (maker.windows if RECIPES[name].genome else maker.changed)(name, rows, rng)
+        made, counts[name] = made + fresh, len(fresh)
+    members = [Member(e.sequence, e.group) for e in positives]
+    if context and not any(e.split for e in positives):
+        # A table that is split already was split regardless of positions; windows have blocks of their own.
+        for i in np.flatnonzero(maker.places >= 0).tolist():
+            contig, position = context.genome.locate(int(maker.places[i]))
+            members[i] = replace(members[i], contig=contig, position=position)
+    groups = assign_groups([*members, *(m.member for m in made)], options.block, alphabet)
+    examples = [replace(e, group=group) for e, group in zip(positives, groups[:n], strict=True)]
+    negatives = [
+        LabeledSequence(m.member.sequence, options.label, m.name, group, p.split, p.context, m.recipe)
+        for m, group, p in zip(made, groups[n:], [positives[m.positive] for m in made], strict=True)
+    ]
+    placed = int((maker.places >= 0).sum()) if context else None
+    return NegativeSet(tuple(examples), tuple(negatives), wanted, counts, placed)
 
 
 def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext | None) -> None:
@@ -191,10 +354,9 @@ def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext 
             raise ConfigError(f"recipe '{name}' needs a genome", remedy="give --genome FILE")
         if RECIPES[name].annotation and (context is None or context.annotation is None):
             raise ConfigError(f"recipe '{name}' requires the genes", remedy="give --annotation FILE")
-    if options.ratio <= 0:
-        raise ConfigError(f"{options.ratio} negatives per positive", remedy="give a ratio above 0")
-    if options.ratio > MAX_RATIO:
-        raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give at most {MAX_RATIO}")
+    if not 0 < options.ratio <= MAX_RATIO:
+        limit = "a ratio above 0" if options.ratio <= 0 else f"at most {MAX_RATIO}"
+        raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give {limit}")
 
 
 def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:
@@ -206,34 +368,88 @@ def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) 
     return {name: sorted(shuffled[edges[i] : edges[i + 1]].tolist()) for i, name in enumerate(counts)}
 
 
-def _grouped(
-    positives: Sequence[LabeledSequence],
-    made: Sequence[Negative],
-    options: NegativeOptions,
-    alphabet: Alphabet,
-    context: GenomeContext | None,
-    occurrences: Occurrences | None,
-) -> list[LabeledSequence]:
-    """Positives, then negatives, with their groups; a negative has the split of its positive."""
-    places = occurrences.places if occurrences else np.full(len(positives), -1, dtype=np.int64)
-    if any(example.split for example in positives):
-        # The table was split regardless of positions; windows then have blocks of their own.
-        places = np.full(len(positives), -1, dtype=np.int64)
-    members = [_member(e, place, context) for e, place in zip(positives, places.tolist(), strict=True)]
-    for m in made:
-        parent = m.positive if m.contig is None else None
-        members.append(Member(m.sequence, None, parent, m.contig, m.start))
-    groups = assign_groups(members, options.block, alphabet)
-    models = [positives[m.positive] for m in made]
-    negatives = [
-        LabeledSequence(m.sequence, options.label, m.name, None, p.split, p.context, m.recipe)
-        for m, p in zip(made, models, strict=True)
-    ]
-    return [replace(e, group=group) for e, group in zip([*positives, *negatives], groups, strict=True)]
+class _Negative(NamedTuple):
+    """A negative for the positive of a number; the first word of its name is its recipe."""
+
+    positive: int
+    name: str
+    recipe: str
+    member: Member
 
 
-def _member(example: LabeledSequence, place: int, context: GenomeContext | None) -> Member:
-    if place < 0 or context is None:
-        return Member(example.sequence, example.group)
-    contig, position = context.genome.locate(place)
-    return Member(example.sequence, example.group, None, contig, position)
+class _Maker:
+    """Makes negatives that are neither a positive nor an earlier negative, nor overlap one."""
+
+    def __init__(
+        self,
+        positives: Sequence[LabeledSequence],
+        options: NegativeOptions,
+        alphabet: Alphabet,
+        context: GenomeContext | None,
+    ) -> None:
+        self._positives, self._options, self._alphabet = positives, options, alphabet
+        sequences = [example.sequence for example in positives]
+        self._occupied = OccupiedIntervals(options.max_overlap, set(sequences))
+        if context is None:
+            return
+        self._context = context
+        self._covered, self.places = find_occurrences(sequences, context.genome)
+        named = Counter(example.split for example in positives if example.split)
+        shares = {split: Fraction(count, named.total()) for split, count in sorted(named.items())}
+        rng = np.random.default_rng([options.seed, 0])
+        self._blocks = assign_blocks(context.genome, options.block, shares, rng) if named else {}
+
+    def windows(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> list[_Negative]:
+        """A window for each of the positives ``rows``, as far as available."""
+        genome, covered = self._context.genome, self._covered.pairs()
+        near = self._context.near_starts if recipe in self._context.avoiding else {}
+        avoid = {s: Intervals.merge(covered + (near[s].pairs() if s in near else [])) for s in STRANDS}
+        regions = allowed_regions(recipe, genome, avoid, self._context.annotation)
+        rows_of_split: dict[str, list[int]] = {}
+        for row in rows:
+            rows_of_split.setdefault(self._positives[row].split or "", []).append(row)
+        made: list[_Negative] = []
+        for split, own in sorted(rows_of_split.items()):
+            allowed = regions
+            if split in self._blocks:
+                allowed = {strand: part.clipped(self._blocks[split]) for strand, part in regions.items()}
+            codes = [self._alphabet.encode(self._positives[row].sequence) for row in own]
+            drawn = sample_windows(genome, allowed, codes, self._options.gc_bins, self._occupied, rng)
+            for row, window in zip(own, drawn, strict=True):
+                if window:
+                    contig, start = genome.locate(window.start)
+                    name = f"{recipe}:{contig}:{start}-{start + window.end - window.start}:{window.strand}"
+                    member = Member(genome.letters(*window), contig=contig, position=start)
+                    made.append(_Negative(row, name, recipe, member))
+        return sorted(made, key=lambda m: m.positive)
+
+    def changed(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> list[_Negative]:
+        """A negative from each of the positives ``rows``, but for those without another order of letters."""
+        # A code for each ambiguity letter: if they became N or X, these would mark negatives. The codes of
+        # the others stay, so that the same seed gives the same negatives.
+        alphabet, options = self._alphabet, self._options
+        others = alphabet.ambiguous.replace(alphabet.unknown_letter, "")
+        every = Alphabet(alphabet.name, alphabet.letters + alphabet.unknown_letter + others, "")
+        words = options.shuffle_words or (2 if alphabet.is_nucleotide else 1)
+        made: list[_Negative] = []
+        number: Counter[int] = Counter()
+        for row in rows:
+            positive = self._positives[row]
+            length = len(positive.sequence)
+            if recipe == "substitution" and length < options.segments:
+                what = f"has {length} letters, fewer than {options.segments} segments"
+                raise InputError(what, where=positive.where, remedy="give fewer segments")
+            codes = every.encode(positive.sequence)
+            for _ in range(MAX_SHUFFLES):
+                if recipe == "substitution":
+                    size = len(alphabet.letters)
+                    letters, _ = substitute_segments(codes, rng, size, options.segments, options.keep)
+                else:
+                    letters = shuffle_letters(codes, rng, words)
+                sequence = every.decode(letters)
+                if self._occupied.take_letters(sequence, alphabet):
+                    number[row] += 1
+                    name = f"{recipe}:{positive.id}:{number[row]}"
+                    made.append(_Negative(row, name, recipe, Member(sequence, parent=row)))
+                    break
+        return made

@@ -10,13 +10,24 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Intervals, LabeledSequence, SequenceRecord
-from seqray.datasets.negatives.genome import Genome, NegativeOptions
-from seqray.datasets.negatives.make import assign_recipes, make_negatives
-from seqray.datasets.negatives.regions import GeneIntervals, GenomeContext, near_starts, parse_mix
+from seqray.datasets.negatives.genome import (
+    GeneIntervals,
+    GenomeContext,
+    JoinedGenome,
+    near_starts,
+)
+from seqray.datasets.negatives.make import (
+    Member,
+    assign_groups,
+    assign_recipes,
+    make_negatives,
+)
+from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, allot, parse_mix
 from seqray.io.lines import Feature
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
@@ -50,7 +61,7 @@ def positives(n: int = 40) -> list[LabeledSequence]:
 
 @pytest.fixture(scope="module")
 def ground() -> GenomeContext:
-    genome = Genome.of([SequenceRecord(name, text) for name, text in TEXTS.items()], DNA)
+    genome = JoinedGenome.of([SequenceRecord(name, text) for name, text in TEXTS.items()], DNA)
     near = near_starts([g for g in GENES if g.kind == "gene"], genome, DISTANCE)
     return GenomeContext(genome, GeneIntervals.of(GENES, genome), near)
 
@@ -273,3 +284,94 @@ def test_other_errors(ground):
         make_negatives(positives(3), options("shuffle", ratio=Fraction(1, 1000)), DNA)
     with pytest.raises(InputError, match="record 'p': has 8 letters, fewer than 20 segments"):
         make_negatives([LabeledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)
+
+
+def test_children_blocks_and_shared_words_are_tied():
+    text = random_letters(1000, 0)
+    members = [
+        Member(text[:81]),
+        Member(random_letters(81, 1), parent=0),
+        Member(reverse_complement(text[40:121])),  # 41 letters in common with the first
+        Member(random_letters(81, 2)),
+        Member(random_letters(81, 3), contig="a", position=10),
+        Member(random_letters(81, 4), contig="a", position=900),
+        Member(random_letters(81, 5), contig="a", position=1100),
+        Member(random_letters(81, 6), contig="b", position=10),
+    ]
+    assert assign_groups(members, 1000, DNA) == ["g1", "g1", "g1", "g2", "g3", "g3", "g4", "g5"]
+
+
+def test_windows_that_overlap_across_a_border_stay_together():
+    members = [Member(random_letters(81, i), contig="a", position=p) for i, p in enumerate((960, 1030, 2100))]
+    assert assign_groups(members, 1000, DNA) == ["g1", "g1", "g2"]
+
+
+def test_given_groups_stay_and_pass_to_children():
+    text = random_letters(81, 0)
+    members = [
+        Member(text, given="x"),
+        Member(text, given="y"),  # the user knows better
+        Member(random_letters(81, 1), parent=1),
+        Member(random_letters(81, 2)),
+        Member(random_letters(81, 3), given="g1"),
+    ]
+    assert assign_groups(members, 1000, DNA) == ["x", "y", "y", "g2", "g1"]
+
+
+def test_protein_and_nothing():
+    assert assign_groups([], 1000, DNA) == []
+    members = [Member("MKLV"), Member("VLKM", parent=0), Member("MKLV"), Member("MMMM")]
+    assert assign_groups(members, 1000, PROTEIN) == ["g1", "g1", "g1", "g2"]
+
+
+def test_shares_are_relative_and_sum_to_one():
+    assert parse_mix(["shuffle"]) == {"shuffle": 1}
+    assert parse_mix(["shuffle=0.5", "genome=0.5"]) == {"shuffle": Fraction(1, 2), "genome": Fraction(1, 2)}
+    assert parse_mix(["coding=1", "shuffle=3"]) == {"coding": Fraction(1, 4), "shuffle": Fraction(3, 4)}
+    assert parse_mix(["coding", "shuffle", "genome"])["genome"] == Fraction(1, 3)
+    assert list(parse_mix(["genome=1", "coding=2"])) == ["genome", "coding"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["shufle"], "unknown recipe 'shufle'; did you mean 'shuffle'?"),
+        (["zzz"], "known are shuffle, genome, antisense, convergent, coding, substitution"),
+        (["shuffle=0"], "the share of 'shuffle' is '0'; give a number above 0"),
+        (["shuffle=-1"], "the share of 'shuffle' is '-1'"),
+        (["shuffle=half"], "the share of 'shuffle' is 'half'"),
+        (["shuffle=1/0"], "the share of 'shuffle' is '1/0'"),
+        (["shuffle", "shuffle"], "recipe 'shuffle' is given twice"),
+        (["shuffle=0.5", "genome"], "some recipes have a share and some have none"),
+    ],
+)
+def test_wrong_mixes(words, message):
+    with pytest.raises(ConfigError) as error:
+        parse_mix(words)
+    assert message in str(error.value)
+
+
+def test_counts_by_largest_remainder():
+    assert allot(10, {"a": Fraction(1, 2), "b": Fraction(1, 2)}) == {"a": 5, "b": 5}
+    # 7 in three parts: 2 1/3 each, the first of equal remainders is rounded up.
+    assert allot(7, dict.fromkeys("abc", Fraction(1, 3))) == {"a": 3, "b": 2, "c": 2}
+    # 5 by 0.15, 0.35, 0.5: 0.75, 1.75, 2.5.
+    shares = {"a": Fraction(3, 20), "b": Fraction(7, 20), "c": Fraction(1, 2)}
+    assert allot(5, shares) == {"a": 1, "b": 2, "c": 2}
+    assert allot(0, shares) == {"a": 0, "b": 0, "c": 0}
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(1, 1000), min_size=1, max_size=6))
+def test_counts_sum_up_and_are_less_than_one_off(total, weights):
+    shares = {str(i): Fraction(w, sum(weights)) for i, w in enumerate(weights)}
+    counts = allot(total, shares)
+    assert sum(counts.values()) == total
+    assert all(abs(counts[name] - total * share) < 1 for name, share in shares.items())
+
+
+def test_every_recipe_says_what_it_teaches_in_a_line():
+    for recipe in RECIPES.values():
+        assert recipe.makes
+        assert recipe.teaches
+        assert "\n" not in recipe.makes + recipe.teaches
+        assert recipe.genome or not recipe.annotation

@@ -1,4 +1,4 @@
-"""Windows drawn from a genome, checked one by one against a search by brute force."""
+"""Windows drawn from a genome and changes of letters, checked one by one against a search by brute force."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import ConfigError
 from seqray.core.records import Intervals, SequenceRecord
-from seqray.datasets.negatives import sampling
-from seqray.datasets.negatives.genome import Genome
-from seqray.datasets.negatives.regions import AllowedRegions
-from seqray.datasets.negatives.sampling import GcBins, OccupiedIntervals, candidates, sample_windows
+from seqray.datasets.negatives import make as sampling
+from seqray.datasets.negatives.genome import (
+    AllowedRegions,
+    JoinedGenome,
+)
+from seqray.datasets.negatives.make import (
+    OccupiedIntervals,
+    candidates,
+    gc_bins,
+    sample_windows,
+    shuffle_letters,
+    substitute_segments,
+)
 
 NOTHING = Intervals.merge(())
 EVERYWHERE = {"+": NOTHING, "-": NOTHING}
@@ -24,15 +35,15 @@ def random_letters(n: int, seed: int, weights=(1, 1, 1, 1)) -> str:
     return "".join(random.Random(seed).choices("ACGT", weights, k=n))
 
 
-def genome_of(*texts: str) -> Genome:
-    return Genome.of([SequenceRecord(f"c{i}", text) for i, text in enumerate(texts)], DNA)
+def genome_of(*texts: str) -> JoinedGenome:
+    return JoinedGenome.of([SequenceRecord(f"c{i}", text) for i, text in enumerate(texts)], DNA)
 
 
 def draw_from(genome, positives, *, bins=20, taken=None, forbidden=EVERYWHERE, seed=0):
     sources = {s: AllowedRegions(genome.contigs(), forbidden[s]) for s in "+-"}
     codes = [DNA.encode(p) for p in positives]
     rng = np.random.default_rng(seed)
-    return sample_windows(genome, sources, codes, GcBins(bins), taken or OccupiedIntervals(), rng)
+    return sample_windows(genome, sources, codes, bins, taken or OccupiedIntervals(), rng)
 
 
 def gc_bin(text: str, bins: int) -> int:
@@ -43,8 +54,8 @@ def gc_bin(text: str, bins: int) -> int:
 def test_bins_of_gc_by_hand():
     rows = np.stack([DNA.encode(t) for t in ("AAAA", "AAAC", "GGAT", "GGGG", "NNGA", "NNNN")])
     # Shares 0, 1/4, 1/2, 1, 1/2 of the two letters known, and none known.
-    assert GcBins(4).of(rows, 4).tolist() == [0, 1, 2, 3, 2, 0]
-    assert set(GcBins(0).of(rows, 4).tolist()) == {-1}
+    assert gc_bins(rows, 4, 4).tolist() == [0, 1, 2, 3, 2, 0]
+    assert set(gc_bins(rows, 4, 0).tolist()) == {-1}
 
 
 @pytest.mark.parametrize("bins", [20, 4])
@@ -152,3 +163,59 @@ def test_the_same_seed_gives_the_same_windows():
     positives = [random_letters(40, i) for i in range(20)]
     assert draw_from(genome, positives, seed=3) == draw_from(genome, positives, seed=3)
     assert draw_from(genome, positives, seed=3) != draw_from(genome, positives, seed=4)
+
+
+DNA_TEXT = st.text("ACGTN", min_size=1, max_size=120)
+
+
+@given(DNA_TEXT, st.integers(0, 100))
+def test_a_shuffle_keeps_the_counts_of_pairs(text, seed):
+    result = DNA.decode(shuffle_letters(DNA.encode(text), np.random.default_rng(seed)))
+    assert Counter(pairwise(result)) == Counter(pairwise(text))
+    assert len(result) == len(text)
+
+
+@given(st.text(PROTEIN.letters, min_size=1, max_size=40), st.integers(0, 100))
+def test_a_shuffle_of_single_letters_keeps_their_counts(text, seed):
+    result = PROTEIN.decode(shuffle_letters(PROTEIN.encode(text), np.random.default_rng(seed), words=1))
+    assert Counter(result) == Counter(text)
+
+
+def test_a_shuffle_of_single_letters_changes_pairs_and_its_input_stays():
+    codes = DNA.encode("AC" * 30)
+    result = shuffle_letters(codes, np.random.default_rng(0), words=1)
+    assert DNA.decode(codes) == "AC" * 30
+    assert Counter(pairwise(DNA.decode(result))) != Counter(pairwise("AC" * 30))
+
+
+@given(st.integers(20, 200), st.integers(1, 20), st.data())
+def test_exactly_the_kept_segments_stay(length, segments, data):
+    keep = data.draw(st.integers(0, segments - 1))
+    seed = data.draw(st.integers(0, 1000))
+    # Letters that are never drawn: what stays shows itself.
+    codes = np.full(length, 9, dtype=np.uint8)
+    result, kept = substitute_segments(codes, np.random.default_rng(seed), 4, segments, keep)
+    assert len(set(kept.tolist())) == keep
+    edges = [i * length // segments for i in range(segments + 1)]
+    for number in range(segments):
+        piece = result[edges[number] : edges[number + 1]]
+        assert (piece == 9).all() if number in kept else (piece < 4).all()
+
+
+def test_letters_are_drawn_evenly():
+    codes = np.zeros(40_000, dtype=np.uint8)
+    result, _ = substitute_segments(codes, np.random.default_rng(1), 4, 20, 0)
+    counts = np.bincount(result, minlength=4)
+    # A share of 1/4 of 40,000 scatters by sqrt(40,000 x 3/16) = 87; five of these.
+    assert (abs(counts - 10_000) < 435).all()
+
+
+@pytest.mark.parametrize("keep", [20, 21])
+def test_not_all_segments_may_stay(keep):
+    with pytest.raises(ConfigError, match="of 20 segments are kept"):
+        substitute_segments(np.zeros(80, dtype=np.uint8), np.random.default_rng(0), 4, 20, keep)
+
+
+def test_words_of_three_are_not_offered():
+    with pytest.raises(ConfigError, match="3-mers"):
+        shuffle_letters(np.zeros(8, dtype=np.uint8), np.random.default_rng(0), 3)
