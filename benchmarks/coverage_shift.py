@@ -76,8 +76,7 @@ Examples = Sequence[LabeledSequence]
 def causes(model: TrainedModel, examples: Examples, predictions: Sequence[Prediction]) -> list[str]:
     """What the cautions of ``predict`` name in a file of these records."""
     check = FileCheck(model, COVERAGE, recognized=True)
-    list(check.watch_records(SequenceRecord(e.id, e.sequence) for e in examples))
-    list(check.watch_predictions(predictions))
+    check.see([SequenceRecord(e.id, e.sequence) for e in examples], predictions)
     return [next(cause for words, cause in CAUSES.items() if words in line) for line in check.cautions()]
 
 

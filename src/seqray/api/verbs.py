@@ -23,7 +23,7 @@ from seqray.calibration.domain import signature_of
 from seqray.calibration.signature import KmerCounter
 from seqray.core.errors import require_number
 from seqray.core.records import SequenceRecord
-from seqray.core.results import SkippedRecord
+from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation
 from seqray.explanations.calls import explain_calls
 from seqray.explanations.sequences import explain_records
@@ -116,9 +116,11 @@ def predict(
     named = loaded.context
     loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
     check = FileCheck(loaded, coverage, prior, recognized=loaded.context != named)
-    predictions = kind.predict(loaded, check.watch_records(records), options, "")
-    watched = check.watch_predictions(predictions)
-    frame = prediction_frame(watched, loaded.card.classes, coverage is not None)
+    predictions: list[Prediction] = []
+    for batch, answers in kind.predict(loaded, records, options, ""):
+        check.see(batch, answers)
+        predictions += answers
+    frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
     frame.attrs = {"context": loaded.context, "findings": _warned(check.lines())}
     return frame
 

@@ -398,12 +398,13 @@ def _model_answers(
     threshold = (
         card.threshold if request.how.threshold is None or source != "model" else request.how.threshold
     )
-    records = as_read_by(card, read)
+    records = list(as_read_by(card, read))
+    check.see(records)
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
         scores = model_probabilities(
             model,
-            list(check.watch_records(records)),
-            watch=lambda p: check.watch_predictions(progress.watch(p)),
+            records,
+            on_batch=lambda predictions: check.see(predictions=progress.watch(predictions)),
             prior=request.how.prior,
             dtype=request.computing.dtype,
             batch_size=request.computing.batch_size,
@@ -418,7 +419,7 @@ def _checked_answers(
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes where the records are not like its training data."""
     from seqray.inference.origin import FileCheck
-    from seqray.inference.sequences import TRUNCATED
+    from seqray.inference.predictions import TRUNCATED
     from seqray.kinds.kinds import kind_of
 
     card, prior = model.card, request.how.prior

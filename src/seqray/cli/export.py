@@ -22,11 +22,8 @@ class ExportRequest(Request):
 def run(request: ExportRequest) -> Outcome:
     """Load, check against torch, write."""
     if request.out == "-":
-        raise InputError(
-            "a model can't be exported to standard output",
-            where="--out",
-            remedy="name a file that ends in .onnx",
-        )
+        what = "a model can't be exported to standard output"
+        raise InputError(what, where="--out", remedy="name a file that ends in .onnx")
     from seqray.modelfile.header import read_card
     from seqray.modelfile.zoo import load_model, locate_model
 
@@ -36,8 +33,7 @@ def run(request: ExportRequest) -> Outcome:
     from seqray.inference.onnx import export_onnx, require_graph
 
     require_graph(card)
-    model = load_model(request.model)
-    difference = export_onnx(model, request.out)
-    members = counted(model.card.members, "member")
+    difference = export_onnx(load_model(request.model), request.out)
+    members = counted(card.members, "member")
     request.say(f"wrote {request.out}: {members} in one graph, logits within {difference:.1g} of torch's")
     return Outcome()

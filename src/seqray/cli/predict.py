@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seqray.cli.inputs import (
@@ -12,7 +13,6 @@ from seqray.cli.inputs import (
     check_files,
     describe_input,
     open_records,
-    records_in,
 )
 from seqray.cli.labeled import RowOptions
 from seqray.cli.messages import Progress
@@ -31,9 +31,8 @@ from seqray.cli.options import Outcome, Probability, Request, fill, given, name_
 from seqray.core.text import Truncation, counted
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from seqray.core.card import Card
+    from seqray.core.results import Prediction
 
 
 class PredictRequest(Request):
@@ -69,8 +68,7 @@ def run(request: PredictRequest) -> Outcome:
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference.origin import FileCheck
-    from seqray.inference.predictions import PredictOptions
-    from seqray.inference.sequences import TRUNCATED
+    from seqray.inference.predictions import TRUNCATED, PredictOptions
     from seqray.kinds.kinds import check_options, kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
@@ -79,40 +77,41 @@ def run(request: PredictRequest) -> Outcome:
     model = model.with_truncation(request.truncate)
     options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
-    total = records_in(request.input) if kind.reads_each_record else None
     with Staging() as staging:
         out, skip_path = staging.path(request.out), reading.skipped and staging.path(reading.skipped)
         with (
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
-            Progress("predict", "records", total, quiet=request.quiet) as progress,
+            Progress("predict", "records", quiet=request.quiet) as progress,
         ):
             read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
             model, records = recognize(request.model, model, read)
-            recognized = request.model.context == AUTO
-            check = FileCheck(model, request.coverage, request.prior, recognized=recognized)
-            facts = context_fact(request.model, model) | _facts(request, model.card)
-            lines = provenance(request.command, model, facts)
-            predictions = kind.predict(model, check.watch_records(records), options, source)
-            watched = progress.watch(check.watch_predictions(predictions))
+            check = FileCheck(
+                model, request.coverage, request.prior, recognized=request.model.context == AUTO
+            )
+            lines = provenance(
+                request.command, model, context_fact(request.model, model) | _facts(request, model.card)
+            )
+
+            def predictions() -> Iterator[Prediction]:
+                for batch, answers in kind.predict(model, records, options, source):
+                    check.see(batch, answers)
+                    yield from progress.watch(answers)
+
             sets = request.coverage is not None
-            count = write_predictions(out, watched, model.card.classes, lines, sets)
+            count = write_predictions(out, predictions(), model.card.classes, lines, sets)
             if not reading.allow_empty:
                 skipped.check_some_left(count, source)
     if longer := check.flags[TRUNCATED]:
         request.say(kind.describe_truncation(longer, count, model.card))
     if not request.quiet:
         request.note(*map(name_options, check.lines()))
-    called = _called(model.card, check.labels)
+    # Of two classes only the positive one is counted.
+    named = [model.card.positive] if len(model.card.classes) == 2 else model.card.classes
+    called = ", ".join(f"{check.labels[name]} {name}" for name in named)
     seconds = time.monotonic() - started
     request.say(f"{counted(count, 'record')}, {called}, {skipped.count} skipped, {seconds:.1f} s")
     return Outcome(records=read.count)
-
-
-def _called(card: Card, labels: Counter[str]) -> str:
-    """Number of records called as each class; of two classes only the positive one is counted."""
-    named = [card.positive] if len(card.classes) == 2 else card.classes
-    return ", ".join(f"{labels[name]} {name}" for name in named)
 
 
 def _facts(request: PredictRequest, card: Card) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,23 +14,22 @@ from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference.sequences import predict_records
+from seqray.inference.predictions import PredictOptions
+from seqray.inference.sequences import predict_batches
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import context_index
 
-# --- Probabilities of labeled examples by a model, each sequence in the context that the data name for it
-
-Watch = Callable[[Iterable[Prediction]], Iterator[Prediction]]
+FIRST_LETTERS = 100_000  # about 1,200 windows of 81 letters; ten times what `Signature.compare` needs
 
 
 def model_probabilities(
     model: TrainedModel,
     examples: Sequence[Example],
     *,
-    watch: Watch = iter,
+    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
     **settings: Any,
 ) -> Floats:
-    """Score examples: (N, K) calibrated probabilities in their order.
+    """Score examples, each sequence in the context that the data name for it.
 
     Parameters
     ----------
@@ -39,33 +37,37 @@ def model_probabilities(
         Reads examples of this type.
     examples
         N sequences, or N alignments. Contexts that the model doesn't know are left out.
-    watch
-        Receives the predictions as they come, and yields them.
+    on_batch
+        Receives the predictions as they come.
     **settings
-        Fields of `seqray.inference.PredictOptions`.
+        Fields of `seqray.inference.predictions.PredictOptions`.
 
-    Raises
-    ------
-    InputError, ConfigError
-        As `seqray.inference.predict_records`.
+    Returns
+    -------
+    array of float64, shape (N, K)
+        Calibrated probabilities in the order of the examples.
     """
+    options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
     alignments = [example for example in examples if isinstance(example, Alignment)]
-    if alignments:
-        from seqray.inference.alignments import predict_alignments
-
-        answers = watch(predict_alignments(model, alignments, **settings))
-        return np.array([prediction.probabilities for prediction in answers])
-    probabilities = np.empty((len(examples), len(model.card.classes)))
-    contexts = [known_context(model, example.context) for example in examples]
+    contexts = [None if alignments else known_context(model, example.context) for example in examples]
     files = {one.file for one in examples if isinstance(one, LabeledSequence)}
     source = files.pop() if len(files) == 1 else ""
     for name in dict.fromkeys(contexts):
         rows = [i for i, context in enumerate(contexts) if context == name]
-        records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
-        reader = model if name is None else model.with_context(name)
-        answers = watch(predict_records(reader, records, source=source, **settings))
-        for i, prediction in zip(rows, answers, strict=True):
-            probabilities[i] = prediction.probabilities
+        if alignments:
+            from seqray.inference.alignments import predict_alignment_batches
+
+            batches = predict_alignment_batches(model, alignments, options)
+        else:
+            reader = model if name is None else model.with_context(name)
+            records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
+            batches = predict_batches(reader, records, options, source)
+        done = 0
+        for _, predictions in batches:
+            part = rows[done : done + len(predictions)]
+            probabilities[part] = [prediction.probabilities for prediction in predictions]
+            done += len(predictions)
+            on_batch(predictions)
     return probabilities
 
 
@@ -80,11 +82,6 @@ def known_context(model: TrainedModel, context: str | None) -> str | None:
         return None
 
 
-# --- Recognize the context of sequences, such as their species, by the first of them
-
-FIRST_LETTERS = 100_000  # about 1,200 windows of 81 letters; ten times what `Signature.compare` needs
-
-
 def recognize_context(
     model: TrainedModel, records: Iterable[SequenceRecord]
 ) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
@@ -92,15 +89,8 @@ def recognize_context(
 
     The first records are held in memory: as many as have `FIRST_LETTERS` together, or all. If their words of
     four letters are as near to a context of the training data as pieces of its genome are, and clearly
-    nearer than to any other (`seqray.calibration.Signature.nearest_context`), all records are taken to be of
-    it.
-
-    Parameters
-    ----------
-    model
-        Returned as it is if it knows no contexts, or if its context is set.
-    records
-        Read once.
+    nearer than to any other (`seqray.calibration.signature.Signature.nearest_context`), all records are taken
+    to be of it. A model that knows no contexts, or whose context is set, is returned as it is.
 
     Returns
     -------
@@ -109,12 +99,11 @@ def recognize_context(
     iterable of SequenceRecord
         All records, the first ones included.
     """
-    known = model.context is None and model.card.model.contexts
-    signature = signature_of(model.card) if known else None
+    unset = model.context is None and model.card.model.contexts
+    signature = signature_of(model.card) if unset else None
     if signature is None:
         return model, records
-    rest, first, words = iter(records), deque[SequenceRecord](), KmerCounter(model.alphabet)
-    letters = 0
+    rest, first, words, letters = iter(records), list[SequenceRecord](), KmerCounter(model.alphabet), 0
     for record in rest:
         first.append(record)
         words.add(record.sequence)
@@ -122,10 +111,6 @@ def recognize_context(
         if letters >= FIRST_LETTERS:
             break
     context = known_context(model, signature.nearest_context(words.counts, clear=True))
-    return model.with_context(context), chain(_taken(first), rest)
-
-
-def _taken(first: deque[SequenceRecord]) -> Iterator[SequenceRecord]:
-    """The records, each of which leaves memory as it is used up."""
-    while first:
-        yield first.popleft()
+    first.reverse()
+    taken = (first.pop() for _ in range(len(first)))  # each leaves memory as it is used up
+    return model.with_context(context), chain(taken, rest)

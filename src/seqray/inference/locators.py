@@ -29,14 +29,8 @@ _PHASE = 4  # a chunk and what is around it are whole tokens of this many letter
 class Strand:
     """One strand of a contig, in reading direction.
 
-    Attributes
-    ----------
-    codes
-        (L,) letter codes.
-    tracks
-        (T, L) gene tracks that the model names; None where no genes are known.
-    circular
-        Whether the last letter is followed by the first.
+    ``codes`` (L,) are its letters, ``tracks`` (T, L) the gene tracks that the model names; None where no
+    genes are known. On a ``circular`` one the first letter follows the last.
     """
 
     codes: Codes
@@ -48,15 +42,7 @@ class Strand:
 
 
 class StrandScorer:
-    """Scores of the positive class of a locator. Compute within `running`.
-
-    Parameters
-    ----------
-    model
-        A locator.
-    dtype
-        ``bf16`` is faster and less exact.
-    """
+    """Scores of the positive class of a locator. Compute within `running`."""
 
     def __init__(self, model: TrainedModel, dtype: Dtype = "fp32") -> None:
         radius = max(network.radius for network in model.locators)
@@ -81,15 +67,7 @@ class StrandScorer:
             torch.set_num_threads(threads)
 
     def chunks(self, strand: Strand, numbers: Iterable[int]) -> list[Floats]:
-        """Scores of the letters of some chunks, each from 0 to 1; chunk i begins at letter i · `CHUNK`.
-
-        Parameters
-        ----------
-        strand
-            Letters and genes.
-        numbers
-            Of the chunks.
-        """
+        """Scores, from 0 to 1, of the letters of some chunks; chunk i begins at letter i · `CHUNK`."""
         compute = map if self._pool is None else self._pool.map
         return list(compute(lambda number: self._chunk(strand, number), numbers))
 
@@ -98,15 +76,13 @@ class StrandScorer:
 
         start, end = number * CHUNK, min((number + 1) * CHUNK, len(strand))
         around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
-        unknown = self._model.alphabet.unknown
         device = self._model.device
-        codes = cut_stretch(strand.codes, *around, unknown, circular=strand.circular)
-        letters = torch.from_numpy(codes).to(device)
+        codes = cut_stretch(strand.codes, *around, self._model.alphabet.unknown, circular=strand.circular)
         tracks = None
         if strand.tracks is not None:
             rows = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)
             tracks = torch.from_numpy(rows).to(device)[None]
         with compute_precision(device, self._dtype):
-            logits = self._model.locate(letters[None], tracks)[0, :, self._model.card.positive_index]
-        scores = torch.sigmoid(logits.double()).cpu().numpy()
+            logits = self._model.locate(torch.from_numpy(codes).to(device)[None], tracks)
+        scores = torch.sigmoid(logits[0, :, self._model.card.positive_index].double()).cpu().numpy()
         return scores[self.margin : self.margin + end - start]

@@ -1,4 +1,4 @@
-"""Predictions from log-odds, and batches side by side."""
+"""From calibrated probabilities to predictions, and batches side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,10 @@ from seqray.modelfile.model import TrainedModel
 if TYPE_CHECKING:
     import torch
 
-
-# --- From calibrated probabilities to predictions: labels, sets of classes and flags
-
 Dtype = Literal["fp32", "bf16"]
 BatchSize = int | Literal["auto"]
+TRUNCATED = "truncated"
+"""Flag of a record of which the model reads a part, see `Card.truncate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,69 +72,64 @@ class PredictOptions:
             require_number(self.batch_size, "batch_size", whole=True, least=1)
         require_number(self.rows, "rows", whole=True, least=1)
 
-    def check(self, card: Card) -> None:
-        """Refuse what this model does not support.
 
-        Raises
-        ------
-        ConfigError
-            For a threshold with more than two classes, or a prior where the prevalence is unknown.
-        """
-        if self.threshold is not None and len(card.classes) > 2:
-            raise ConfigError(
-                f"model '{card.name}' has {len(card.classes)} classes and takes no threshold",
-                remedy="the class of highest probability is called",
-            )
-        if self.prior is not None and not 0 < card.prevalence < 1:
-            raise ConfigError(f"model '{card.name}' records no prevalence to re-weight from")
+class Read(NamedTuple):
+    """What a model reads of a record: letter codes (n,), the length of all, and whether more is left out."""
+
+    id: str
+    codes: Codes
+    length: int
+    is_cut: bool
 
 
-PredictionBuilder = Callable[[Sequence[tuple[str, Codes]], Floats], Iterator[Prediction]]
+def prediction_builder(
+    model: TrainedModel, options: PredictOptions
+) -> Callable[[Sequence[Read], Floats], list[Prediction]]:
+    """Make a function from what was read of N records, and calibrated probabilities (N, K), to predictions.
 
-
-def prediction_builder(model: TrainedModel, options: PredictOptions) -> PredictionBuilder:
-    """Make a function from ids with letter codes, and calibrated probabilities (N, K), to predictions."""
+    Raises ConfigError for options that the model does not support.
+    """
     card, prior = model.card, options.prior
-    options.check(card)
+    if options.threshold is not None and len(card.classes) > 2:
+        raise ConfigError(
+            f"model '{card.name}' has {len(card.classes)} classes and takes no threshold",
+            remedy="the class of highest probability is called",
+        )
+    if prior is not None and not 0 < card.prevalence < 1:
+        raise ConfigError(f"model '{card.name}' records no prevalence to re-weight from")
     threshold = card.threshold if options.threshold is None else options.threshold
     domain = Domain.of(card)
     cutoffs = None if options.coverage is None else coverage_cutoffs(card, options.coverage)
 
-    def build(records: Sequence[tuple[str, Codes]], probabilities: Floats) -> Iterator[Prediction]:
+    def build(records: Sequence[Read], probabilities: Floats) -> list[Prediction]:
         sets: Sequence[tuple[str, ...] | None] = [None] * len(records)
         if cutoffs is not None:
             sets = label_sets(probabilities, cutoffs, card.classes)
         if prior is not None:
             probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
         labels = called_labels(probabilities, card, threshold)
-        flags = flag_codes([codes for _, codes in records], model, domain)
-        rows = zip(records, labels, probabilities.tolist(), flags, sets, strict=True)
-        for (identifier, codes), label, row, reasons, label_set in rows:
-            yield Prediction(identifier, len(codes), label, tuple(row), reasons, label_set)
+        flags = flags_of(records, model, domain)
+        columns = zip(records, labels, probabilities.tolist(), flags, sets, strict=True)
+        return [
+            Prediction(read.id, read.length, label, tuple(row), reasons, label_set)
+            for read, label, row, reasons, label_set in columns
+        ]
 
     return build
 
 
+def softmax(logits: Floats) -> Floats:
+    """Over the last axis. scipy's takes half a second to import, and ``predict`` needs nothing else of it."""
+    odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)
+
+
 def reweight(probabilities: Floats, positive: int, prevalence: float, prior: float) -> Floats:
-    """Probabilities for data in which the positive class is more or less common than in calibration.
+    """Probabilities (N, K) for data in which the positive class is more or less common than in calibration.
 
     The log-odds of the positive class against the rest move by logit(prior) - logit(prevalence); the other
-    classes keep their ratios.
-
-    Parameters
-    ----------
-    probabilities
-        (N, K).
-    positive
-        Column of the positive class.
-    prevalence
-        Its share in the calibration data.
-    prior
-        Its share in the data at hand.
-
-    References
-    ----------
-    Saerens et al. 2002, Adjusting the outputs of a classifier to new a priori probabilities.
+    classes keep their ratios. Source: Saerens et al. 2002, Adjusting the outputs of a classifier to new a
+    priori probabilities.
     """
     weights = np.full(probabilities.shape[1], (1 - prior) / (1 - prevalence))
     weights[positive] = prior / prevalence
@@ -144,17 +138,7 @@ def reweight(probabilities: Floats, positive: int, prevalence: float, prior: flo
 
 
 def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
-    """Name the class called for each row.
-
-    Parameters
-    ----------
-    probabilities
-        (N, K).
-    card
-        Names the classes.
-    threshold
-        Lowest probability of a positive call; for two classes only.
-    """
+    """Name the class called for each row (N, K); of two, the positive one from the threshold on."""
     if len(card.classes) > 2:
         return [card.classes[i] for i in probabilities.argmax(axis=1)]
     other = card.classes[1 - card.positive_index]
@@ -162,14 +146,19 @@ def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[s
     return [card.positive if positive else other for positive in called]
 
 
-def flag_codes(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
-    """Reasons for caution: ``ambiguous=N`` and flags of the model's domain, or ``short`` without a domain."""
+def flags_of(records: Sequence[Read], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
+    """Reasons for caution: ``ambiguous=N``, those of the domain (or ``short``), and ``truncated``."""
+    codes = [read.codes for read in records]
     if domain:
         reasons = domain.flag_sequences(codes)
     else:
-        reasons = [("short",) if len(one) < model.card.window else () for one in codes]
-    unknown = [int((one == model.alphabet.unknown).sum()) for one in codes]
-    return [(f"ambiguous={n}", *others) if n else others for n, others in zip(unknown, reasons, strict=True)]
+        reasons = [("short",) if len(letters) < model.card.window else () for letters in codes]
+    flags = []
+    for read, others in zip(records, reasons, strict=True):
+        unknown = int((read.codes == model.alphabet.unknown).sum())
+        first, last = (f"ambiguous={unknown}",) * bool(unknown), (TRUNCATED,) * read.is_cut
+        flags.append((*first, *others, *last))
+    return flags
 
 
 # --- Batches computed at the same time, each in one thread
@@ -178,8 +167,36 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
+def map_batches(
+    compute: Callable[[Part], Result], parts: Sequence[Part], device: torch.device
+) -> list[Result]:
+    """Results of all parts, in their order; on the CPU, as many at a time as torch has threads.
+
+    ``compute`` is called in any thread, and enters what it needs of torch, such as `compute_precision`.
+    """
+    import torch
+
+    workers = torch.get_num_threads() if device.type == "cpu" else 1
+    with _one_thread(device):
+        return map_threads(compute, parts, workers, partial(torch.set_num_threads, 1))
+
+
+def map_threads(
+    compute: Callable[[Part], Result],
+    parts: Sequence[Part],
+    threads: int,
+    initializer: Callable[[], object] | None = None,
+) -> list[Result]:
+    """Results of all parts, in their order; ``initializer`` is called once in each of the threads."""
+    workers = min(threads, len(parts))
+    if workers <= 1:
+        return [compute(part) for part in parts]
+    with ThreadPoolExecutor(workers, initializer=initializer) as pool:
+        return list(pool.map(compute, parts))
+
+
 @contextmanager
-def one_thread(device: torch.device) -> Iterator[None]:
+def _one_thread(device: torch.device) -> Iterator[None]:
     """Let torch compute in one thread, on the CPU."""
     import torch
 
@@ -190,45 +207,6 @@ def one_thread(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def map_batches(
-    compute: Callable[[Part], Result], parts: Sequence[Part], device: torch.device
-) -> list[Result]:
-    """Results of all parts, in their order; on the CPU, as many at a time as torch has threads.
-
-    Parameters
-    ----------
-    compute
-        Called for each part, in any thread. It enters what it needs of torch itself, such as
-        `seqray.inference.compute_precision`.
-    parts
-        Of the work.
-    device
-        Where it is computed.
-    """
-    import torch
-
-    workers = torch.get_num_threads() if device.type == "cpu" else 1
-    with one_thread(device):
-        return map_threads(compute, parts, workers, partial(torch.set_num_threads, 1))
-
-
-def map_threads(
-    compute: Callable[[Part], Result],
-    parts: Sequence[Part],
-    threads: int,
-    initializer: Callable[[], object] | None = None,
-) -> list[Result]:
-    """Results of all parts, in their order, computed by so many threads.
-
-    ``initializer`` is called once in each thread.
-    """
-    workers = min(threads, len(parts))
-    if workers <= 1:
-        return [compute(part) for part in parts]
-    with ThreadPoolExecutor(workers, initializer=initializer) as pool:
-        return list(pool.map(compute, parts))
 
 
 @contextmanager
@@ -244,7 +222,7 @@ def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
     if device.type == "cpu":
         keep_freed_memory()
     with ExitStack() as stack:
-        stack.enter_context(one_thread(device))
+        stack.enter_context(_one_thread(device))
         if dtype == "bf16":
             stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
         elif device.type == "cuda":

@@ -16,7 +16,7 @@ from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_cropping, describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.genome.tracks import gene_tracks, track_rows
-from seqray.inference.sequences import predict_records
+from seqray.inference.sequences import Batch, predict_batches
 from seqray.io.alignments import read_alignments
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
 from seqray.io.records import OnSkip
@@ -25,7 +25,6 @@ from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples,
 
 if TYPE_CHECKING:
     from seqray.core.explanation import AlignmentExplanation, Explanation
-    from seqray.core.results import Prediction
     from seqray.explanations.calls import TracksOf
     from seqray.genome.genes import Gene
     from seqray.genome.tracks import Tracks
@@ -67,7 +66,7 @@ class Kind:
     unlabeled
         A record to what pre-training learns from it.
     predict
-        Model, records, options and the name of the input to predictions, in order.
+        Model, records, options and the name of the input to batches: records, and what is predicted for them.
     explain, explain_options
         Model, records and options to explanations, in order; and the type of the options.
     explanation_columns, explanation_rows
@@ -86,7 +85,7 @@ class Kind:
     read_labeled: Callable[..., Sequence[Example]]
     adapt: Callable[[Sequence[Example], int], Sequence[Example]]
     unlabeled: Callable[[Any], Any]
-    predict: Callable[[TrainedModel, Records, PredictOptions, str], Iterator[Prediction]]
+    predict: Callable[[TrainedModel, Records, PredictOptions, str], Iterator[Batch]]
     explain: Callable[[TrainedModel, Records, Any], Iterator[Any]]
     explain_options: type
     explanation_columns: tuple[str, ...]
@@ -151,7 +150,7 @@ SEQUENCES = Kind(
     read_labeled=_read_labeled,
     adapt=_adapt,
     unlabeled=lambda record: record.sequence,
-    predict=lambda model, records, options, source: predict_records(model, records, options, source=source),
+    predict=predict_batches,
     explain=_explain,
     explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
@@ -176,10 +175,10 @@ def _alignments_adapt(examples: Sequence[Example], window: int) -> Sequence[Exam
 
 def _predict(
     model: TrainedModel, records: Iterable[Alignment], options: PredictOptions, source: str
-) -> Iterator[Prediction]:
-    from seqray.inference.alignments import predict_alignments
+) -> Iterator[Batch]:
+    from seqray.inference.alignments import predict_alignment_batches
 
-    return predict_alignments(model, records, options)
+    return predict_alignment_batches(model, records, options)
 
 
 def _alignments_explain(

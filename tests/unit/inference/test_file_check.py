@@ -32,7 +32,7 @@ def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypat
     check = FileCheck(tiny_model, coverage=0.9)
     rows = [Prediction(str(i), 3, "promoter", (0.5, 0.5), ("short", "out-of-domain")) for i in range(20)]
     rows += [Prediction(str(i), 30, "promoter", (0.5, 0.5), ("long",)) for i in range(20)]
-    assert list(check.watch_predictions(rows)) == rows
+    check.see(predictions=rows)
     assert check.labels == {"promoter": 40}
     first, second, third = check.cautions()
     assert "shorter" in first
@@ -56,7 +56,13 @@ def test_sets_without_the_context_are_cautioned(tiny_model):
 def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
     found = SimpleNamespace(site=7, windows=128, before=3, after=60)
     monkeypatch.setattr(file_check, "find_shifted_site", lambda model, windows: found)
-    [line] = file_check._site_caution(tiny_model, ["ACGT" * 5])
+    held_out = SimpleNamespace(
+        empty_sets=lambda *_: None,
+        unclear_scores=lambda *_: None,
+        called_share=lambda *_: None,
+        has_few_calls=lambda *_: True,
+    )
+    [line] = FileCheck(tiny_model)._score_cautions(held_out, False)  # pyright: ignore[reportArgumentType]
     assert line == (
         "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
         "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
@@ -65,8 +71,7 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
 
 def test_alignments_have_no_windows_around_a_site(alignment_model):
     model = replace(alignment_model, card=replace(alignment_model.card, site=3))
-    rows = [SimpleNamespace(id="a")]
-    assert list(FileCheck(model).watch_records(rows)) == rows
+    FileCheck(model).see([SimpleNamespace(id="a")])
 
 
 @pytest.mark.parametrize(
@@ -78,10 +83,10 @@ def test_alignments_have_no_windows_around_a_site(alignment_model):
     ],
 )
 def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):
-    line = file_check._share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
+    line = file_check.share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
     start = "at the model's own threshold, 50% of the records are called promoter, more than if 10% were, as"
     assert line.startswith(start)
     assert said in line
     assert ("give prior=0.70;" in line) == (likely is not None and comparable)
-    none = file_check._share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
+    none = file_check.share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
     assert "give prior=0.01;" in none  # 0 is refused

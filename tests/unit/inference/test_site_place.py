@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from seqray.inference import origin as site_place
-from seqray.inference.origin import _shifted, _sign_test, find_shifted_site
+from seqray.inference.origin import find_shifted_site
 
 WIDTH, SITE, WORD = 60, 30, np.array([3, 0, 3, 0, 0, 3, 2, 1])
 
@@ -53,16 +52,3 @@ def test_records_of_other_lengths_and_models_without_a_site_are_left_alone(model
     assert find_shifted_site(model, [row[:-1] for row in windows(35)]) is None
     model.card.site = None
     assert find_shifted_site(model, windows(35)) is None
-
-
-def test_a_gap_is_filled_by_the_letters_of_another_window():
-    rows, ends = np.array([[1, 2, 3, 4]]), np.array([[5, 6, 7, 8]])
-    assert _shifted(rows, ends, 1).tolist() == [[2, 3, 4, 8]]
-    assert _shifted(rows, ends, -2).tolist() == [[5, 6, 1, 2]]
-    assert _shifted(rows, ends, 0).tolist() == [[1, 2, 3, 4]]
-
-
-@pytest.mark.parametrize(("more", "fewer"), [(14, 0), (20, 5), (3, 9), (0, 0)])
-def test_sign_test(more, fewer):
-    expected = binomtest(more, more + fewer, alternative="greater").pvalue if more + fewer else 1
-    assert _sign_test(more, fewer) == pytest.approx(expected)
