@@ -456,7 +456,7 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
             f"{words[0]} is not for locators ('model.kind: locator')", remedy="give --genome and --sites"
         )
     from seqray.io.files import keep_pipes
-    from seqray.training.genomes.fit import GenomeInput, train_locator
+    from seqray.training.genomes.fit import train_locator
     from seqray.training.genomes.sheet import GenomeRow, read_sheet
 
     asked = request.genomes
@@ -475,5 +475,5 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
         rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes or "", species=species)]
     else:
         raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
-    data = GenomeInput(rows, asked.hold_out, asked.site_class, asked.fold)
-    return Training(config, partial(train_locator, config, data), len(rows), genome_summary)
+    options = {"hold_out": asked.hold_out, "site_class": asked.site_class, "folds": asked.fold}
+    return Training(config, partial(train_locator, config, rows, **options), len(rows), genome_summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import lightning
@@ -61,29 +62,34 @@ class BatchModule(lightning.LightningDataModule, ABC):
     """Training and validation batches of one member."""
 
     @abstractmethod
-    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
-        """Batches by their key, and the keys of an epoch."""
+    def training_batches(self, rank: int, world: int) -> tuple[Callable[[Any], Any], Sampler[Any]]:
+        """What makes a batch from its key, and the keys of an epoch."""
 
     @abstractmethod
-    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+    def validation_batches(self, rank: int, world: int) -> tuple[Callable[[Any], Any], Sampler[Any]]:
         """The same for validation, without random changes."""
 
     def train_dataloader(self) -> DataLoader[Any]:
-        return _loader(*self.training_batches(*self._rank_and_world()))
+        return self._loader(self.training_batches)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        return _loader(*self.validation_batches(*self._rank_and_world()))
+        return self._loader(self.validation_batches)
 
-    def _rank_and_world(self) -> tuple[int, int]:
-        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+    def _loader(self, batches: Callable[[int, int], tuple[Any, Sampler[Any]]]) -> DataLoader[Any]:
+        read, order = batches(
+            *((self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1))
+        )
+        return DataLoader(_Batches(read), batch_size=None, sampler=order, collate_fn=lambda batch: batch)
 
 
-def _loader(batches: Dataset[Any], order: Sampler[Any]) -> DataLoader[Any]:
-    return DataLoader(batches, batch_size=None, sampler=order, collate_fn=_identity)
+class _Batches(Dataset[Any]):
+    """Batches by their key, as `DataLoader` asks for them."""
 
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self._read = read
 
-def _identity(batch: Any) -> Any:
-    return batch
+    def __getitem__(self, key: Any) -> Any:
+        return self._read(key)
 
 
 # --- Random changes to training sequences, drawn and applied to a whole batch at once
@@ -244,6 +250,14 @@ class Examples(ABC):
         targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
         return LabeledBatch(batch.tokens, batch.masks, labels, rows, targets)
 
+    def draw(
+        self, key: BatchKey, augment: AugmentConfig | None, seed: int, rank: int = 0
+    ) -> tuple[LabeledBatch, np.random.Generator]:
+        """Make the batch, with random changes by (seed, epoch, batch, rank) alone; and their generator."""
+        epoch, number, indices = key
+        rng = np.random.default_rng((seed, epoch, number, rank))
+        return self.batch(indices, augment, rng), rng
+
 
 class SequenceExamples(Examples):
     """Sequences as letter codes, with their classes.
@@ -301,24 +315,6 @@ class SequenceExamples(Examples):
         return TokenBatch(torch.from_numpy(tokens), (torch.from_numpy(mask),))
 
 
-class BatchSource(Dataset[Any]):
-    """Whole batches by their key."""
-
-    def __init__(
-        self, data: Examples, augment: AugmentConfig | None = None, seed: int = 0, rank: int = 0
-    ) -> None:
-        self.data, self.augment, self.seed, self.rank = data, augment, seed, rank
-
-    def __getitem__(self, key: BatchKey) -> Any:
-        return self.draw(key)[0]
-
-    def draw(self, key: BatchKey) -> tuple[LabeledBatch, np.random.Generator]:
-        """Make the batch, with random changes by (seed, epoch, batch, rank) alone; and their generator."""
-        epoch, number, indices = key
-        rng = np.random.default_rng((self.seed, epoch, number, self.rank))
-        return self.data.batch(indices, self.augment, rng), rng
-
-
 class TrainingOrder(Sampler[BatchKey]):
     """A fresh order of all sequences each epoch, dealt into batches of nearly equal size.
 
@@ -374,20 +370,21 @@ class TrainingData(BatchModule):
         super().__init__()
         self.train, self.validation, self.config, self.seed = train, validation, config, seed
 
-    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+    def training_batches(self, rank: int, world: int) -> tuple[Callable[[BatchKey], Any], Sampler[Any]]:
         size = self.config.optimizer.batch_size
-        return self.training_source(rank), TrainingOrder(self.train.lengths, size, self.seed, rank, world)
+        order = TrainingOrder(self.train.lengths, size, self.seed, rank, world)
+        return partial(self.read_training, rank), order
 
-    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
-        return self.validation_source(), validation_order(self.validation.lengths, rank, world)
+    def validation_batches(self, rank: int, world: int) -> tuple[Callable[[BatchKey], Any], Sampler[Any]]:
+        return self.read_validation, validation_order(self.validation.lengths, rank, world)
 
-    def training_source(self, rank: int) -> Dataset[Any]:
-        """Batches of a process by their key."""
-        return BatchSource(self.train, self.config.augment, self.seed, rank)
+    def read_training(self, rank: int, key: BatchKey) -> Any:
+        """A batch of a process by its key, changed at random."""
+        return self.train.draw(key, self.config.augment, self.seed, rank)[0]
 
-    def validation_source(self) -> Dataset[Any]:
+    def read_validation(self, key: BatchKey) -> Any:
         """The same for validation, without random changes."""
-        return BatchSource(self.validation)
+        return self.validation.batch(key[2])
 
 
 # --- Labeled alignments to batches of tokens

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError
@@ -24,7 +23,7 @@ from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network, count_parameters
 from seqray.models.sequence import SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK
-from seqray.training.data import BatchKey, BatchSource, Examples, TrainingData, encode
+from seqray.training.data import BatchKey, Examples, LabeledBatch, TrainingData, encode
 from seqray.training.members import RunOptions, fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
@@ -37,16 +36,14 @@ _MASKED, _CHANGED = 0.8, 0.1
 
 
 class MaskedBatch(NamedTuple):
-    """Tokens (B, 1 + N) with masked letters, the masks of the network, and the original letters (B, N).
+    """Tokens (B, 1 + N) with masked letters, the masks of the network, and the letters to guess (B, N).
 
-    For alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 at letters that are not
-    predicted; ``rows`` (B,) are rows of the data.
+    For alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, and `IGNORED` elsewhere.
     """
 
     tokens: Tensor
     masks: tuple[Tensor | None, ...]
     hidden: Tensor
-    rows: Tensor
 
 
 def mask_letters(
@@ -54,17 +51,8 @@ def mask_letters(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mask randomly chosen known letters, at least one in each sequence with known letters.
 
-    Parameters
-    ----------
-    tokens
-        (B, N) int64; only letters are chosen, no special tokens, unknown letters or gaps.
-    share
-        Probability of each letter to be chosen.
-
-    Returns
-    -------
-    changed, hidden
-        (B, N) tokens to read, and letter codes to guess, -100 elsewhere.
+    Of the tokens (B, N) int64 each letter is chosen with probability ``share``, no special tokens, unknown
+    letters or gaps. Returns tokens to read and letter codes to guess, `IGNORED` elsewhere; both (B, N).
     """
     known = (tokens >= FIRST_LETTER) & (tokens < FIRST_LETTER + letters)
     draw = np.where(known, rng.random(tokens.shape), 2.0)
@@ -80,29 +68,15 @@ def mask_letters(
     return changed, hidden
 
 
-class MaskedSource(BatchSource):
-    """Batches with masked letters; the mask depends only on (seed, epoch, batch, rank)."""
-
-    def __init__(
-        self,
-        data: Examples,
-        share: float,
-        augment: AugmentConfig | None = None,
-        seed: int = 0,
-        rank: int = 0,
-    ) -> None:
-        super().__init__(data, augment, seed, rank)
-        self.share, self.letters = share, len(data.letter_counts())
-
-    def __getitem__(self, key: BatchKey) -> MaskedBatch:
-        batch, rng = self.draw(key)
-        tokens = batch.tokens.numpy()
-        body = tokens[..., 1:]
-        lines = body.reshape(-1, body.shape[-1])  # of an alignment (B, R, C) -> (B·R, C)
-        masked = mask_letters(lines, self.share, self.letters, rng)
-        changed, hidden = (part.reshape(body.shape) for part in masked)
-        tokens = np.concatenate((tokens[..., :1], changed), axis=-1)
-        return MaskedBatch(torch.from_numpy(tokens), batch.masks, torch.from_numpy(hidden), batch.rows)
+def hide_letters(data: Examples, batch: LabeledBatch, rng: np.random.Generator, share: float) -> MaskedBatch:
+    """A batch of ``data`` with a share of its letters hidden."""
+    tokens = batch.tokens.numpy()
+    body = tokens[..., 1:]
+    lines = body.reshape(-1, body.shape[-1])  # of an alignment (B, R, C) -> (B·R, C)
+    masked = mask_letters(lines, share, len(data.letter_counts()), rng)
+    changed, hidden = (part.reshape(body.shape) for part in masked)
+    tokens = np.concatenate((tokens[..., :1], changed), axis=-1)
+    return MaskedBatch(torch.from_numpy(tokens), batch.masks, torch.from_numpy(hidden))
 
 
 # --- Pre-training without labels: the network predicts hidden letters from their context
@@ -146,7 +120,7 @@ class MaskedLetters(NetworkModule):
         self.seed_step(number)
         scores = self(batch.tokens, *batch.masks).float()
         loss = F.cross_entropy(scores.flatten(0, -2), batch.hidden.flatten(), ignore_index=IGNORED)
-        self.add_train_loss(loss, len(batch.rows))
+        self.add_train_loss(loss, len(batch.tokens))
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -177,13 +151,13 @@ class MaskedData(TrainingData):
         super().__init__(train, validation, config, config.seed)
         self.share = share
 
-    def training_source(self, rank: int) -> Dataset[Any]:
+    def read_training(self, rank: int, key: BatchKey) -> MaskedBatch:
         # No letter is changed but those to guess; alignments are still read by other rows each time.
         unchanged = AugmentConfig(query=self.config.augment.query)
-        return MaskedSource(self.train, self.share, unchanged, self.seed, rank)
+        return hide_letters(self.train, *self.train.draw(key, unchanged, self.seed, rank), self.share)
 
-    def validation_source(self) -> Dataset[Any]:
-        return MaskedSource(self.validation, self.share, seed=self.seed + 1)
+    def read_validation(self, key: BatchKey) -> MaskedBatch:
+        return hide_letters(self.validation, *self.validation.draw(key, None, self.seed + 1), self.share)
 
 
 def split_windows(sequence: str, window: int) -> list[str]:

@@ -275,5 +275,5 @@ def test_settings_of_before_are_read_at_the_value_that_is_still_computed():
     model = {"d_model": 32, "matrix_rank": 8, "row_choice": "diverse"}
     read = from_mapping(RunConfig, {"model": model, "optimizer": {"mixup": 0}, "augment": {"rows": None}})
     assert read == RunConfig(model=ModelConfig(d_model=32))
-    with pytest.raises(ConfigError, match="unknown setting 'model.matrix_rank'"):
+    with pytest.raises(ConfigError, match="unknown setting"):
         from_mapping(ModelConfig, {"matrix_rank": 4}, "model")

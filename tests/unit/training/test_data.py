@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA
 from seqray.core.run_config import AugmentConfig
 from seqray.models.tokenizers import MASK, PAD, CharacterTokenizer, KmerTokenizer
-from seqray.training.data import BatchSource, SequenceExamples, TrainingOrder, validation_order
+from seqray.training.data import SequenceExamples, TrainingOrder, validation_order
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)]
 
@@ -55,7 +55,7 @@ def test_random_changes_come_from_seed_epoch_batch_and_process_alone():
     augment, rows = AugmentConfig(shift=5, mask=0.2, reverse_complement=0.5), np.arange(50)
 
     def tokens(epoch, number, seed=1, rank=0):
-        return BatchSource(data, augment, seed, rank)[epoch, number, rows].tokens
+        return data.draw((epoch, number, rows), augment, seed, rank)[0].tokens
 
     assert tokens(0, 0).equal(tokens(0, 0))
     for other in (tokens(1, 0), tokens(0, 1), tokens(0, 0, seed=2), tokens(0, 0, rank=1)):
@@ -65,9 +65,9 @@ def test_random_changes_come_from_seed_epoch_batch_and_process_alone():
 def test_letters_are_masked_at_their_rate_in_training_only():
     data = SequenceExamples(random_sequences(200, 50, 50), np.zeros(200), TOKENIZERS[0])
     rows = np.arange(200)
-    changed = BatchSource(data, AugmentConfig(mask=0.1))[0, 0, rows].tokens
+    changed = data.draw((0, 0, rows), AugmentConfig(mask=0.1), 0)[0].tokens
     assert (changed[:, 1:] == MASK).float().mean().item() == pytest.approx(0.1, abs=0.015)
-    assert not (BatchSource(data)[0, 0, rows].tokens == MASK).any()
+    assert not (data.draw((0, 0, rows), None, 0)[0].tokens == MASK).any()
 
 
 @given(

@@ -11,7 +11,7 @@ from seqray.core.records import Alignment
 from seqray.core.run_config import AugmentConfig, RunConfig
 from seqray.models.tokenizers import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
 from seqray.training.data import AlignmentExamples, SequenceExamples
-from seqray.training.pretraining import IGNORED, MaskedSource, mask_letters
+from seqray.training.pretraining import IGNORED, hide_letters, mask_letters
 
 
 @given(
@@ -48,14 +48,14 @@ def test_the_shares_are_those_of_the_paper():
 def test_a_batch_hides_the_same_letters_every_time_it_is_asked_for():
     tokenizer = make_tokenizer(ModelConfig())
     data = SequenceExamples(["ACGTNACGTA" * 3, "ACGT"], np.zeros(2, dtype=np.int64), tokenizer)
-    source = MaskedSource(data, 0.3, seed=5)
-    assert source.letters == 4
-    key = (0, 0, np.array([0, 1]))
-    first, second = source[key], source[key]
+
+    def read(epoch):
+        return hide_letters(data, *data.draw((epoch, 0, np.array([0, 1])), None, 5), 0.3)
+
+    first, second = read(0), read(0)
     assert (first.tokens == second.tokens).all()
     assert (first.hidden == second.hidden).all()
-    other = source[(1, 0, np.array([0, 1]))]
-    assert (other.hidden != first.hidden).any()
+    assert (read(1).hidden != first.hidden).any()
     (mask,) = first.masks
     assert mask is not None
     assert (first.hidden[~mask[:, 1:]] == IGNORED).all()
@@ -70,7 +70,7 @@ def test_letters_of_every_row_of_an_alignment_are_hidden_and_its_gaps_are_not():
     alignment = Alignment("x", names, codes, ALPHABETS["rna"])
     data = AlignmentExamples([alignment], np.zeros(1, np.int64), settings)
     assert data.letter_counts().tolist() == [27, 27, 24, 24]
-    batch = MaskedSource(data, 0.3, AugmentConfig(), seed=1)[(0, 0, np.array([0]))]
+    batch = hide_letters(data, *data.draw((0, 0, np.array([0])), AugmentConfig(), 1), 0.3)
     assert batch.hidden.shape == (1, 4, 30)
     chosen = batch.hidden.numpy()[0] != IGNORED
     assert chosen.any(axis=1).all()

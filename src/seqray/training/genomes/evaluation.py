@@ -1,11 +1,11 @@
-"""Figures of a locator on regions held out."""
+"""Figures of a locator on regions held out: its calls, and what a card says to expect of them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -26,79 +26,28 @@ from seqray.inference.locators import CHUNK, Strand, StrandScorer
 from seqray.metrics.bootstrap import percentile_interval
 from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
 from seqray.modelfile.model import TrainedModel
-from seqray.training.genomes.sheet import DEV, LabeledContig, LabeledGenome
-from seqray.training.genomes.sources import make_strand
+from seqray.training.genomes.sheet import REGION, LabeledContig, LabeledGenome
 from seqray.training.genomes.strands import LabeledStrand
-
-# --- Calls of a model in regions of a genome: scores of both strands, and their peaks
 
 TOLERANCE = 25
 """Letters between a call and a site within which the call is right."""
-
-
-class StrandCalls(NamedTuple):
-    """Calls of a stretch of one strand, in coordinates of the strand."""
-
-    position: Ints
-    score: Floats
-
-
-def profile_peaks(scores: Floats) -> Ints:
-    """Positions of the calls of a profile (n,), rising."""
-    candidates = np.flatnonzero(local_maxima(scores) & (scores >= MIN_CALL_SCORE))
-    return candidates[suppress_neighbors(candidates, scores[candidates], MIN_DISTANCE_OF_LOCATORS)]
-
-
-def call_stretch(
-    model: TrainedModel, strand: LabeledStrand, start: int, end: int, *, genes: bool
-) -> StrandCalls:
-    """Calls of the positive class in ``[start, end)`` of a strand, scored as a scan does.
-
-    The model is a locator, and also sees what lies around the stretch; with ``genes`` it gets the genes of
-    the strand.
-    """
-    rows, tracks = track_rows(model.card.model.tracks), None
-    if genes and rows and strand.genes is not None:
-        tracks = strand.tracks(0, len(strand))[rows]
-    read = Strand(strand.codes, tracks, strand.circular)
-    first, scorer = start // CHUNK, StrandScorer(model)
-    with scorer.running():
-        chunks = scorer.chunks(read, range(first, -(-end // CHUNK)))
-    scores = np.concatenate([*chunks, np.empty(0)])[start - first * CHUNK :][: end - start]
-    scores[strand.codes[start:end] == model.alphabet.unknown] = 0.0  # no call at an unknown letter
-    found = profile_peaks(scores)
-    return StrandCalls(found + start, scores[found])
-
-
-# --- What to expect of the calls of a locator, measured on development regions: the tables of its card
-
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""
 DRAWS, _SEED = 1000, 20_240_229
 DEPTH, PER_SITE = 4.0, 3
 """Most calls per kb that are looked at, or for each mapped site, whichever are more."""
+PER_KB = (0.5, 1.0, 2.0)
 _ROWS = 40  # of a table of expected precision
 _MIN_CALLS = 20  # calls of its first row: of fewer the share that is right says little
 _KNOTS = 60  # of the map from scores to probabilities
-PER_KB = (0.5, 1.0, 2.0)
-REGION, SPECIES = "region", "species"
-"""What of a species was held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Ranked calls of one species and its mapped sites.
+    """Ranked calls of one species, of which a region or all was held out, and its mapped sites.
 
-    Attributes
-    ----------
-    species, held_out, genes
-        Whose calls, what of it was held out, and whether the model was given genes.
-    score
-        (N,) falling.
-    right
-        (N,) whether the call claims a site.
-    call_block, site_block
-        (N,) and (M,) block of the genome, for the bootstrap.
+    ``score`` (N,) is falling, ``right`` (N,) says whether the call claims a site; ``call_block`` (N,) and
+    ``site_block`` (M,) number blocks of the genome, for the bootstrap.
     """
 
     species: str
@@ -115,9 +64,30 @@ class Measured:
         right = np.cumsum(self.right)
         return right / max(len(self.site_block), 1), right / np.arange(1, len(right) + 1)
 
-    def at_depth(self, per_kb: float) -> int:
-        """Number of calls at so many per kb, at most all."""
-        return min(round(per_kb * self.kilobases), len(self.score))
+    def block_weights(self) -> Floats:
+        """How often each block occurs in each draw: (DRAWS, blocks)."""
+        blocks = int(max(self.call_block.max(initial=0), self.site_block.max(initial=0))) + 1
+        drawn = np.random.default_rng(_SEED).multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)
+        return drawn.astype(np.float64)
+
+    def drawn_curve(self, counts: Ints, weights: Floats) -> tuple[Floats, Floats]:
+        """Recall and precision of the first ``counts`` calls in each draw: (DRAWS, len(counts))."""
+        width = weights.shape[1]
+        recall, precision = np.empty((2, len(weights), len(counts)))
+        sites = weights @ np.bincount(self.site_block, minlength=width)
+        for column, count in enumerate(counts.tolist()):
+            first = self.call_block[:count]
+            calls = weights @ np.bincount(first, minlength=width)
+            right = weights @ np.bincount(first[self.right[:count]], minlength=width)
+            recall[:, column] = right / np.maximum(sites, 1)
+            precision[:, column] = right / np.maximum(calls, 1)
+        return recall, precision
+
+
+def profile_peaks(scores: Floats) -> Ints:
+    """Positions of the calls of a profile (n,), rising."""
+    candidates = np.flatnonzero(local_maxima(scores) & (scores >= MIN_CALL_SCORE))
+    return candidates[suppress_neighbors(candidates, scores[candidates], MIN_DISTANCE_OF_LOCATORS)]
 
 
 def measure(
@@ -125,155 +95,113 @@ def measure(
 ) -> list[Measured]:
     """Call the development regions of all genomes, and match the calls with the mapped sites.
 
-    Species without a mapped site there are left out, with genes also contigs whose genes are not known.
-
-    The model has all members. Each genome comes with what of its species was held out; with ``genes`` the
-    model is given the genes.
+    Each genome comes with what of its species was held out. With ``genes`` the model is given the genes, and
+    contigs whose genes are not known are left out; so are species without a mapped site there.
     """
-    found: dict[tuple[str, str], list[_MeasuredRegion]] = defaultdict(list)
+    contigs: dict[tuple[str, str], list[tuple[LabeledGenome, LabeledContig]]] = defaultdict(list)
     for genome, held_out in genomes:
         for contig in genome.contigs:
-            if genes and genome.genes_of(contig) is None:
-                continue
-            parts = _measure_contig(model, genome, contig, genes)
-            found[genome.row.species, held_out].extend(parts)
-    pooled = [_pool(*key, genes, parts) for key, parts in found.items()]
-    return [one for one in pooled if len(one.site_block) and len(one.score)]
+            if not genes or genome.genes_of(contig) is not None:
+                contigs[genome.row.species, held_out].append((genome, contig))
+    measured = [_measure(model, species, out, genes, own) for (species, out), own in contigs.items()]
+    return [one for one in measured if len(one.site_block) and len(one.score)]
 
 
-@dataclass(frozen=True, eq=False)
-class _MeasuredRegion:
-    """A region of one strand."""
-
-    score: Floats
-    right: Bools
-    call_block: Ints
-    site_block: Ints
-    blocks: int
-    letters: int
-
-
-def _measure_contig(
-    model: TrainedModel, genome: LabeledGenome, contig: LabeledContig, genes: bool
-) -> Iterator[_MeasuredRegion]:
-    regions = [(start, end) for start, end, name in contig.regions if name == DEV]
-    if not regions:
-        return
-    nowhere = np.zeros(len(contig.codes), dtype=bool)
-    strands = {strand: make_strand(genome, contig, strand, nowhere) for strand in "+-"}
-    length = len(contig.codes)
-    for start, end in regions:
-        for name, strand in strands.items():
-            span = (start, end) if name == "+" else (length - end, length - start)
-            yield _measure_region(model, strand, *span, genes=genes, forward=name == "+")
-
-
-def _measure_region(
-    model: TrainedModel, strand: LabeledStrand, start: int, end: int, *, genes: bool, forward: bool
-) -> _MeasuredRegion:
-    calls = call_stretch(model, strand, start, end, genes=genes)
-    known = strand.sites.between(start, end)
-    known = known.take(known.kind == model.card.positive_index)
-    truth = known.position[known.weight > 0]
-    right = claim_sites(calls.position, calls.score, truth, TOLERANCE) != UNCLAIMED
-    kept = right | ~_near(calls.position, known.position[known.weight == 0])
-
-    def blocks(position: Ints) -> Ints:
-        return (position - start if forward else end - 1 - position) // BLOCK
-
-    count = -(-(end - start) // BLOCK)
-    return _MeasuredRegion(
-        calls.score[kept],
-        right[kept],
-        blocks(calls.position[kept]),
-        blocks(truth),
-        count,
-        (end - start) if forward else 0,
-    )
-
-
-def _near(positions: Ints, sites: Ints) -> Bools:
-    """Whether a site of unknown truth is within the tolerance."""
-    low = np.searchsorted(sites, positions - TOLERANCE, "left")
-    return low < np.searchsorted(sites, positions + TOLERANCE, "right")
-
-
-def _pool(species: str, held_out: str, genes: bool, parts: Sequence[_MeasuredRegion]) -> Measured:
+def _measure(
+    model: TrainedModel,
+    species: str,
+    held_out: str,
+    genes: bool,
+    contigs: Sequence[tuple[LabeledGenome, LabeledContig]],
+) -> Measured:
     """All regions of a species, its calls by falling score. Both strands of a region share blocks."""
-    offsets, offset = [], 0
-    for i in range(0, len(parts), 2):  # forward and reverse
-        offsets += [offset, offset]
-        offset += parts[i].blocks
-    score = np.concatenate([part.score for part in parts] or [np.empty(0)])
-    order = np.argsort(-score, kind="stable")
-    calls, sites = (
-        np.concatenate(
-            [getattr(part, name) + at for part, at in zip(parts, offsets, strict=True)]
-            or [np.empty(0, dtype=np.int64)]
-        )
-        for name in ("call_block", "site_block")
-    )
-    right = np.concatenate([part.right for part in parts] or [np.empty(0, dtype=bool)])
-    kilobases = sum(part.letters for part in parts) / 1000
-    kept = order[: max(int(DEPTH * kilobases), PER_SITE * len(sites))]
-    return Measured(species, held_out, genes, score[kept], right[kept], calls[kept], sites, kilobases)
+    score, right = [np.empty(0)], [np.empty(0, dtype=bool)]
+    call_block, site_block = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    blocks = letters = 0
+    for genome, contig in contigs:
+        length, nowhere = len(contig.codes), np.zeros(len(contig.codes), dtype=bool)
+        names = "+-" if contig.development else ""
+        strands = {name: LabeledStrand.of(genome, contig, name, nowhere) for name in names}
+        for start, end in contig.development:
+            for name, strand in strands.items():
+                low, high = (start, end) if name == "+" else (length - end, length - start)
+                called, scores = _call_stretch(model, strand, low, high, genes)
+                sites = strand.sites_between(low, high)
+                sites = sites[sites["kind"] == model.card.positive_index]
+                truth, unclear = (
+                    sites["position"][chosen] for chosen in (sites["weight"] > 0, sites["weight"] == 0)
+                )
+                claims = claim_sites(called, scores, truth, TOLERANCE) != UNCLAIMED
+                near = np.searchsorted(unclear, called - TOLERANCE, "left") < np.searchsorted(
+                    unclear, called + TOLERANCE, "right"
+                )
+                counted = claims | ~near
+                for positions, into in ((called[counted], call_block), (truth, site_block)):
+                    ahead = positions - low if name == "+" else high - 1 - positions
+                    into.append(blocks + ahead // BLOCK)
+                score.append(scores[counted])
+                right.append(claims[counted])
+            blocks += -(-(end - start) // BLOCK)
+            letters += end - start
+    ranked, placed, kilobases = np.concatenate(score), np.concatenate(site_block), letters / 1000
+    order = np.argsort(-ranked, kind="stable")[: max(int(DEPTH * kilobases), PER_SITE * len(placed))]
+    claimed, block = np.concatenate(right)[order], np.concatenate(call_block)[order]
+    return Measured(species, held_out, genes, ranked[order], claimed, block, placed, kilobases)
 
 
-# ----------------------------------------------------------------------------------------- the tables
+def _call_stretch(
+    model: TrainedModel, strand: LabeledStrand, start: int, end: int, genes: bool
+) -> tuple[Ints, Floats]:
+    """Positions and scores of calls in ``[start, end)`` of a strand, scored as a scan does.
+
+    The model also sees what lies around the stretch; with ``genes`` it gets the genes of the strand.
+    """
+    rows, tracks = track_rows(model.card.model.tracks), None
+    if genes and rows and strand.genes is not None:
+        tracks = strand.tracks(0, len(strand))[rows]
+    first, scorer = start // CHUNK, StrandScorer(model)
+    with scorer.running():
+        chunks = scorer.chunks(Strand(strand.codes, tracks, strand.circular), range(first, -(-end // CHUNK)))
+    scores = np.concatenate([*chunks, np.empty(0)])[start - first * CHUNK :][: end - start]
+    scores[strand.codes[start:end] == model.alphabet.unknown] = 0.0  # no call at an unknown letter
+    peaks = profile_peaks(scores)
+    return peaks + start, scores[peaks]
 
 
-def _weights(one: Measured) -> Floats:
-    """How often each block occurs in each draw: (DRAWS, blocks)."""
-    blocks = int(max(one.call_block.max(initial=0), one.site_block.max(initial=0))) + 1
-    drawn = np.random.default_rng(_SEED).multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)
-    return drawn.astype(np.float64)
-
-
-def _drawn(one: Measured, counts: Ints, weights: Floats) -> tuple[Floats, Floats]:
-    """Recall and precision of the first ``counts`` calls in each draw: (DRAWS, len(counts))."""
-    width = weights.shape[1]
-    recall, precision = np.empty((2, len(weights), len(counts)))
-    sites = weights @ np.bincount(one.site_block, minlength=width)
-    for column, count in enumerate(counts.tolist()):
-        calls = weights @ np.bincount(one.call_block[:count], minlength=width)
-        right = weights @ np.bincount(one.call_block[:count][one.right[:count]], minlength=width)
-        recall[:, column] = right / np.maximum(sites, 1)
-        precision[:, column] = right / np.maximum(calls, 1)
-    return recall, precision
+# --- The tables of a card
 
 
 def expected_row(one: Measured) -> dict[str, Any]:
-    """Entry of a species in ``Card.locator['expected']``."""
-    counts = _table_counts(one)
+    """Entry of a species in ``Card.locator['expected']``; rows are denser where there are few calls."""
+    most = len(one.score)
+    counts = np.unique(np.geomspace(min(_MIN_CALLS, most), most, _ROWS).round().astype(np.int64))
     recall, precision = one.curve()
-    _, drawn = _drawn(one, counts, _weights(one))
-    rows = []
+    _, drawn = one.drawn_curve(counts, one.block_weights())
+    rows: list[list[float]] = []
     for column, count in enumerate(counts.tolist()):
         low, high = percentile_interval(drawn[:, column])  # of no width where all are right
         exact = binomtest(int(one.right[:count].sum()), count).proportion_ci(method="exact")
         low, high = min(low, exact.low), max(high, exact.high)
-        figures = (recall[count - 1], precision[count - 1], low, high)
-        per_kb = count / one.kilobases
-        rows.append([round(float(value), 6) for value in (one.score[count - 1], per_kb, *figures)])
+        figures = (
+            one.score[count - 1],
+            count / one.kilobases,
+            recall[count - 1],
+            precision[count - 1],
+            low,
+            high,
+        )
+        row = [round(float(value), 6) for value in figures]
+        if rows and rows[-1][0] <= row[0]:  # of rows of one threshold the last
+            rows.pop()
+        rows.append(row)
     return {
         "species": one.species,
         "held_out": one.held_out,
         "genes": one.genes,
         "kilobases": round_number(one.kilobases),
         "sites": len(one.site_block),
-        "rows": _falling(rows),
+        "rows": rows,
     }
-
-
-def _table_counts(one: Measured) -> Ints:
-    """Numbers of calls of the rows, denser where there are few calls."""
-    most = len(one.score)
-    return np.unique(np.geomspace(min(_MIN_CALLS, most), most, _ROWS).round().astype(np.int64))
-
-
-def _falling(rows: list[list[float]]) -> list[list[float]]:
-    """Of rows of one threshold the last."""
-    return [row for row, after in zip(rows, [*rows[1:], None], strict=True) if not after or row[0] > after[0]]
 
 
 def best_threshold(measured: Sequence[Measured]) -> float:
@@ -299,39 +227,38 @@ def probability_map(measured: Sequence[Measured]) -> dict[str, list[float]]:
     values = fitted.predict(score[order])
     knots = np.unique(np.linspace(0, len(score) - 1, _KNOTS).round().astype(int))
     scores, values = np.round(score[order][knots], 6), np.round(values[knots], 6)
-    kept = np.concatenate((np.diff(scores) > 0, [True]))
-    return {"scores": scores[kept].tolist(), "values": values[kept].tolist()}
+    rising = np.concatenate((np.diff(scores) > 0, [True]))
+    return {"scores": scores[rising].tolist(), "values": values[rising].tolist()}
 
 
 def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
     """AUPRC, and recall and precision at some calls per kb, each with its interval."""
-    counts = np.array([max(one.at_depth(per_kb), 1) for per_kb in PER_KB])
-    weights = _weights(one)
-    drawn = np.array([_auprc(one, row) for row in weights])
-    figures = {"auprc": _figure(_auprc(one, np.ones(weights.shape[1])), drawn)}
-    both = zip(("recall", "precision"), one.curve(), _drawn(one, counts, weights), strict=True)
-    for name, values, draws in both:
+
+    def auprc(weights: Floats) -> float:
+        calls, sites = weights[one.call_block], float(weights[one.site_block].sum())
+        return average_precision(calls * one.right, one.right, max(sites, 1), calls)
+
+    def figure(value: float, drawn: Floats) -> dict[str, float]:
+        low, high = percentile_interval(drawn)
+        return {"value": round_number(value), "low": round_number(low), "high": round_number(high)}
+
+    counts = np.array([max(min(round(per_kb * one.kilobases), len(one.score)), 1) for per_kb in PER_KB])
+    weights = one.block_weights()
+    drawn = np.array([auprc(row) for row in weights])
+    figures = {"auprc": figure(auprc(np.ones(weights.shape[1])), drawn)}
+    for name, values, draws in zip(
+        ("recall", "precision"), one.curve(), one.drawn_curve(counts, weights), strict=True
+    ):
         for column, per_kb in enumerate(PER_KB):
             value = float(values[counts[column] - 1])
-            figures[f"{name}_at_{per_kb:g}_per_kb"] = _figure(value, draws[:, column])
+            figures[f"{name}_at_{per_kb:g}_per_kb"] = figure(value, draws[:, column])
     return figures
-
-
-def _auprc(one: Measured, weights: Floats) -> float:
-    """Average precision with the weights of the blocks."""
-    calls, sites = weights[one.call_block], float(weights[one.site_block].sum())
-    return average_precision(calls * one.right, one.right, max(sites, 1), calls)
-
-
-def _figure(value: float, drawn: Floats) -> dict[str, float]:
-    low, high = percentile_interval(drawn)
-    return {"value": round_number(value), "low": round_number(low), "high": round_number(high)}
 
 
 def learned_species(measured: Iterable[Measured]) -> list[Measured]:
     """Those of species that were learned from; all if none of them could be measured."""
-    found = list(measured)
-    return [one for one in found if one.held_out == REGION] or found
+    rows = list(measured)
+    return [one for one in rows if one.held_out == REGION] or rows
 
 
 def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:

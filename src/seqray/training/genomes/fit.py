@@ -1,9 +1,9 @@
-"""Training of a locator."""
+"""Training of a locator: genomes and sites in, a model file with its card out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from seqray.calibration.domain import Domain
+from seqray.core.alphabet import DNA
+from seqray.core.arrays import Codes, pick_evenly
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig
@@ -25,9 +28,15 @@ from seqray.modelfile.networks import Network
 from seqray.models.build import build_network
 from seqray.models.locator import LocatorTransformer, locator_radius
 from seqray.training.final_card import training_facts
+from seqray.training.genomes.chunks import (
+    SHORT_CONTIG_DIVISOR,
+    Chunk,
+    GenomeData,
+    GenomeParts,
+    LocatorBatch,
+    divide_genomes,
+)
 from seqray.training.genomes.evaluation import (
-    REGION,
-    SPECIES,
     TOLERANCE,
     Measured,
     best_threshold,
@@ -37,14 +46,13 @@ from seqray.training.genomes.evaluation import (
     profile_peaks,
     species_metrics,
 )
-from seqray.training.genomes.prepare import Prepared, prepare
-from seqray.training.genomes.sheet import GenomeRow, data_sha256, read_genomes
-from seqray.training.genomes.sources import (
-    SHORT_CONTIG_DIVISOR,
-    Chunk,
-    GenomeData,
-    LocatorBatch,
-    species_domain,
+from seqray.training.genomes.sheet import (
+    REGION,
+    SPECIES,
+    GenomeRow,
+    LabeledGenome,
+    data_sha256,
+    read_genomes,
 )
 from seqray.training.genomes.strands import MASKED
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
@@ -59,11 +67,7 @@ _TRACKS = 0.05  # of the loss of predicted genes
 
 
 class LocatorModule(AveragedModule):
-    """A locator in training.
-
-    ``seed`` sets the dropout; ``positive`` is the index of the class whose calls are measured on the chunks
-    of ``validation``.
-    """
+    """A locator in training, whose calls of the class ``positive`` are measured on validation chunks."""
 
     network: LocatorTransformer
 
@@ -75,15 +79,11 @@ class LocatorModule(AveragedModule):
         self.seed_step(number)
         shown = batch.tracks * (~batch.hidden)[:, None, None]
         out = self.network(batch.letters, shown)
-        loss, weight = self._site_loss(out.logits.float(), batch)
-        loss = SCALE * loss / (weight + 1) + self._gene_loss(out.tracks.float(), batch)
+        each = F.binary_cross_entropy_with_logits(out.logits.float(), batch.labels, reduction="none")
+        loss = SCALE * (each * batch.weights).sum() / (batch.weights.sum() + 1)
+        loss = loss + self._gene_loss(out.tracks.float(), batch)
         self.add_train_loss(loss, len(batch.letters))
         return loss
-
-    def _site_loss(self, logits: Tensor, batch: LocatorBatch) -> tuple[Tensor, Tensor]:
-        """Weighted sum over positions and classes, and the sum of the weights."""
-        each = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")
-        return (each * batch.weights).sum(), batch.weights.sum()
 
     def _gene_loss(self, logits: Tensor, batch: LocatorBatch) -> Tensor | float:
         """Of the genes that were hidden, all tracks but the first, which says whether they are known."""
@@ -126,82 +126,38 @@ def validation_auprc(scores: np.ndarray, chunks: list[Chunk], positive: int) -> 
     ranks, claimed, total = [], [], 0
     for row, (strand, start) in zip(scores, chunks, strict=True):
         row = row[: len(strand) - start]
-        sites = strand.sites.between(start, start + len(row))
-        free = strand.level[start : start + len(row)] != MASKED
-        sites = sites.take((sites.kind == positive) & (sites.weight > 0) & free[sites.position - start])
-        found = profile_peaks(row)
-        found = found[free[found]]
-        ranks.append(row[found])
-        claimed.append(claim_sites(found + start, row[found], sites.position, TOLERANCE) != UNCLAIMED)
+        sites = strand.free_sites(positive, start, start + len(row))
+        calls = profile_peaks(row)
+        calls = calls[strand.level[start + calls] != MASKED]
+        ranks.append(row[calls])
+        claimed.append(claim_sites(calls + start, row[calls], sites, TOLERANCE) != UNCLAIMED)
         total += len(sites)
     score, right = np.concatenate(ranks), np.concatenate(claimed)
     right = right[np.argsort(-score, kind="stable")]
     return average_precision(right, right, total)
 
 
-# --- A training run of a locator: genomes and sites in, a model file with its card out
-
-_SEEN = {REGION: "region", SPECIES: "species left out"}
-
-
-@dataclass(frozen=True)
-class GenomeInput:
-    """What a locator learns from.
-
-    Attributes
-    ----------
-    rows
-        Of the sheet.
-    hold_out
-        Species and groups that are left out.
-    site_class
-        Class of sites whose file names none, see `read_genomes`.
-    folds
-        Models that have not seen some of the species. What was measured on these goes onto the card, to say
-        what to expect in a species that is new.
-    """
-
-    rows: Sequence[GenomeRow]
-    hold_out: Sequence[str] = ()
-    site_class: str | None = None
-    folds: Sequence[str | Path] = ()
+# --- A training run of a locator
 
 
 def train_locator(
     config: RunConfig,
-    data: GenomeInput,
+    rows: Sequence[GenomeRow],
     out: Path | None,
     run: RunOptions,
     *,
+    hold_out: Sequence[str] = (),
+    site_class: str | None = None,
+    folds: Sequence[str | Path] = (),
     metrics: Mapping[str, Any] | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
     """Train the members on genomes, measure them on development regions, and save one model file.
 
-    Parameters
-    ----------
-    config
-        Settings of the run.
-    data
-        Genomes and their sites.
-    out
-        The model file; None saves nothing.
-    run, metrics
-        As in `seqray.training.train`.
-    start
-        Weights to begin with, see `InitialWeights.for_member`. If the classes are the same, they include
-        the head.
-
-    Raises
-    ------
-    InputError
-        For genomes that can't be learned from, or a folder of another run.
-    ConfigError
-        For settings that don't fit together.
-    ModelFileError
-        For the name of a model file that doesn't end in ``.safetensors``.
-    SeqrayError
-        Where training diverges.
+    ``hold_out`` names species and groups that are left out, ``site_class`` the class of sites whose file
+    names none. ``folds`` are models that have not seen some of the species: what was measured on these goes
+    onto the card, to say what to expect in a species that is new. ``start`` are weights to begin with, which
+    include the head if the classes are the same; the rest is as in `seqray.training.fit.train`.
     """
     classes = check_config(config)
     threads = run.use_threads()
@@ -209,35 +165,32 @@ def train_locator(
         check_model_path(out)
     if start is not None:
         check_initial_weights(start, config.model)
-    folds = [_fold(path) for path in data.folds]
+    fold_cards = [_read_fold(path) for path in folds]
     genomes = read_genomes(
-        data.rows,
+        rows,
         classes,
         rename=config.genomes.rename,
-        site_class=data.site_class,
+        site_class=site_class,
         whole=-(-config.genomes.chunk // SHORT_CONTIG_DIVISOR),
         threads=threads,
     )
-    prepared = prepare(genomes, classes, data.hold_out, config)
-    sha256 = data_sha256(genomes, data.hold_out)
+    parts = divide_genomes(genomes, classes, hold_out, config)
+    sha256 = data_sha256(genomes, hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
-    parts = ("",) * config.members
-    folder = WorkDir(Path(run.work_dir), identity, parts, run.resume, run.restart_if_changed)
+    folder = WorkDir(Path(run.work_dir), identity, ("",) * config.members, run.resume, run.restart_if_changed)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         calls = [{"config": config, "number": number} for number in range(1, config.members + 1)]
-        shared = {"prepared": prepared, "start": start}
-        letters = prepared.counts["letters"]
+        shared = {"parts": parts, "start": start}
+        letters = parts.counts["letters"]
         members = train_members(train_member, calls, shared, folder, run, letters=letters)
     networks, results = zip(*members, strict=True)
-    card, figures = locator_card(config, classes, networks, prepared)
-    card = _with_folds(card, folds, metrics or {})
-    learned = [genome for genome, held_out in prepared.measured if held_out == REGION]
+    card, figures = locator_card(config, classes, networks, parts, fold_cards, metrics or {})
     facts = training_facts(config, networks, results, sha256, figures) | {
-        "counts": {"train": prepared.counts},
-        "repeated_sites": sum(genome.repeated for genome in learned),
-        "species": sorted({genome.row.species for genome in learned}),
+        "counts": {"train": parts.counts},
+        "repeated_sites": sum(genome.repeated for genome in parts.learned()),
+        "species": sorted({genome.row.species for genome in parts.learned()}),
     }
     card = replace(card, training=facts)
     if out is not None and is_main_process():
@@ -253,8 +206,8 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
     if config.model.alphabet != "dna":
         raise ConfigError(f"'model.alphabet' is {config.model.alphabet}", remedy="genomes are of dna")
     if len(classes) != config.model.classes:
-        given = ", ".join(classes)
-        raise ConfigError(f"'model.classes' is {config.model.classes}, but the classes are {given}")
+        names = ", ".join(classes)
+        raise ConfigError(f"'model.classes' is {config.model.classes}, but the classes are {names}")
     if config.data.positive not in classes:
         raise ConfigError(f"'data.positive' ({config.data.positive}) is not one of 'genomes.classes'")
     if config.stopping.monitor not in ("auprc", "loss"):
@@ -267,47 +220,10 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
     return tuple(classes)
 
 
-def _fold(path: str | Path) -> Card:
-    """The card of a model that was trained without some species. Raises `InputError` for another."""
-    card = read_card(path)
-    if not any(row["held_out"] == SPECIES for row in card.locator.get("expected", ())):
-        raise InputError(
-            "has no figures of a species that was left out",
-            where=str(path),
-            remedy="train it with --hold-out",
-        )
-    return card
-
-
-def _with_folds(card: Card, folds: Sequence[Card], metrics: Mapping[str, Any]) -> Card:
-    """Add what folds say of the species that they have not seen, figures from elsewhere, and the headline."""
-    expected, tables = list(card.locator["expected"]), dict(card.metrics)
-    for fold in folds:
-        expected += [row for row in fold.locator["expected"] if row["held_out"] == SPECIES]
-        tables |= {name: table for name, table in fold.metrics.items() if f", {_SEEN[SPECIES]}, " in name}
-    figures = {"headline": _headline(tables), **tables, **metrics}
-    return replace(card, locator=card.locator | {"expected": expected}, metrics=figures)
-
-
-def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Mean AUPRC over species, or that of the only one: those left out first, with genes before without."""
-    for held_out, what in ((SPECIES, "new species"), (REGION, "species")):
-        for genes in (True, False):
-            ending = _split_name("", held_out, genes)
-            found = {name: table["auprc"] for name, table in tables.items() if name.endswith(ending)}
-            if len(found) == 1:
-                ((name, figure),) = found.items()
-                return {"metric": "auprc", **figure, "split": name}
-            if found:
-                mean = round_number(sum(figure["value"] for figure in found.values()) / len(found))
-                return {"metric": "auprc", "value": mean, "split": f"mean of {len(found)} {what}"}
-    return {}
-
-
 def train_member(
     config: RunConfig,
     number: int,
-    prepared: Prepared,
+    parts: GenomeParts,
     folder: WorkDir,
     *,
     progress: bool | OnProgress = False,
@@ -317,27 +233,34 @@ def train_member(
 
     def build(seed: int) -> tuple[LocatorModule, GenomeData]:
         positive = check_config(config).index(config.data.positive)
-        module = LocatorModule(config, seed, prepared.validation, positive)
+        module = LocatorModule(config, seed, parts.validation, positive)
         if start is not None:
             module.apply_initial_weights(start.for_member(number))
-        return module, GenomeData(prepared.sources, prepared.shares, prepared.validation, config, seed)
+        return module, GenomeData(parts, config, seed)
 
     return fit_member(config, number, folder, build, progress=progress)
+
+
+# --- The card: what the members do together on the development regions
+
+PIECE, PIECES = 1000, 300
+"""Letters of a piece, and most pieces of a species: they give shares of words to within a few percent."""
+_SEEN = {REGION: "region", SPECIES: "species left out"}
 
 
 def locator_card(
     config: RunConfig,
     classes: Sequence[str],
     networks: Sequence[Network],
-    prepared: Prepared,
+    parts: GenomeParts,
+    folds: Sequence[Card],
+    metrics: Mapping[str, Any],
 ) -> tuple[Card, dict[str, float]]:
     """Measure the members together on the development regions, and describe them.
 
     The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
-    are not seen before.
-
-    The card lacks the facts of its training. The figures are means over the species that were learned from,
-    with genes where they are known; these species alone determine the threshold.
+    are not seen before. The card lacks the facts of its training. The figures are means over the species that
+    were learned from, with genes where they are known; these species alone determine the threshold.
     """
     radius = locator_radius(config.model)
     card = Card(
@@ -352,44 +275,98 @@ def locator_card(
         info=dict(config.card),
     )
     model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")
-    by_mode = {"letters": measure(model, prepared.measured, genes=False)}
+    by_mode = {"letters": measure(model, parts.measured, genes=False)}
     if config.model.tracks:
-        by_mode["genes"] = measure(model, prepared.measured, genes=True)
+        by_mode["genes"] = measure(model, parts.measured, genes=True)
     model.to("cpu")
     if not by_mode["letters"]:
         raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
-    best = learned_species({one.species: one for rows in by_mode.values() for one in rows}.values())
-    domain = species_domain([genome for genome, held_out in prepared.measured if held_out == REGION])
-    tables = {_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
+    measured = [one for rows in by_mode.values() for one in rows]
+    best = learned_species({one.species: one for one in measured}.values())
+    domain = species_domain(parts.learned())
+    tables = {_table_name(one): species_metrics(one) for one in measured}
+    figures = _means([tables[_table_name(one)] for one in best])
+    locator = locator_facts(by_mode)
+    for fold in folds:
+        rows = fold.locator["expected"]
+        locator["expected"] += [row for row in rows if row["held_out"] == SPECIES]
+        seen = f", {_SEEN[SPECIES]}, "
+        tables |= {name: table for name, table in fold.metrics.items() if seen in name}
     card = replace(
         card,
         threshold=best_threshold(best),
-        locator=locator_facts(by_mode),
+        locator=locator,
         domain=domain.to_mapping() if domain else {},
-        metrics=tables,
+        metrics={"headline": _headline(tables), **tables, **metrics},
     )
-    return card, _means([tables[_name(one)] for one in best])
+    return card, figures
 
 
-def _split_name(species: str, held_out: str, genes: bool) -> str:
-    """Name of a table of the card."""
-    return f"{species}, {_SEEN[held_out]}, {'with genes' if genes else 'letters alone'}"
+def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
+    """Words of four letters of each species, so that a scan can tell whether its genome is like one of them.
+
+    They are counted in pieces spread evenly over its contigs. Species of which only short contigs are known
+    are left out, because those lie around the sites, and other parts of the genome are made of other words.
+    None where that leaves nothing.
+    """
+    pieces: list[Codes] = []
+    species: list[str] = []
+    for name in sorted({genome.row.species for genome in genomes}):
+        contigs = [contig for genome in genomes if genome.row.species == name for contig in genome.contigs]
+        of_species = [
+            contig.codes[start : start + PIECE]
+            for contig in contigs
+            for start in range(0, len(contig.codes) - PIECE + 1, PIECE)
+        ]
+        chosen = pick_evenly(of_species, PIECES)
+        pieces += chosen
+        species += [name] * len(chosen)
+    return Domain.fit(pieces, DNA, contexts=species) if pieces else None
 
 
-def _name(one: Measured) -> str:
-    return _split_name(one.species, one.held_out, one.genes)
+def _read_fold(path: str | Path) -> Card:
+    """The card of a model that was trained without some species. Raises `InputError` for another."""
+    card = read_card(path)
+    if not any(row["held_out"] == SPECIES for row in card.locator.get("expected", ())):
+        what = "has no figures of a species that was left out"
+        raise InputError(what, where=str(path), remedy="train it with --hold-out")
+    return card
+
+
+def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean AUPRC over species, or that of the only one: those left out first, with genes before without."""
+    for held_out, what in ((SPECIES, "new species"), (REGION, "species")):
+        for genes in (True, False):
+            ending = _ending(held_out, genes)
+            figures = {name: table["auprc"] for name, table in tables.items() if name.endswith(ending)}
+            if len(figures) == 1:
+                ((name, figure),) = figures.items()
+                return {"metric": "auprc", **figure, "split": name}
+            if figures:
+                mean = round_number(sum(figure["value"] for figure in figures.values()) / len(figures))
+                return {"metric": "auprc", "value": mean, "split": f"mean of {len(figures)} {what}"}
+    return {}
+
+
+def _table_name(one: Measured) -> str:
+    return one.species + _ending(one.held_out, one.genes)
+
+
+def _ending(held_out: str, genes: bool) -> str:
+    """End of the name of a table of the card."""
+    return f", {_SEEN[held_out]}, {'with genes' if genes else 'letters alone'}"
 
 
 def left_out_figures(card: Card) -> dict[str, dict[str, float]]:
     """Means over the species that were left out, with genes and without; empty if there are none."""
-    found = {}
+    means = {}
     for genes in (True, False):
-        ending = _split_name("", SPECIES, genes)
+        ending = _ending(SPECIES, genes)
         chosen = [table for name, table in card.metrics.items() if name.endswith(ending)]
         if chosen:
             how = ending.rpartition(", ")[2]
-            found[f"{how}, mean over {len(chosen)} species"] = _means(chosen)
-    return found
+            means[f"{how}, mean over {len(chosen)} species"] = _means(chosen)
+    return means
 
 
 def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, float]:

@@ -1,12 +1,11 @@
-"""Genomes of a training, from their sheet."""
+"""Genomes with mapped sites: the sheet that names them, and their contigs in memory."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,24 +25,25 @@ from seqray.io.features import Site, read_sites
 from seqray.io.sequences import is_genbank, read_sequences
 from seqray.io.tables import read_rows
 
-# --- The sheet of genomes: one row each, with its files, its species and how much it counts
-
 COLUMNS = ("genome", "genes", "sites", "species", "weight")
 FURTHER = ("group", "inside", "held_out")
 PREDICT, NONE = "predict", "none"
+DEV, TEST, MASK = "dev", "test", "mask"
+"""Names of regions: ``dev`` chooses the epoch and gives the figures, the others are never looked at."""
+DEV_SHARE = (0.40, 0.55)
+"""Development region where none is named, as shares of the contigs laid end to end."""
+REGION, SPECIES = "region", "species"
+"""What of a species was held out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenomeRow:
-    """A genome to learn from.
+    """A row of the sheet: files of a genome, of its genes and its sites, and how it is learned from.
 
     Attributes
     ----------
-    genome, sites
-        Files of its letters (FASTA, GenBank) and of its mapped sites.
     genes
-        File of its genes, ``predict`` or ``none``. Empty: those of a GenBank genome, and predicted ones of
-        another.
+        A file, ``predict`` or ``none``. Empty: those of a GenBank genome, and predicted ones of another.
     species, group
         Names under which it can be held out; the group, such as the genus, may be empty.
     weight
@@ -51,8 +51,7 @@ class GenomeRow:
     inside
         Weight of positions inside genes without a mapped site; 0.1 where sites there were not mapped.
     held_out
-        BED of regions that are not learned from; empty for none. Those named ``dev`` choose the epoch, and
-        the figures of the card are measured on them. Those named ``test`` or ``mask`` are never looked at.
+        BED of regions that are not learned from, named `DEV`, `TEST` or `MASK`; empty for none.
     where
         File and line, for errors.
     """
@@ -69,16 +68,10 @@ class GenomeRow:
 
 
 def read_sheet(path: str | Path) -> list[GenomeRow]:
-    """Read a sheet; paths in it are relative to its folder.
+    """Read a TSV with `COLUMNS`, and if needed `FURTHER`; paths in it are relative to its folder.
 
     Raises `InputError` for a column that is missing or unknown, an empty cell that is needed, a number out of
     range, and a genome that is named twice with the same species.
-
-    Parameters
-    ----------
-    path
-        TSV with the columns ``genome``, ``genes`` (may be empty), ``sites``, ``species``, ``weight``, and
-        if needed ``group``, ``inside`` and ``held_out``.
     """
     folder = Path(path).parent
     remedy = f"name the columns {', '.join(COLUMNS)}[, {', '.join(FURTHER)}]"
@@ -86,7 +79,25 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     for where, cells in read_rows(path, COLUMNS, remedy):
         if unknown := cells.keys() - {*COLUMNS, *FURTHER}:  # 'heldout' would let a test region be learned
             raise InputError(f"the column '{min(unknown)}' is unknown", where=str(path), remedy=remedy)
-        row = _row(cells, folder, where)
+        if empty := [name for name in ("genome", "sites", "species") if not cells[name]]:
+            raise InputError(f"has no '{empty[0]}'", where=where)
+        numbers = {}
+        for name in ("weight", "inside"):
+            text = cells.get(name, "") or "1"
+            numbers[name] = parse_float(text)
+            if not 0 <= numbers[name] < math.inf:
+                raise InputError(f"has '{text}' as its {name}", where=where, remedy="give 0 or more")
+        genes, held_out = cells["genes"], cells.get("held_out", "")
+        row = GenomeRow(
+            genome=str(folder / cells["genome"]),
+            sites=str(folder / cells["sites"]),
+            genes=genes if genes in ("", PREDICT, NONE) else str(folder / genes),
+            species=cells["species"],
+            group=cells.get("group", ""),
+            held_out=str(folder / held_out) if held_out else "",
+            where=where,
+            **numbers,
+        )
         earlier = rows.setdefault((row.genome, row.species), row)
         if earlier is not row:  # what one file of sites lacks would be background for the other
             what = f"names the genome and the species of {earlier.where.rpartition(': ')[2]}"
@@ -97,53 +108,21 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     return [*rows.values()]
 
 
-def _row(cells: Mapping[str, str], folder: Path, where: str) -> GenomeRow:
-    for name in ("genome", "sites", "species"):
-        if not cells[name]:
-            raise InputError(f"has no '{name}'", where=where)
-    genes, held_out = cells["genes"], cells.get("held_out", "")
-    return GenomeRow(
-        genome=str(folder / cells["genome"]),
-        sites=str(folder / cells["sites"]),
-        genes=genes if genes in ("", PREDICT, NONE) else str(folder / genes),
-        species=cells["species"],
-        group=cells.get("group", ""),
-        weight=_number(cells, "weight", where),
-        inside=_number(cells, "inside", where),
-        held_out=str(folder / held_out) if held_out else "",
-        where=where,
-    )
-
-
-def _number(cells: Mapping[str, str], name: str, where: str) -> float:
-    text = cells.get(name, "") or "1"
-    value = parse_float(text)
-    if not 0 <= value < math.inf:
-        raise InputError(f"has '{text}' as its {name}", where=where, remedy="give 0 or more")
-    return value
-
-
-# --- Genomes in memory: their contigs as two strands each, with sites, genes and what is held out
-
-DEV, TEST, MASK = "dev", "test", "mask"
-DEV_SHARE = (0.40, 0.55)
-"""Development region where none is named, as shares of the contigs laid end to end."""
-
-HeldOutRegion = tuple[int, int, str]
-"""Start, end and name on a contig."""
-SiteRow = tuple[int, str, int, float]
-"""Position on the plus strand, strand, class and weight."""
+# --- Genomes in memory: their contigs with sites, genes and what is held out
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledContig:
-    """A contig with its sites on both strands, and the regions that are held out, with the name of each."""
+    """A contig with its sites on both strands, and the regions that are held out.
+
+    A site is its position on the plus strand, strand, class and weight; a region start, end and name.
+    """
 
     name: str
     codes: Codes
     circular: bool
-    sites: list[SiteRow] = field(default_factory=list)
-    regions: list[HeldOutRegion] = field(default_factory=list)
+    sites: list[tuple[int, str, int, float]] = field(default_factory=list)
+    regions: list[tuple[int, int, str]] = field(default_factory=list)
 
     def covered(self, *names: str) -> Bools:
         """Positions in regions of these names."""
@@ -152,6 +131,11 @@ class LabeledContig:
             if name in names:
                 marks[start:end] = True
         return marks
+
+    @property
+    def development(self) -> list[tuple[int, int]]:
+        """Start and end of the development regions."""
+        return [(start, end) for start, end, name in self.regions if name == DEV]
 
     @property
     def one_strand(self) -> str:
@@ -177,21 +161,18 @@ class LabeledGenome:
         """The genes of a contig; None where they are not known, or the annotation does not name it."""
         return None if self.genes is None else self.genes.genes.get(contig.name)
 
-    def update(self, digest: hashlib._Hash) -> None:
-        """Add all that training depends on to a hash."""
-        for contig in self.contigs:
-            digest.update(contig.name.encode() + contig.codes.tobytes())
-            known = self.genes_of(contig)
-            genes = "unknown" if known is None else repr(known)
-            digest.update(f"{contig.circular}{contig.sites}{contig.regions}{genes}".encode())
-        digest.update(f"{self.row.species}\t{self.row.weight}\t{self.row.inside}".encode())
-
 
 def data_sha256(genomes: Sequence[LabeledGenome], held_out: Sequence[str]) -> str:
     """Hash of what is learned from, and of the names that are left out."""
     digest = hashlib.sha256("\t".join(sorted(held_out)).encode())
     for genome in genomes:
-        genome.update(digest)
+        for contig in genome.contigs:
+            digest.update(contig.name.encode() + contig.codes.tobytes())
+            genes = genome.genes_of(contig)
+            shown = "unknown" if genes is None else repr(genes)
+            digest.update(f"{contig.circular}{contig.sites}{contig.regions}{shown}".encode())
+        row = genome.row
+        digest.update(f"{row.species}\t{row.weight}\t{row.inside}".encode())
     return digest.hexdigest()
 
 
@@ -204,82 +185,62 @@ def read_genomes(
     whole: int,
     threads: int = 1,
 ) -> list[LabeledGenome]:
-    """Read all genomes of a sheet.
+    """Read all genomes of a sheet, so many at a time.
 
-    Parameters
-    ----------
-    rename
-        Other names of sites, and the class of each.
-    site_class
-        Class of sites whose file names none. None: the only class; of several, every site has to name one.
-    whole
-        Letters of the shortest contig that is read on its own. Regions are held out of such alone.
-    threads
-        Genomes read at a time.
-
-    Raises
-    ------
-    InputError
-        For files that don't fit each other, and a site of an unknown class or of none.
-    ConfigError
-        For a ``site_class`` that is none of the classes.
+    ``rename`` maps other names of sites to classes; ``site_class`` is that of sites whose file names none:
+    without it the only class, and of several every site has to name one. Regions are held out of contigs of
+    ``whole`` letters and more alone. Raises InputError for files that don't fit each other, and a site of an
+    unknown class or of none, ConfigError for a ``site_class`` that is none of the classes.
     """
-    names = _Names(classes, rename, site_class)
+    class_of = _class_index(classes, rename, site_class)
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda row: _read(row, names, whole), rows))
+        return list(pool.map(lambda row: _read(row, class_of, whole), rows))
 
 
-@dataclass(frozen=True)
-class _Names:
-    """From the name of a site to the index of its class."""
+def _class_index(
+    classes: Sequence[str], rename: Mapping[str, str], site_class: str | None
+) -> Callable[[Site], int]:
+    """From a site to the index of its class."""
 
-    classes: Sequence[str]
-    rename: Mapping[str, str]
-    given: str | None
+    def nearest(name: str) -> str:
+        return (difflib.get_close_matches(name, classes, n=1) or classes)[0]
 
-    def __post_init__(self) -> None:
-        if self.given is not None and self.given not in self.classes:
-            raise ConfigError(
-                f"--site-class is '{self.given}', which is none of {', '.join(self.classes)}",
-                remedy=f"give {self._nearest(self.given)}, or name all classes in 'genomes.classes'",
+    if site_class is not None and site_class not in classes:
+        raise ConfigError(
+            f"--site-class is '{site_class}', which is none of {', '.join(classes)}",
+            remedy=f"give {nearest(site_class)}, or name all classes in 'genomes.classes'",
+        )
+
+    def index(site: Site) -> int:
+        name = rename.get(site.kind, site.kind)
+        if not name and site_class is None and len(classes) > 1:
+            raise InputError(
+                f"a site names none of the classes {', '.join(classes)}",
+                where=site.where,
+                remedy="fill the column 'site' of the table, or give --site-class NAME",
             )
-
-    def index(self, site: Site) -> int:
-        name = self.rename.get(site.kind, site.kind) or self._unnamed(site)
-        if name in self.classes:
-            return self.classes.index(name)
-        renamed = f"{{{site.kind}: {self._nearest(name)}}}"
+        name = name or site_class or classes[0]
+        if name in classes:
+            return classes.index(name)
+        renamed = f"{{{site.kind}: {nearest(name)}}}"
         raise InputError(
-            f"the class '{name}' is none of {', '.join(self.classes)}",
+            f"the class '{name}' is none of {', '.join(classes)}",
             where=site.where,
             remedy=f"name all classes in 'genomes.classes', or give --set \"genomes.rename={renamed}\"",
         )
 
-    def _unnamed(self, site: Site) -> str:
-        """Class of a site whose file names none."""
-        if self.given is None and len(self.classes) > 1:
-            raise InputError(
-                f"a site names none of the classes {', '.join(self.classes)}",
-                where=site.where,
-                remedy="fill the column 'site' of the table, or give --site-class NAME",
-            )
-        return self.given or self.classes[0]
-
-    def _nearest(self, name: str) -> str:
-        return (difflib.get_close_matches(name, self.classes, n=1) or self.classes)[0]
+    return index
 
 
-def _read(row: GenomeRow, names: _Names, whole: int) -> LabeledGenome:
+def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> LabeledGenome:
     records = list(read_sequences(row.genome, DNA))
-    genes = _genes(row, records)
+    genes = _read_genes(row, records)
     circular = genes.circular if genes else ()
     contigs = {
-        record.id: LabeledContig(
-            record.id, DNA.encode(record.sequence), record.circular or record.id in circular
-        )
-        for record in records
+        one.id: LabeledContig(one.id, DNA.encode(one.sequence), one.circular or one.id in circular)
+        for one in records
     }
-    repeated = _place_sites(read_sites(row.sites), contigs, names)
+    repeated = _place_sites(read_sites(row.sites), contigs, class_of)
     if row.held_out:
         _read_regions(row.held_out, contigs)
     else:
@@ -287,7 +248,22 @@ def _read(row: GenomeRow, names: _Names, whole: int) -> LabeledGenome:
     return LabeledGenome(row, list(contigs.values()), genes, repeated)
 
 
-def _place_sites(sites: Sequence[Site], contigs: Mapping[str, LabeledContig], names: _Names) -> int:
+def _read_genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:
+    circles = {record.id: len(record.sequence) for record in records if record.circular}
+    if row.genes == NONE:
+        return None
+    own = not row.genes and is_genbank(row.genome)
+    if own or row.genes not in ("", PREDICT):
+        genes = read_genes(row.genes or row.genome, circles)
+        if genes.count or not own:
+            check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
+            return genes
+    return predict_all(records)
+
+
+def _place_sites(
+    sites: Sequence[Site], contigs: Mapping[str, LabeledContig], class_of: Callable[[Site], int]
+) -> int:
     """Give each contig its sites, each of them once; return how many rows repeated another one.
 
     Tables of transcription starts name a start once for each gene or condition. Counted so often, it would
@@ -303,24 +279,11 @@ def _place_sites(sites: Sequence[Site], contigs: Mapping[str, LabeledContig], na
                 where=site.where,
                 remedy="are the sites those of another assembly?",
             )
-        place = (site.contig, site.position, site.strand, names.index(site))
+        place = (site.contig, site.position, site.strand, class_of(site))
         places[place] = max(site.weight, places.get(place, 0.0))
     for (name, position, strand, kind), weight in places.items():
         contigs[name].sites.append((position, strand, kind, weight))
     return len(sites) - len(places)
-
-
-def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:
-    circles = {record.id: len(record.sequence) for record in records if record.circular}
-    if row.genes == NONE:
-        return None
-    own = not row.genes and is_genbank(row.genome)
-    if own or row.genes not in ("", PREDICT):
-        genes = read_genes(row.genes or row.genome, circles)
-        if genes.count or not own:
-            check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
-            return genes
-    return predict_all(records)
 
 
 def _contig(contigs: Mapping[str, LabeledContig], name: str, where: str) -> LabeledContig:
@@ -341,21 +304,20 @@ def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
             raise InputError(what, where=path)
         for start, end, name in contig.regions:
             if {name, region.name} == {DEV, TEST} and start < region.end and region.start < end:
-                what = (
+                raise InputError(
                     f"the region {region.start}-{region.end} ({region.name}) of '{region.contig}' overlaps "
+                    f"{start}-{end} ({name})",
+                    where=path,
+                    remedy="give each letter one name",
                 )
-                what += f"{start}-{end} ({name})"
-                raise InputError(what, where=path, remedy="give each letter one name")
         contig.regions.append((region.start, region.end, region.name))
 
 
 def _choose_regions(contigs: Sequence[LabeledContig]) -> None:
     """Hold out 40 to 55 % of the contigs laid end to end."""
-    lengths = defaultdict(int, {contig.name: len(contig.codes) for contig in contigs})
-    low, high = (int(share * sum(lengths.values())) for share in DEV_SHARE)
-    offset = 0
+    low, high = (int(share * sum(len(contig.codes) for contig in contigs)) for share in DEV_SHARE)
     for contig in contigs:
-        start, end = max(low - offset, 0), min(high - offset, lengths[contig.name])
+        start, end = max(low, 0), min(high, len(contig.codes))
         if start < end:
             contig.regions.append((start, end, DEV))
-        offset += lengths[contig.name]
+        low, high = low - len(contig.codes), high - len(contig.codes)

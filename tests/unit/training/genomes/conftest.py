@@ -15,7 +15,7 @@ from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Annotation, Gene
 from seqray.genome.tracks import TRACKS
-from seqray.training.genomes.sheet import GenomeRow, HeldOutRegion, LabeledContig, LabeledGenome, SiteRow
+from seqray.training.genomes.sheet import GenomeRow, LabeledContig, LabeledGenome
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +52,8 @@ def make_genome() -> Callable[..., LabeledGenome]:
 
     def make(
         contigs: dict[str, str],
-        sites: dict[str, list[SiteRow]] | None = None,
-        regions: dict[str, list[HeldOutRegion]] | None = None,
+        sites: dict[str, list[tuple[int, str, int, float]]] | None = None,
+        regions: dict[str, list[tuple[int, int, str]]] | None = None,
         genes: dict[str, Sequence[Gene]] | None = None,
         *,
         circular: bool = False,

@@ -6,7 +6,7 @@ import numpy as np
 
 from seqray.calibration.signature import KmerCounter
 from seqray.core.alphabet import DNA
-from seqray.training.genomes.sources import PIECE, species_domain
+from seqray.training.genomes.fit import PIECE, species_domain
 
 
 def letters(gc, length, seed):

@@ -13,14 +13,14 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
 from seqray.training import members as side_by_side
-from seqray.training.genomes.fit import GenomeInput, LocatorModule, check_config, train_locator
+from seqray.training.genomes.fit import LocatorModule, check_config, train_locator
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.members import RunOptions
 
 
 def rows(folder, **changes):
     settings = {"genome": str(folder / "g.fa"), "sites": str(folder / "s.tsv"), "species": "Toy"}
-    return GenomeInput([GenomeRow(**(settings | {"genes": "none"} | changes))])
+    return [GenomeRow(**(settings | {"genes": "none"} | changes))]
 
 
 def weights_of(result):
@@ -133,7 +133,7 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     split = "Toy, region, letters alone"
     own = without.card.metrics[split]["auprc"]
     assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
-    found = train_locator(config, replace(data, folds=[fold]), None, RunOptions(tmp_path / "a"))
+    found = train_locator(config, data, None, RunOptions(tmp_path / "a"), folds=[fold])
     assert found.card.locator["expected"] == [*rows_of, *left_out]
     assert headline_metric(found.card) == "AUPRC 0.25, Other, species left out, letters alone"
     at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
@@ -142,7 +142,7 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     plain = tmp_path / "plain.safetensors"
     save_model(plain, without.networks, without.card)
     with pytest.raises(InputError, match=r"plain\.safetensors: has no figures of a species"):
-        train_locator(config, replace(data, folds=[plain]), None, RunOptions(tmp_path / "c"))
+        train_locator(config, data, None, RunOptions(tmp_path / "c"), folds=[plain])
 
 
 @pytest.mark.parametrize(

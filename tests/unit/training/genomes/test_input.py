@@ -9,7 +9,7 @@ import pytest
 
 from seqray.core.errors import ConfigError, InputError
 from seqray.genome.genes import Annotation, Gene
-from seqray.training.genomes.prepare import prepare
+from seqray.training.genomes.chunks import divide_genomes
 from seqray.training.genomes.sheet import DEV, GenomeRow, read_genomes, read_sheet
 
 HEADER = "contig\tposition\tstrand\tsite\tweight\n"
@@ -140,7 +140,7 @@ def test_a_class_without_sites_is_not_learned(files, make_config):
     (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t1\nc\t350\t+\tpromoter\t1\n")
     config, both = make_config(model={"classes": 2}), ("promoter", "other")
     with pytest.raises(InputError, match="no site of class 'other' is left to learn from"):
-        prepare(read(files, both), both, [], config)
+        divide_genomes(read(files, both), both, [], config)
 
 
 def test_sites_of_a_table_bed_and_gff3_are_the_same(files):
@@ -230,17 +230,17 @@ def test_nothing_to_learn_or_to_validate_on(files, make_config):
     config = make_config()
     (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t0\n")
     with pytest.raises(InputError, match="no site is left"):
-        prepare(read(files), ("promoter",), [], config)
+        divide_genomes(read(files), ("promoter",), [], config)
     (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t1\n")
     with pytest.raises(InputError, match="did you mean 'T'"):
-        prepare(read(files), ("promoter",), ["X"], config)
+        divide_genomes(read(files), ("promoter",), ["X"], config)
     (files / "r.bed").write_text("c\t600\t700\ttest\n")
     with pytest.raises(InputError, match="named 'dev'"):
-        prepare(read(files, held_out=str(files / "r.bed")), ("promoter",), [], config)
+        divide_genomes(read(files, held_out=str(files / "r.bed")), ("promoter",), [], config)
     (files / "r.bed").write_text("c\t600\t700\tdev\n")
     regions = {"held_out": str(files / "r.bed")}
     cases = {"700\t+\tpromoter\t1": True, "701\t+\tpromoter\t1": False, "650\t+\tpromoter\t0": False}
     for other, fits in cases.items():
         (files / "s.tsv").write_text(HEADER + f"c\t10\t+\tpromoter\t1\nc\t{other}\n")
         with nullcontext() if fits else pytest.raises(InputError, match="no site of class promoter lies in"):
-            prepare(read(files, **regions), ("promoter",), [], config)
+            divide_genomes(read(files, **regions), ("promoter",), [], config)

@@ -10,20 +10,18 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.genome.genes import Gene
 from seqray.homology.relatives import KmerSet
-from seqray.training.genomes.fit import validation_auprc
-from seqray.training.genomes.prepare import prepare
-from seqray.training.genomes.sheet import DEV, TEST
-from seqray.training.genomes.sources import (
+from seqray.training.genomes.chunks import (
     AFTER,
     BEFORE,
     ChunkOrder,
-    ChunkReader,
-    JoinedContigs,
-    Stream,
-    TrainingChunks,
-    WholeContigs,
-    training_source,
+    GenomeData,
+    GenomeParts,
+    divide_genomes,
+    read_chunks,
+    training_sources,
 )
+from seqray.training.genomes.fit import validation_auprc
+from seqray.training.genomes.sheet import DEV, TEST
 from seqray.training.genomes.strands import MASKED
 
 CONTIGS = {"long": 600, "empty": 600, "other": 600, "short": 100, "other short": 100}
@@ -42,7 +40,7 @@ def test_a_copy_of_a_held_out_locus_is_masked_on_both_strands(turned, make_genom
     b = b[:1000] + copy + b[1060:1500] + chance + b[1520:]
     genome_b = make_genome({"b": b})
     kmers = KmerSet([DNA.encode(held)], 40)
-    [source] = training_source(genome_b, kmers, 256)
+    [source] = training_sources(genome_b, kmers, 256)
     plus, minus = source.strands
     expected = np.arange(1000 - 40, 1060 + 40)  # and the letters around it
     # letters beside the copy may extend it by chance
@@ -83,15 +81,16 @@ def test_held_out_letters_never_have_weight(make_genome, make_config, random_let
         {"c": spans},
         circular=circular,
     )
-    sources = training_source(genome, KmerSet([], 40), 256)
-    data = TrainingChunks(sources, config, seed, 0)
+    sources = training_sources(genome, KmerSet([], 40), 256)
+    data = GenomeData(GenomeParts(sources, [1 / len(sources)] * len(sources), [], {}, []), config, seed)
+    read, _ = data.training_batches(0, 1)
     held = np.zeros(length, dtype=bool)
     for start, end, _ in spans:
         held[start:end] = True
     where = {letters[i : i + 20]: i for i in range(length - 19)}
     order = ChunkOrder([1.0], 10, 4, seed)
     for key in order:
-        batch = data[key]
+        batch = read(key)
         for codes, weights in zip(batch.letters.numpy(), batch.weights.numpy(), strict=True):
             text = DNA.decode(codes)
             for i in np.flatnonzero(weights.any(axis=1)[:-20]).tolist():
@@ -104,8 +103,8 @@ def test_held_out_letters_never_have_weight(make_genome, make_config, random_let
 
 def test_a_pass_reads_every_letter_of_both_strands(make_genome, random_letters):
     genome = make_genome({"c": random_letters(3000, 6)})
-    [source] = training_source(genome, KmerSet([], 40), 256)
-    assert isinstance(source, WholeContigs)
+    [source] = training_sources(genome, KmerSet([], 40), 256)
+    assert not source.joined
     assert source.letters == 6000
     seen = {id(strand): np.zeros(3000, dtype=bool) for strand in source.strands}
     for strand, start in source.chunks(256, np.random.default_rng(0)):
@@ -122,8 +121,8 @@ def contexts(make_genome, random_letters, count=40, strand="+"):
 @pytest.mark.parametrize("strand", ["+", "-"])
 def test_short_contigs_are_joined_on_the_strand_of_their_site(strand, make_genome, random_letters):
     genome = contexts(make_genome, random_letters, strand=strand)
-    [source] = training_source(genome, KmerSet([], 40), 512)
-    assert isinstance(source, JoinedContigs)
+    [source] = training_sources(genome, KmerSet([], 40), 512)
+    assert source.joined
     assert len(source.strands) == 40
     [joined] = {
         id(place.strand): place.strand for place in source.chunks(512, np.random.default_rng(0))
@@ -133,19 +132,19 @@ def test_short_contigs_are_joined_on_the_strand_of_their_site(strand, make_genom
         plus = DNA.decode(contig.codes)
         read = plus if strand == "+" else reverse_complement(plus)
         known[read[50 - BEFORE : 50 + AFTER + 1]] = contig.name
-    found = [known.pop(text[at - BEFORE : at + AFTER + 1]) for at in joined.sites.position.tolist()]
+    found = [known.pop(text[at - BEFORE : at + AFTER + 1]) for at in joined.sites["position"].tolist()]
     assert sorted(found) == sorted(contig.name for contig in genome.contigs)
     assert not known
 
 
 def test_the_distance_of_a_site_to_the_end_of_its_contig_varies(make_genome, random_letters):
     genome = contexts(make_genome, random_letters)
-    [source] = training_source(genome, KmerSet([], 40), 512)
+    [source] = training_sources(genome, KmerSet([], 40), 512)
     orders, distances = [], []
     for seed in (0, 1):
         strand = source.chunks(512, np.random.default_rng(seed))[0].strand
-        distances.append(np.diff(strand.sites.position))
-        orders.append(strand.sites.position.tolist())
+        distances.append(np.diff(strand.sites["position"]))
+        orders.append(strand.sites["position"].tolist())
     assert orders[0] != orders[1]
     for found in distances:
         assert len(set(found.tolist())) > 10
@@ -156,7 +155,7 @@ def test_the_distance_of_a_site_to_the_end_of_its_contig_varies(make_genome, ran
 def test_short_contigs_that_share_a_held_out_locus_are_left_out(make_genome, random_letters):
     genome = contexts(make_genome, random_letters)
     held = KmerSet([genome.contigs[3].codes[10:60]], 40)
-    [source] = training_source(genome, held, 512)
+    [source] = training_sources(genome, held, 512)
     assert len(source.strands) == 39
 
 
@@ -167,7 +166,7 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(make_genome, random_l
     genome = make_genome(letters, genes={"long": [gene], "empty": [], "short": [gene]})
     found = [
         [None if strand.genes is None else len(strand.genes) for strand in source.strands]
-        for source in training_source(genome, KmerSet([], 40), 512)
+        for source in training_sources(genome, KmerSet([], 40), 512)
     ]
     assert found == [[1, 1, 0, 0, None, None], [1, 1], [None, None]]
 
@@ -180,7 +179,7 @@ def test_species_that_are_left_out_mask_their_loci_in_others(make_genome, make_c
         make_genome({"b": shared + random_letters(3000, 9)}, species="B", group="G"),
     ]  # fmt: skip
     config = make_config()
-    prepared = prepare(genomes, ("promoter",), ["G"], config)
+    prepared = divide_genomes(genomes, ("promoter",), ["G"], config)
     [source] = prepared.sources
     masked = masked_of(source.strands[0])
     assert set(range(1000, 1500)) | set(range(3000, 3300)) <= set(masked.tolist())
@@ -196,8 +195,8 @@ def test_validation_reads_the_development_region_alone(make_genome, make_config,
         {"c": [(1000, 1700, DEV), (1700, 2300, TEST)]},
     )  # fmt: skip
     config = make_config()
-    places = prepare([genome], ("promoter",), [], config).validation
-    batch = ChunkReader(config).batch(places, range(len(places)))
+    places = divide_genomes([genome], ("promoter",), [], config).validation
+    batch = read_chunks(places, range(len(places)), config)
     for (strand, start), weights in zip(places, batch.weights.numpy(), strict=True):
         inside = (1000, 1700) if strand is places[0].strand else (2300, 3000)
         at = start + np.flatnonzero(weights.any(axis=1))
@@ -211,12 +210,12 @@ def test_a_genome_that_is_masked_from_end_to_end_is_not_drawn_and_one_with_few_f
 ):
     letters = random_letters(4000, 11)
     masked = make_genome({"c": letters}, regions={"c": [(0, 4000, "mask")]})
-    assert training_source(masked, KmerSet([], 40), 1024) == []
+    assert training_sources(masked, KmerSet([], 40), 1024) == []
     nearly = make_genome({"c": letters}, regions={"c": [(0, 3980, "mask")]})
-    [source] = training_source(nearly, KmerSet([], 40), 1024)
+    [source] = training_sources(nearly, KmerSet([], 40), 1024)
     assert source.letters == 2 * 20
-    stream = Stream(source, 1024, (1,))
-    drawn = [stream[number] for number in range(4)]
+    stream = source.stream(1024, (1,))
+    drawn = [stream(number) for number in range(4)]
     assert all((strand.level[start : start + 1024] != MASKED).any() for strand, start in drawn)
 
 
@@ -226,7 +225,7 @@ def test_the_end_of_a_region_is_validated_on_too_and_what_is_beyond_it_does_not_
     """A region of 400 letters is a chunk of 256 and one of which 144 letters count."""
     sites = {"c": [(1390, "+", 0, 1.0), (1450, "+", 0, 1.0), (3000, "-", 0, 1.0)]}
     genome = make_genome({"c": random_letters(4000, 12)}, sites, {"c": [(1000, 1400, DEV)]})
-    places = prepare([genome], ("promoter",), [], make_config()).validation
+    places = divide_genomes([genome], ("promoter",), [], make_config()).validation
     plus = [place for place in places if place.strand is places[0].strand]
     assert [place.start for place in plus] == [1000, 1256]
     scores = np.full((2, 256), 0.01)
@@ -240,9 +239,9 @@ def test_no_site_to_choose_the_epoch_by_is_refused(make_genome, make_config, ran
     genome = make_genome({"c": random_letters(12_000, 13)}, sites, {"c": [(1000, 8000, DEV)]})
     config = make_config(genomes={"validation_chunks": 2})
     with pytest.raises(InputError, match="no site of class promoter lies in the 2 stretches that choose"):
-        prepare([genome], ("promoter",), [], config)
+        divide_genomes([genome], ("promoter",), [], config)
     by_loss = make_config(genomes={"validation_chunks": 2}, stopping={"monitor": "loss"})
-    assert len(prepare([genome], ("promoter",), [], by_loss).validation) == 2
+    assert len(divide_genomes([genome], ("promoter",), [], by_loss).validation) == 2
 
 
 def test_sources_are_drawn_by_their_share_and_alike_after_a_resumption():
@@ -251,8 +250,8 @@ def test_sources_are_drawn_by_their_share_and_alike_after_a_resumption():
     for epoch in range(3):
         order.set_epoch(epoch)
         for _, _, drawn in order:
-            for one in drawn:
-                numbers[one.source].append(one.number)
+            for source, number in drawn:
+                numbers[source].append(number)
     for found in numbers.values():
         assert found == list(range(len(found)))  # nothing is left out or drawn twice
     assert 0.77 < len(numbers[0]) / 1200 < 0.83
@@ -269,24 +268,22 @@ def test_processes_share_the_chunks_of_an_epoch():
 
 def test_a_stream_gives_the_same_chunk_for_the_same_number(make_genome, random_letters):
     genome = make_genome({"c": random_letters(2000, 11)})
-    [source] = training_source(genome, KmerSet([], 40), 256)
-    stream = Stream(source, 256, (1, 0))
-    starts = [stream[i].start for i in range(60)]
-    fresh = Stream(source, 256, (1, 0))
-    assert fresh[45].start == starts[45]
-    assert [fresh[i].start for i in (0, 10)] == [starts[0], starts[10]]
+    [source] = training_sources(genome, KmerSet([], 40), 256)
+    stream = source.stream(256, (1, 0))
+    starts = [stream(i).start for i in range(60)]
+    fresh = source.stream(256, (1, 0))
+    assert fresh(45).start == starts[45]
+    assert [fresh(i).start for i in (0, 10)] == [starts[0], starts[10]]
     assert starts[:18] != starts[18:36]
 
 
 def test_hidden_and_cut_chunks(make_genome, make_config, random_letters):
-    from seqray.genome.genes import Gene
-
     genome = make_genome({"c": random_letters(2000, 12)}, genes={"c": [Gene(100, 1900, "+", "g")]})
-    [source] = training_source(genome, KmerSet([], 40), 256)
+    [source] = training_sources(genome, KmerSet([], 40), 256)
     places = source.chunks(256, np.random.default_rng(0))[:8]
     for hide in (0.0, 1.0):
         config = make_config(genomes={"hide": hide, "cut": 1.0, "mutate": 0.0})
-        batch = ChunkReader(config).batch(places, range(8), np.random.default_rng(1))
+        batch = read_chunks(places, range(8), config, np.random.default_rng(1))
         assert batch.known.all()
         assert batch.hidden.tolist() == [bool(hide)] * 8
         gone = batch.letters == DNA.unknown
@@ -294,6 +291,6 @@ def test_hidden_and_cut_chunks(make_genome, make_config, random_letters):
         assert not batch.weights[gone].any()
         assert not batch.tracks.transpose(1, 2)[gone].any()
     config = make_config(genomes={"cut": 0.0, "mutate": 0.5})
-    changed = ChunkReader(config).batch(places, range(8), np.random.default_rng(1)).letters
-    plain = ChunkReader(config).batch(places, range(8)).letters
+    changed = read_chunks(places, range(8), config, np.random.default_rng(1)).letters
+    plain = read_chunks(places, range(8), config).letters
     assert 0.3 < (changed != plain).float().mean() < 0.45  # half of the letters, of which a quarter stay

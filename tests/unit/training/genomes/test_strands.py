@@ -11,8 +11,7 @@ from hypothesis import example, given, strategies as st
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.genome.genes import Gene, flip_genes
 from seqray.genome.tracks import TRACKS, gene_tracks
-from seqray.training.genomes.sources import make_strand
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, LabeledStrand, Sites, kernel, targets
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, SITES, LabeledStrand
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
 
@@ -23,32 +22,32 @@ def nothing(length):
 
 def plain(length, *sites):
     """A strand without genes."""
-    return LabeledStrand(DNA.encode("A" * length), Sites.of(list(sites)), np.full(length, PLAIN, np.uint8))
+    return LabeledStrand(
+        DNA.encode("A" * length), np.array(list(sites), dtype=SITES), np.full(length, PLAIN, np.uint8)
+    )
 
 
 def labels_of(strand, classes=1, gap=0.3):
-    return targets(strand, 0, len(strand), classes, kernel(2.5), gap)
+    return strand.targets(0, len(strand), classes, 2.5, gap)
 
 
 def test_a_site_is_soft_and_weighs_what_it_is_sure(make_genome):
     """60 letters, a site at index 20 of the plus strand and one at index 49 of the minus strand."""
     genome = make_genome({"c": "A" * 60}, {"c": [(20, "+", 0, 0.5), (49, "-", 0, 1.0)]})
     [contig] = genome.contigs
-    labels, weights = labels_of(make_strand(genome, contig, "+", nothing(60)))
+    labels, weights = labels_of(LabeledStrand.of(genome, contig, "+", nothing(60)))
     assert labels[0, 20] == 1
     assert labels[0, [18, 22]] == pytest.approx([AT_2, AT_2])
     assert not labels[0, :10].any() and not labels[0, 31:].any()  # noqa: PT018
     assert weights[0].tolist() == [1.0] * 10 + [0.5] * 21 + [1.0] * 29
-    labels, weights = labels_of(make_strand(genome, contig, "-", nothing(60)))
+    labels, weights = labels_of(LabeledStrand.of(genome, contig, "-", nothing(60)))
     assert labels[0].argmax() == 10  # 60 - 1 - 49
     assert weights[0].tolist() == [1.0] * 60
 
 
 def test_near_sites_share_their_surroundings():
     """Sites 4 apart: each letter has the higher label, and the weight of the nearer site."""
-    strand = LabeledStrand(
-        DNA.encode("A" * 40), Sites.of([(15, 0, 1.0), (19, 0, 0.2)]), np.full(40, PLAIN, np.uint8)
-    )
+    strand = plain(40, (15, 0, 1.0), (19, 0, 0.2))
     labels, weights = labels_of(strand)
     assert labels[0, [15, 19]].tolist() == [1, 1]
     assert labels[0, 17] == pytest.approx(AT_2)
@@ -56,9 +55,7 @@ def test_near_sites_share_their_surroundings():
 
 
 def test_other_classes_are_not_asked_near_a_site():
-    strand = LabeledStrand(
-        DNA.encode("A" * 50), Sites.of([(20, 0, 1.0), (26, 1, 1.0)]), np.full(50, PLAIN, np.uint8)
-    )
+    strand = plain(50, (20, 0, 1.0), (26, 1, 1.0))
     labels, weights = labels_of(strand, classes=2)
     assert labels.argmax(axis=1).tolist() == [20, 26]
     assert weights[0].tolist() == [1.0] * 31 + [0.0] * 6 + [1.0] * 13
@@ -75,7 +72,7 @@ def test_a_chunk_sees_the_sites_just_outside():
     strand = plain(100, (50, 0, 1.0))
     whole, _ = labels_of(strand)
     for start, end in ((0, 48), (52, 100), (45, 55)):
-        part, _ = targets(strand, start, end, 1, kernel(2.5), 0.3)
+        part, _ = strand.targets(start, end, 1, 2.5, 0.3)
         assert part.tolist() == whole[:, start:end].tolist()
 
 
@@ -84,14 +81,14 @@ def test_levels_follow_the_genes_of_either_strand(make_genome):
     gene = Gene(1000, 1600, "+", "g")
     genome = make_genome({"c": "A" * 3000}, genes={"c": [gene]}, inside=0.1)
     [contig] = genome.contigs
-    strand = make_strand(genome, contig, "+", nothing(3000))
+    strand = LabeledStrand.of(genome, contig, "+", nothing(3000))
     gap = np.flatnonzero(strand.level == GAP)
     # nearness is kept as a whole number of 255ths, about two letters
     assert abs(gap[0] - 700) <= 2 and gap[-1] == 999  # noqa: PT018
     assert np.flatnonzero(strand.level == INSIDE).tolist() == list(range(1000, 1600))
-    _, weights = targets(strand, 0, 3000, 1, kernel(2.5), 0.3)
+    _, weights = strand.targets(0, 3000, 1, 2.5, 0.3)
     assert weights[0, [500, 900, 1200, 2000]].tolist() == pytest.approx([1, 0.3, 0.1, 1])
-    other = make_strand(genome, contig, "-", nothing(3000))
+    other = LabeledStrand.of(genome, contig, "-", nothing(3000))
     assert np.flatnonzero(other.level == INSIDE).tolist() == list(range(1400, 2000))
     assert not (other.level == GAP).any()
 
@@ -100,7 +97,7 @@ def test_a_known_site_explains_the_gap_before_its_gene(make_genome):
     genome = make_genome(
         {"c": "A" * 3000}, {"c": [(900, "+", 0, 1.0)]}, genes={"c": [Gene(1000, 1600, "+", "g")]}
     )
-    level = make_strand(genome, genome.contigs[0], "+", nothing(3000)).level
+    level = LabeledStrand.of(genome, genome.contigs[0], "+", nothing(3000)).level
     assert (level[750:1000] == PLAIN).all()  # 150 before the site, 300 after it
     assert (level[702:750] == GAP).all()
 
@@ -110,7 +107,7 @@ def test_what_is_masked_has_no_weight_on_either_strand(make_genome):
     masked = nothing(100)
     masked[45:60] = True
     for name, span in (("+", slice(45, 60)), ("-", slice(40, 55))):
-        strand = make_strand(genome, genome.contigs[0], name, masked)
+        strand = LabeledStrand.of(genome, genome.contigs[0], name, masked)
         assert (strand.level[span] == MASKED).all()
         _, weights = labels_of(strand)
         assert not weights[0, span].any()
@@ -133,14 +130,12 @@ def test_tracks_of_a_stretch_are_those_of_the_contig(found, circular, strand, st
     known = tuple(found) if strand == "+" else flip_genes(found, length)
     codes = DNA.encode("ACGTT" * 400)
     codes = codes if strand == "+" else reverse_complement_codes(codes)
-    part = LabeledStrand(codes, Sites.of([]), np.ones(length, np.uint8), known, circular)
+    part = LabeledStrand(codes, np.array([], dtype=SITES), np.ones(length, np.uint8), known, circular)
     whole = gene_tracks(found, length, strand, circular=circular)
     places = np.arange(start, start + size)
     inside = (places >= 0) & (places < length)
     expected = whole[:, places % length]
-    letters = codes[places % length]
     if not circular:
-        expected, letters = np.where(inside, expected, 0), np.where(inside, letters, DNA.unknown)
+        expected = np.where(inside, expected, 0)
     assert np.array_equal(part.tracks(start, start + size), expected)
-    assert np.array_equal(part.letters(start, start + size), letters)
     assert len(expected) == len(TRACKS)
