@@ -37,14 +37,8 @@ def clean(text: str) -> str:
 
 
 def escape(text: object) -> Markup:
-    """Make text safe between tags and within quoted attributes; what is HTML already stays as it is.
-
-    Control characters, halves of surrogate pairs and characters that turn the direction of writing become
-    the replacement character.
-    """
-    if isinstance(text, Markup):
-        return text
-    return markupsafe.escape(clean(str(text)))
+    """Make text `clean`, and safe between tags and in quoted attributes; HTML already stays as it is."""
+    return text if isinstance(text, Markup) else markupsafe.escape(clean(str(text)))
 
 
 def name(text: object) -> Markup:
@@ -60,11 +54,6 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace(f"e{MINUS}0", f"e{MINUS}").replace("e+0", "e")
 
 
-def with_minus(text: str) -> str:
-    """Write the hyphen before each number of a sentence as a minus sign, as `number` does."""
-    return re.sub(r"(?<=[ (])-(?=[\d.])", MINUS, text)
-
-
 def decimals_for(largest: float) -> int:
     """Decimals that show three digits of the largest of a column."""
     if not (math.isfinite(largest) and largest > 0):
@@ -78,15 +67,7 @@ def fixed(value: float, decimals: int = 3) -> str:
 
 
 def interval(low: float, high: float, decimals: int = 3) -> str:
-    """Write an interval behind its value, in parentheses; empty where there is none.
-
-    Parameters
-    ----------
-    low, high
-        Bounds; nan where there are none.
-    decimals
-        Of both.
-    """
+    """Write an interval behind its value, in parentheses; empty where its bounds are nan."""
     return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
 
 
@@ -122,10 +103,8 @@ def document(
 
     Parameters
     ----------
-    title
-        Heading of the page.
-    summary
-        Facts below the heading: name to value.
+    title, summary
+        Heading of the page, and the facts below it: name to value.
     sections
         Anchor of each section to its heading and body; one with an empty body is left out.
     provenance
@@ -134,25 +113,13 @@ def document(
         ``style`` (rules beyond those of ``style.css``), ``script``, ``notes`` (warnings below the facts),
         ``contents`` (below the list of contents) and ``definitions`` (of drawings).
 
-    Returns
-    -------
-    str
-        The same for the same input. Text is escaped, unless it is `Markup`.
+    Text is escaped, unless it is `Markup`.
     """
-    lines = templates("parts.html").provenance(provenance)
     shown = {anchor: section for anchor, section in sections.items() if section[1].strip()}
+    shown["provenance"] = ("Provenance", templates("parts.html").provenance(provenance))
     style = Markup(palette_css() + resource("style.css") + parts.pop("style", ""))
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=title,
-            summary=summary,
-            sections=shown | {"provenance": ("Provenance", lines)},
-            style=style,
-            **parts,
-        )
-    )
+    page = _environment().get_template("page.html")
+    return page.render(title=title, summary=summary, sections=shown, style=style, **parts)
 
 
 def templates(file: str) -> Any:
@@ -176,48 +143,32 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "digest": _digest,
+        "digest": lambda text: f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
         "name": name,
         "number": number,
         "fixed": fixed,
-        "minus": with_minus,
+        # the hyphen before each number of a sentence becomes a minus sign, as in `number`
+        "minus": lambda text: re.sub(r"(?<=[ (])-(?=[\d.])", MINUS, text),
     }
     environment.globals |= {"table": table, "count": counted}
     return environment
 
 
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "", caption: str = "") -> Markup:
-    """Lay out a table; end tags that HTML implies are left out.
+    """Lay out a table of a class; end tags that HTML implies are left out.
 
-    Parameters
-    ----------
-    head, rows
-        Text of the cells; a cell that is `Markup` may begin with its own ``<td>``.
-    kind
-        Class of the table.
-    caption
-        Text above it.
+    A cell that is `Markup` may begin with its own ``<td>``.
     """
-    columns = "".join(f"<th scope=col>{escape(cell)}" for cell in head)
-    body = "".join("<tr>" + "".join(map(_cell, row)) for row in rows)
+
+    def cell(text: str) -> str:
+        return text if isinstance(text, Markup) and text.startswith("<td") else f"<td>{escape(text)}"
+
+    columns = "".join(f"<th scope=col>{escape(text)}" for text in head)
+    body = "".join("<tr>" + "".join(map(cell, row)) for row in rows)
     top = f"<caption>{escape(caption)}</caption>" if caption else ""
     return Markup(f"<table{kind and f' class={kind}'}>{top}<thead><tr>{columns}<tbody>{body}</table>\n")
 
 
 def wide_table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> Markup:
-    """A table that scrolls where the window is narrower.
-
-    Parameters
-    ----------
-    head, rows, kind
-        As for `table`.
-    """
+    """A table that scrolls where the window is narrower."""
     return Markup(f"<div class=scroll>{table(head, rows, kind)}</div>")
-
-
-def _cell(cell: str) -> str:
-    return cell if isinstance(cell, Markup) and cell.startswith("<td") else f"<td>{escape(cell)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,26 +55,13 @@ class Panel(NamedTuple):
     title: str = ""
 
 
-def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: str) -> None:
+def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: int, unit: str) -> None:
     """Draw panels one below the other, from top to bottom, and write a ``.png``, ``.svg`` or ``.pdf``.
 
-    ``inches`` is the width between the margins. ``omitted`` says how many records are left out; empty if
-    none.
+    ``inches`` is the width between the margins; the figure says how many units are ``omitted``.
     """
     kind = check_figure_path(path)
     width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
-    figure = _stack(panels, width)
-    if omitted:
-        figure.text(0.99, 0.002, omitted, ha="right", va="bottom", fontsize=8)
-    # Dates and random identifiers would make each run's file differ; text stays text in SVG.
-    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42}):
-        figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
-    write_file(path, buffer.getvalue())
-
-
-def _stack(panels: Sequence[Panel], width: float) -> Figure:
     # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
     figure = Figure(figsize=(width, total))
@@ -87,7 +74,15 @@ def _stack(panels: Sequence[Panel], width: float) -> Figure:
         panel.draw(axes)
         if panel.title:
             axes.set_title(panel.title, loc="left", fontsize=9, parse_math=False)
-    return figure
+    if omitted > 0:
+        text = f"{omitted} more {f'{unit} is' if omitted == 1 else f'{unit}s are'} not shown"
+        figure.text(0.99, 0.002, text, ha="right", va="bottom", fontsize=8)
+    # Dates and random identifiers would make each run's file differ; text stays text in SVG.
+    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
+    write_file(path, buffer.getvalue())
 
 
 def name_row(axes: Axes, name: str) -> None:
@@ -119,13 +114,6 @@ def draw_zero(axes: Axes, values: Floats) -> None:
     axes.set_ylim(low - pad if low < 0 else 0.0, high + pad)
 
 
-def omitted_text(omitted: int, one: str) -> str:
-    """``3 more records are not shown``; empty for none."""
-    if omitted <= 0:
-        return ""
-    return f"{omitted} more {f'{one} is' if omitted == 1 else f'{one}s are'} not shown"
-
-
 # --- Letters drawn as tall as a number says: logos
 
 
@@ -153,19 +141,16 @@ def draw_logo(axes: Axes, heights: Floats, alphabet: Alphabet, first: float = 0)
     tops += np.where(sorted_heights < 0, np.cumsum(np.minimum(sorted_heights, 0), axis=1), 0)
     for code, letter in enumerate(alphabet.letters):
         places, layers = np.nonzero((order == code) & (sorted_heights != 0))
-        if len(places):
-            tall, top = sorted_heights[places, layers], tops[places, layers]
-            outline = _copies(letter, np.asarray(places + first - 0.47, np.float64), top - tall, tall)
-            axes.add_patch(PathPatch(outline, facecolor=letter_color(letter, alphabet), linewidth=0))
-
-
-def _copies(letter: str, left: Floats, base: Floats, tall: Floats) -> Outline:
-    """One path of many copies of a letter: a figure of twenty records has thousands of them."""
-    vertices, codes = _outline(letter)
-    x = left[:, None] + 0.94 * vertices[None, :, 0]
-    y = base[:, None] + tall[:, None] * vertices[None, :, 1]
-    many = np.stack([x, y], axis=2)
-    return Outline(many.reshape(-1, 2), np.tile(codes, len(left)))
+        if not len(places):
+            continue
+        tall, top = sorted_heights[places, layers], tops[places, layers]
+        left, base = np.asarray(places + first - 0.47, np.float64), top - tall
+        # One path of many copies of a letter: a figure of twenty records has thousands of them.
+        vertices, codes = _outline(letter)
+        x = left[:, None] + 0.94 * vertices[None, :, 0]
+        y = base[:, None] + tall[:, None] * vertices[None, :, 1]
+        copies = Outline(np.stack([x, y], axis=2).reshape(-1, 2), np.tile(codes, len(left)))
+        axes.add_patch(PathPatch(copies, facecolor=letter_color(letter, alphabet), linewidth=0))
 
 
 # --- Figures of explained alignments: profiles of columns
@@ -175,37 +160,23 @@ _TRACK_INCHES = 0.6
 
 
 def plot_alignments(path: str | Path, shown: Sequence[AlignmentExplanation]) -> None:
-    """Draw each alignment's profile of columns, a track for each method.
-
-    Parameters
-    ----------
-    path
-        ``.png``, ``.svg`` or ``.pdf``; a `ConfigError` for another ending.
-    shown
-        At most 20 are drawn, and the figure says how many are left out.
-    """
+    """Draw each alignment's profile of columns, a track for each method; at most 20 are drawn."""
     drawn = shown[:MAX_RECORDS]
-    panels = [panel for one in drawn for panel in _alignment_panels(one)]
-    longest = max((one.alignment.columns for one in drawn), default=20)
-    omitted = omitted_text(len(shown) - len(drawn), "alignment")
-    write_figure(path, panels, _COLUMN_INCHES * longest, omitted)
+    panels = []
+    for e in drawn:
+        title, above = f"{e.id}   {e.target} {e.probability:.3f}", 1.5 * HEAD_INCHES
+        for scores in e.scores:
+            draw = partial(_draw_columns, e=e, scores=scores)
+            panels.append(Panel(above, _TRACK_INCHES, draw, title))
+            title, above = "", GAP_INCHES
+    longest = max((e.alignment.columns for e in drawn), default=20)
+    write_figure(path, panels, _COLUMN_INCHES * longest, len(shown) - len(drawn), "alignment")
 
 
-def _alignment_panels(e: AlignmentExplanation) -> list[Panel]:
-    panels = [
-        Panel(
-            GAP_INCHES, _TRACK_INCHES, lambda axes, s=s: _draw_columns(axes, e, s, labels=s is e.scores[-1])
-        )
-        for s in e.scores
-    ]
-    title = f"{e.id}   {e.target} {e.probability:.3f}"
-    return [panels[0]._replace(above=1.5 * HEAD_INCHES, title=title), *panels[1:]]
-
-
-def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, labels: bool) -> None:
-    draw_track(axes, np.nan_to_num(e.by_column(found)), 1, found.method)
-    axes.tick_params(labelbottom=labels)
-    if labels:
+def _draw_columns(axes: Axes, e: AlignmentExplanation, scores: AlignmentScores) -> None:
+    draw_track(axes, np.nan_to_num(e.by_column(scores)), 1, scores.method)
+    axes.tick_params(labelbottom=scores is e.scores[-1])
+    if scores is e.scores[-1]:
         axes.set_xlabel("column of the alignment", fontsize=7)
 
 
@@ -220,45 +191,29 @@ def plot_explanations(
 ) -> None:
     """Draw each record's letters by their effects and one track for each method.
 
-    Parameters
-    ----------
-    path
-        ``.png``, ``.svg`` or ``.pdf``; a `ConfigError` for another ending.
-    explanations
-        Of any methods and members, in any order; those of a record are drawn together. At most 20 records
-        are drawn, and the figure says how many are left out.
-    alphabet
-        Its letters are the columns of the effects.
-    site
-        Index in the record that is numbered +1 on the axis, such as the transcription start; positions are
-        indices if None.
+    Explanations may be of any methods and members, in any order; those of a record are drawn together, of at
+    most 20 records. The ``site`` is numbered +1 on the axis; positions are indices if it is None.
     """
     records: dict[int, list[Explanation]] = {}
     for explanation in explanations:
         records.setdefault(explanation.record, []).append(explanation)
     shown = list(records.values())[:MAX_RECORDS]
-    panels = [panel for group in shown for panel in _record_panels(group, alphabet, -(site or 0))]
+    first = -(site or 0)
+    panels = []
+    for group in shown:
+        title, above = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}", HEAD_INCHES
+        effects = next((e.effects for e in group if e.effects is not None), None)
+        if effects is not None:
+            logo = letter_contributions(group[0].sequence, effects, alphabet)
+            draw = partial(_draw_effects, logo=logo, alphabet=alphabet, first=first)
+            panels.append(Panel(above, _LOGO_INCHES, draw, title))
+            title, above = "", GAP_INCHES
+        for e in group:
+            draw = partial(_draw_scores, explanation=e, first=first, labels=e is group[-1])
+            panels.append(Panel(above, _SEQUENCES_TRACK_INCHES, draw, title))
+            title, above = "", GAP_INCHES
     longest = max((len(group[0].sequence) for group in shown), default=20)
-    omitted = omitted_text(len(records) - len(shown), "record")
-    write_figure(path, panels, _LETTER_INCHES * longest, omitted)
-
-
-def _record_panels(group: Sequence[Explanation], alphabet: Alphabet, first: int) -> list[Panel]:
-    panels = [
-        Panel(
-            GAP_INCHES,
-            _SEQUENCES_TRACK_INCHES,
-            lambda axes, e=e: _draw_scores(axes, e, first, e is group[-1]),
-        )
-        for e in group
-    ]
-    effects = next((e.effects for e in group if e.effects is not None), None)
-    if effects is not None:
-        logo = letter_contributions(group[0].sequence, effects, alphabet)
-        draw = lambda axes: _draw_effects(axes, logo, alphabet, first)  # noqa: E731
-        panels.insert(0, Panel(GAP_INCHES, _LOGO_INCHES, draw))
-    title = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}"
-    return [panels[0]._replace(above=HEAD_INCHES, title=title), *panels[1:]]
+    write_figure(path, panels, _LETTER_INCHES * longest, len(records) - len(shown), "record")
 
 
 def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> Floats:
@@ -268,8 +223,8 @@ def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> 
     """
     codes = alphabet.encode(sequence)
     logo = np.zeros(effects.shape)
-    known = np.flatnonzero(codes < alphabet.unknown)
-    logo[known, codes[known]] = np.nan_to_num(letter_effects(effects)[known])
+    canonical = np.flatnonzero(codes < alphabet.unknown)
+    logo[canonical, codes[canonical]] = np.nan_to_num(letter_effects(effects)[canonical])
     return logo
 
 

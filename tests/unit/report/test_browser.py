@@ -113,7 +113,6 @@ def test_the_page_of_alignments_shows_names_as_text(explained, report, tmp_path)
     assert "<img" not in page
     drawn = re.findall(r"<rect[^>]*><title>([^<]*)</title>", page)
     assert sum(title.startswith("column ") for title in drawn) == 20
-    assert sum(title.startswith("columns ") for title in drawn) == 12
 
 
 NARROW = """<script>

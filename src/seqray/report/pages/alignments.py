@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from markupsafe import Markup
@@ -59,10 +60,8 @@ def cell_relevance(explanation: AlignmentExplanation) -> Floats:
     The score by the first method that scores cells, or else the score of the column: the square root of its
     size relative to the largest.
     """
-    found = next((s for s in explanation.scores if s.grid is not None), None)
-    if found is not None and found.grid is not None:
-        grid = np.abs(found.grid)
-    else:
+    grid = next((np.abs(s.grid) for s in explanation.scores if s.grid is not None), None)
+    if grid is None:
         grid = np.tile(np.abs(explanation.scores[0].columns), (len(explanation.rows), 1))
     top = float(grid.max(initial=0.0))
     return np.sqrt(grid / top) if top > 0 else np.zeros(grid.shape)
@@ -70,39 +69,30 @@ def cell_relevance(explanation: AlignmentExplanation) -> Floats:
 
 def alignment_panel(explanation: AlignmentExplanation, width: int) -> Markup:
     """Draw an alignment with the profiles of its columns and rows, ``width`` columns a line."""
-    drawing = _Drawing.of(explanation, width)
+    drawing = _Drawing(explanation, width)
     lines = "".join(drawing.line(start) for start in range(0, len(explanation.columns), width))
     return Markup(f"<div class=scroll><div class=panel>{lines}</div></div>\n")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Drawing:
     """What all lines of one alignment have in common."""
 
-    explanation: AlignmentExplanation
-    width: int
-    rows: int  # shown, the first ones
-    codes: np.ndarray  # (rows, C')
-    relevance: Floats  # (rows, C')
-    positions: np.ndarray  # (C',) 0-based in the query, -1 for none
-    titles: list[str]  # (C',) text that the pointer shows
-
-    @classmethod
-    def of(cls, e: AlignmentExplanation, width: int) -> _Drawing:
-        rows = min(MAX_ROWS, len(e.rows))
-        codes = e.alignment.codes[np.ix_(e.rows[:rows], e.columns)]
-        positions = e.alignment.query_positions()[e.columns]
-        return cls(e, width, rows, codes, cell_relevance(e)[:rows], positions, _titles(e, positions))
+    def __init__(self, e: AlignmentExplanation, width: int) -> None:
+        self.explanation, self.width = e, width
+        self.rows = min(MAX_ROWS, len(e.rows))  # shown, the first ones
+        self.codes = e.alignment.codes[np.ix_(e.rows[: self.rows], e.columns)]  # (rows, C')
+        self.relevance = cell_relevance(e)[: self.rows]  # (rows, C')
+        self.positions = e.alignment.query_positions()[e.columns]  # (C',) 0-based in the query, -1 for none
 
     def line(self, start: int) -> str:
         """Columns from ``start`` on: axis, profiles, structure, grid, and for the first line the rows."""
         e = self.explanation
         part = slice(start, min(start + self.width, len(e.columns)))
         body, y = self._axis(part), _AXIS
-        for found in e.scores:
-            above, below = bar_extent(found.signed)
-            largest = reach(found.columns)
-            bars = score_bars(found.columns[part], found.signed, found.method, largest, start == 0)
+        for scores in e.scores:
+            above, below = bar_extent(scores.signed)
+            largest = reach(scores.columns)
+            bars = score_bars(scores.columns[part], scores.signed, scores.method, largest, start == 0)
             body += f"<g transform=translate(0,{y + above + 2})>{bars}</g>"
             y += above + below + 4 + _SPACE
         if e.alignment.ss_cons is not None:
@@ -110,15 +100,19 @@ class _Drawing:
             body += f"{label('SS_cons', y=y + 12)}{letters_at(signs, y + 12, 'ss')}"
             y += _STRUCTURE
         body += f"<g transform=translate(0,{y})>{self._grid(part)}</g>"
-        for place, found in enumerate(e.scores if start == 0 else ()):
+        for place, scores in enumerate(e.scores if start == 0 else ()):
             x = self.width * SLOT + 12 + place * (_ROW_BARS + _BETWEEN)
-            body += f"<g transform=translate({x},{y})>{self._row_bars(found)}</g>"
+            body += f"<g transform=translate({x},{y})>{self._row_bars(scores)}</g>"
         high = y + self.rows * _ROW + 4
         total = GUTTER + self.width * SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
         spoken = f"Columns {e.columns[part][0] + 1} to {e.columns[part][-1] + 1} with their scores"
+        strips = "".join(
+            f"<rect x={i * SLOT} y=0 width={SLOT} height={high}><title>{text}</title></rect>"
+            for i, text in enumerate(self._titles[part])
+        )  # over each column, to show its figures under the pointer
         return (
             f'<div class=line><svg class=row viewBox="{-GUTTER} 0 {total} {high}" role=img '
-            f'aria-label="{spoken}">{body}{self._hover(part, high)}</svg></div>\n'
+            f'aria-label="{spoken}">{body}<g class=hover>{strips}</g></svg></div>\n'
         )
 
     def _axis(self, part: slice) -> str:
@@ -133,6 +127,13 @@ class _Drawing:
         return f'{title}{texts}<path class=axis d="{marks}"/><path class=skipped d="{passed}"/>'
 
     def _grid(self, part: slice) -> str:
+        """Names of the rows, and their letters on colors."""
+        names = ""
+        for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
+            name = " ".join(self.explanation.alignment.names[row].split())
+            short = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
+            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
+            names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
         codes, relevance = self.codes[:, part], self.relevance[:, part]
         alphabet, high = self.explanation.alignment.alphabet, self.rows * _ROW
         image = picture(*_colors(codes, relevance, alphabet), codes.shape[1] * SLOT, high)
@@ -143,56 +144,39 @@ class _Drawing:
             letters_at("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
             for r, row in enumerate(codes)
         )
-        return f'{self._names()}{image}<path class=gaps d="{strokes}"/>{texts}'
+        return f'{names}{image}<path class=gaps d="{strokes}"/>{texts}'
 
-    def _names(self) -> str:
-        names = ""
-        for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
-            name = " ".join(self.explanation.alignment.names[row].split())
-            short = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
-            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
-            names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
-        return names
-
-    def _row_bars(self, found: AlignmentScores) -> str:
+    def _row_bars(self, scores: AlignmentScores) -> str:
         """Bars of the scores of rows; a row without a score has none."""
-        scores, largest = found.rows[: self.rows], reach(found.rows)
-        zero = _ROW_BARS // 2 if found.signed else 0
-        title = f"<text class=tick x=0 y=-6>{escape(found.method)}</text>"
+        largest = reach(scores.rows)
+        zero = _ROW_BARS // 2 if scores.signed else 0
         bars = ""
-        for r, score in enumerate(scores.tolist()):
+        for r, score in enumerate(scores.rows[: self.rows].tolist()):
             if np.isfinite(score):
                 long = abs(score) / largest * (_ROW_BARS - zero) if largest > 0 else 0.0
-                kind = ("oppose" if score < 0 else "support") if found.signed else "share"
+                kind = ("oppose" if score < 0 else "support") if scores.signed else "share"
                 left = zero - long if score < 0 else zero
                 bars += (
                     f"<rect class={kind} x={compact(left)} y={r * _ROW + 3} width={compact(max(long, 0.5))} "
                     f"height=9><title>row {self.explanation.rows[r] + 1}: {number(score)}</title></rect>"
                 )
+        title = f"<text class=tick x=0 y=-6>{escape(scores.method)}</text>"
         return f'{title}{bars}<path class=axis d="M{zero} 0v{self.rows * _ROW}"/>'
 
-    def _hover(self, part: slice, high: int) -> str:
-        """A strip over each column that shows its figures under the pointer."""
-        strips = "".join(
-            f"<rect x={i * SLOT} y=0 width={SLOT} height={high}><title>{text}</title></rect>"
-            for i, text in enumerate(self.titles[part])
-        )
-        return f"<g class=hover>{strips}</g>"
-
-
-def _titles(e: AlignmentExplanation, positions: np.ndarray) -> list[str]:
-    alphabet, codes = e.alignment.alphabet, e.alignment.codes[:, e.columns]
-    full, kept = occupancy(codes, alphabet), conservation(codes, alphabet)
-    letters = e.alignment.text(0)
-    titles = []
-    for i, column in enumerate(e.columns.tolist()):
-        query = (
-            f"query {positions[i] + 1} {letters[column]}" if positions[i] >= 0 else "no letter in the query"
-        )
-        scores = "; ".join(f"{found.method} {number(float(found.columns[i]))}" for found in e.scores)
-        known = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(kept[i]), 2)}"
-        titles.append(escape(f"column {column + 1}; {query}; {scores}; {known}"))
-    return titles
+    @cached_property
+    def _titles(self) -> list[str]:
+        """Text that the pointer shows for each column (C',)."""
+        e = self.explanation
+        codes, letters = e.alignment.codes[:, e.columns], e.alignment.text(0)
+        full, conserved = (count(codes, e.alignment.alphabet) for count in (occupancy, conservation))
+        titles = []
+        for i, column in enumerate(e.columns.tolist()):
+            place = self.positions[i] + 1
+            query = f"query {place} {letters[column]}" if place > 0 else "no letter in the query"
+            scores = "; ".join(f"{s.method} {number(float(s.columns[i]))}" for s in e.scores)
+            shares = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(conserved[i]), 2)}"
+            titles.append(escape(f"column {column + 1}; {query}; {scores}; {shares}"))
+        return titles
 
 
 def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[np.ndarray, list[str]]:
@@ -209,7 +193,7 @@ def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[n
     return cells.astype(np.uint8), colors
 
 
-def color_key(alphabet: Alphabet) -> Markup:
+def _color_key(alphabet: Alphabet) -> Markup:
     """A table of the colors of the letters."""
     groups: dict[str, str] = {}
     for letter in alphabet.letters:
@@ -221,9 +205,6 @@ def color_key(alphabet: Alphabet) -> Markup:
         for color, text in (groups | {Color.FAINT: "~ missing"}).items()
     )
     return Markup(f"<table class=swatch><tr>{cells}<td>- gap</table>")
-
-
-NO_POSITION = "gap"  # where the query has no letter
 
 
 # --- The page of explained alignments: verdicts, then each alignment with its profiles
@@ -241,12 +222,12 @@ class AlignmentReport(Report):
 def render_alignments(report: AlignmentReport) -> str:
     """Write the page as HTML that runs nothing."""
     explanations = report.shown
-    methods = list(dict.fromkeys(found.method for e in explanations for found in e.scores))
+    methods = list(dict.fromkeys(s.method for e in explanations for s in e.scores))
     longest = max((len(e.columns) for e in explanations), default=1)
     width = line_width(longest, MIN_LINE_COLUMNS, MAX_LINE_COLUMNS)
     reading = ""
     if explanations:
-        key = color_key(explanations[0].alignment.alphabet)
+        key = _color_key(explanations[0].alignment.alphabet)
         reading = templates("alignments.html").reading(methods, key) + BAR_DEFINITIONS
     alignments = {
         f"r{i}": (name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)
@@ -266,9 +247,14 @@ def render_alignments(report: AlignmentReport) -> str:
 
 
 def _alignment(e: AlignmentExplanation, card: Card, width: int) -> Markup:
-    ranks = (_classes(e, card), *(_ranks(e, found) for found in e.scores))
-    panel = alignment_panel(e, width)
-    return templates("alignments.html").alignment(e, panel, list(_omitted(e)), Markup().join(ranks))
+    omitted = []  # by the grid
+    if len(e.rows) > MAX_ROWS:
+        omitted.append(f"{counted(len(e.rows) - MAX_ROWS, 'more row')} that the model read")
+    for read, all_, unit in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
+        if len(read) < all_:
+            omitted.append(f"{counted(all_ - len(read), unit)} of the file that the model did not read")
+    ranks = Markup().join((_classes(e, card), *(_ranks(e, scores) for scores in e.scores)))
+    return templates("alignments.html").alignment(e, alignment_panel(e, width), omitted, ranks)
 
 
 def _classes(e: AlignmentExplanation, card: Card) -> Markup:
@@ -281,20 +267,15 @@ def _classes(e: AlignmentExplanation, card: Card) -> Markup:
     return table(["class", "probability"], rows, caption="classes")
 
 
-def _omitted(e: AlignmentExplanation) -> Iterator[str]:
-    """What the grid leaves out."""
-    if len(e.rows) > MAX_ROWS:
-        yield f"{counted(len(e.rows) - MAX_ROWS, 'more row')} that the model read"
-    for read, all_, one in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
-        if len(read) < all_:
-            yield f"{counted(all_ - len(read), one)} of the file that the model did not read"
-
-
-def _ranks(e: AlignmentExplanation, found: AlignmentScores) -> Markup:
+def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
     positions, letters = e.alignment.query_positions(), e.alignment.text(0)
     rows = []
-    for rank, index in enumerate(ranking(found.columns), start=1):
+    for rank, index in enumerate(ranking(scores.columns), start=1):
         column = int(e.columns[index])
-        query = str(positions[column] + 1) if positions[column] >= 0 else NO_POSITION
-        rows.append([str(rank), str(column + 1), query, letters[column], number(float(found.columns[index]))])
-    return table(["rank", "column", "query", "letter", "score"], rows, caption=found.method)
+        query = (
+            str(positions[column] + 1) if positions[column] >= 0 else "gap"
+        )  # without a letter of the query
+        rows.append(
+            [str(rank), str(column + 1), query, letters[column], number(float(scores.columns[index]))]
+        )
+    return table(["rank", "column", "query", "letter", "score"], rows, caption=scores.method)

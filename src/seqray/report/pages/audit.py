@@ -29,28 +29,18 @@ _SHAPE = {  # section and quantity: heading and decimals
 
 
 def render_audit(audit: Audit, provenance: Sequence[str]) -> str:
-    """Write the page as HTML that runs nothing.
-
-    Parameters
-    ----------
-    audit
-        What the page shows; names may hold any text and are escaped.
-    provenance
-        Lines for the end of the page.
-    """
+    """Write the page as HTML that runs nothing; names may hold any text and are escaped."""
     words = templates("audit.html")
     alarming = any(finding.severity in ALARMING for finding in audit.findings)
     shape = {"length": _plots(audit, "length"), "gc": _plots(audit, "gc")}
+    baselines = words.baselines(_scores(audit, "baselines"), audit.settings)
     return document(
         "Audit of labeled sequences",
         _summary(audit),
         {
             "verdict": ("What would fool a model here?", words.verdicts(audit.findings, alarming)),
             "rules": ("Scores of trivial rules", _scores(audit, "rules")),
-            "baselines": (
-                "Scores of linear baselines",
-                words.baselines(_scores(audit, "baselines"), audit.settings),
-            ),
+            "baselines": ("Scores of linear baselines", baselines),
             "relatives": ("Copies and relatives", _counts(audit.figures)),
             "similarity": ("Similarity to training", _plots(audit, "identity")),
             "shape": ("Counts, lengths and composition", words.shape(_shape(audit.figures), shape)),
@@ -81,6 +71,10 @@ def _label(figure_label: str) -> str:
 
 def _scores(audit: Audit, section: str) -> Markup:
     """AUROC and MCC of each rule or baseline, a row each, the highest first."""
+
+    def with_interval(f: AuditFigure | None) -> str:
+        return fixed(f.value) + interval(f.low, f.high) if f and math.isfinite(f.value) else MISSING
+
     figures = {(f.split, f.label, f.quantity): f for f in audit.figures if f.section == section}
     auroc = [f for f in figures.values() if f.quantity.endswith("_auroc")]
     auroc.sort(key=lambda f: (-f.value if math.isfinite(f.value) else 1.0, f.quantity, f.label))
@@ -88,17 +82,10 @@ def _scores(audit: Audit, section: str) -> Markup:
     for f in auroc:
         rule = f.quantity.removesuffix("_auroc")
         mcc = figures.get((f.split, f.label, f"{rule}_mcc"))
-        rows.append(
-            (rule.replace("_", " "), _label(f.label), f.split, _with_interval(f), _with_interval(mcc))
-        )
+        cells = (rule.replace("_", " "), _label(f.label), f.split, with_interval(f), with_interval(mcc))
+        rows.append(cells)
     head = ("rule", "class", "split", "AUROC (95 % interval)", "MCC (95 % interval)")
     return wide_table(head, rows, "checks") if rows else Markup()
-
-
-def _with_interval(f: AuditFigure | None) -> str:
-    if f is None or not math.isfinite(f.value):
-        return MISSING
-    return fixed(f.value) + interval(f.low, f.high)
 
 
 def _counts(figures: Sequence[AuditFigure]) -> Markup:

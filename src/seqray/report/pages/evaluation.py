@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ Key = tuple[str, str, str]
 
 def compared_sources(evaluation: Evaluation) -> list[str]:
     """The model and the sources that it is compared with in detail."""
-    return [one.source for one in evaluation.answers if one.source in ("model", "floor", "against")]
+    return [a.source for a in evaluation.answers if a.source in ("model", "floor", "against")]
 
 
 def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
@@ -64,21 +64,23 @@ def by_key(evaluation: Evaluation, label: str) -> dict[Key, Figure]:
     return {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == label}
 
 
-def _metrics(found: dict[Key, Figure], sources: list[str]) -> list[tuple[str, list[Figure | None]]]:
-    """Each metric that a source has, with the figure of each source for all records."""
-    rows = [(metric, [found.get(("all", source, metric)) for source in sources]) for metric in METRICS]
-    return [(_title(metric), figures) for metric, figures in rows if any(figures)]
-
-
-def _title(metric: str) -> str:
-    return metric.replace("_", " ") + (" (lower is better)" if metric in _LOWER_IS_BETTER else "")
+def _metrics(
+    evaluation: Evaluation, label: str, sources: list[str]
+) -> Iterator[tuple[str, list[Figure | None]]]:
+    """Each metric that a source has for a class, with the figure of each source for all records."""
+    figures = by_key(evaluation, label)
+    for metric in METRICS:
+        row = [figures.get(("all", source, metric)) for source in sources]
+        if any(row):
+            lower = " (lower is better)" if metric in _LOWER_IS_BETTER else ""
+            yield metric.replace("_", " ") + lower, row
 
 
 def figures_table(evaluation: Evaluation, label: str) -> Markup:
     """One row per metric, one column per source."""
     sources = [answers.source for answers in evaluation.answers]
-    found = _metrics(by_key(evaluation, label), sources)
-    return wide_table(["", *sources], ([metric, *map(_shown, figures)] for metric, figures in found))
+    rows = ([metric, *map(_shown, row)] for metric, row in _metrics(evaluation, label, sources))
+    return wide_table(["", *sources], rows)
 
 
 def differences_table(evaluation: Evaluation) -> Markup:
@@ -87,10 +89,9 @@ def differences_table(evaluation: Evaluation) -> Markup:
     if not sources:
         return Markup()
     head = ["", *(cell for s in sources for cell in (s.replace("model-", "model minus "), "p"))]
-    found = _metrics(by_key(evaluation, judged_label(evaluation)), sources)
     rows = (
-        [metric, *(cell for f in figures for cell in (_shown(f), number(f.p, 2) if f else MISSING))]
-        for metric, figures in found
+        [metric, *(cell for f in row for cell in (_shown(f), number(f.p, 2) if f else MISSING))]
+        for metric, row in _metrics(evaluation, judged_label(evaluation), sources)
     )
     return wide_table(head, rows)
 
@@ -146,20 +147,11 @@ _BINS = 20
 def render_evaluation(
     evaluation: Evaluation, title: str, provenance: Sequence[str], card: Mapping[str, Any] | None = None
 ) -> str:
-    """Write the page as HTML that runs nothing.
+    """Write the page as HTML that runs nothing; names may hold any text and are escaped.
 
-    Parameters
-    ----------
-    evaluation
-        What the page shows; names may hold any text and are escaped.
-    title
-        Name of what was evaluated.
-    provenance
-        Lines for the end of the page.
-    card
-        Facts of the model.
+    The title is the name of what was evaluated, the card has facts of the model.
     """
-    words = templates("evaluation.html")
+    confusions = (confusion_table(evaluation, source) for source in compared_sources(evaluation))
     return document(
         f"Evaluation of {title}",
         _summary(evaluation, title, card),
@@ -168,10 +160,7 @@ def render_evaluation(
             "curves": ("Curves", _curves(evaluation)),
             "calibration": ("Calibration", _calibration(evaluation)),
             "thresholds": ("Thresholds", threshold_table(evaluation)),
-            "calls": (
-                "Calls",
-                words.figures(confusion_table(evaluation, s) for s in compared_sources(evaluation)),
-            ),
+            "calls": ("Calls", templates("evaluation.html").figures(confusions)),
             "similarity": ("By similarity to training", _similarity(evaluation)),
             "contexts": ("By context", subsets_table(evaluation, "context:")),
             "subclasses": (
@@ -206,11 +195,6 @@ def _figures(evaluation: Evaluation) -> Markup:
     return words.tables(evaluation.answers, tables, differences_table(evaluation), evaluation.mcnemar)
 
 
-def _truth(evaluation: Evaluation, k: int) -> np.ndarray:
-    """1 for records of class k, else 0."""
-    return (evaluation.labels == k).astype(np.int64)
-
-
 def _positive(evaluation: Evaluation) -> int | None:
     """Index of the positive class, None if there are more than two classes."""
     return evaluation.classes.index(evaluation.positive) if len(evaluation.classes) == 2 else None
@@ -219,11 +203,10 @@ def _positive(evaluation: Evaluation) -> int | None:
 def _curves(evaluation: Evaluation) -> Markup:
     k, model = _positive(evaluation), evaluation.answers[0]
     if k is not None:  # a line for each source
-        drawn = [one for one in evaluation.answers if one.source != "majority"]
-        rankings = [_ranking(evaluation, one, k) for one in drawn]
+        rankings = [_ranking(evaluation, a, k) for a in evaluation.answers if a.source != "majority"]
     else:  # a line for each class, by the model
         rankings = [
-            Ranking(c, f"k{i}", _truth(evaluation, i), model.scores[:, i])
+            Ranking(c, f"k{i}", (evaluation.labels == i).astype(np.int64), model.scores[:, i])
             for i, c in enumerate(evaluation.classes[:_MAX_CLASSES])
         ]
     prevalence = None if k is None else float(rankings[0].labels.mean())
@@ -237,36 +220,29 @@ def _curves(evaluation: Evaluation) -> Markup:
 
 def _ranking(evaluation: Evaluation, answers: Answers, k: int | None) -> Ranking:
     """Scores of class k, or without it those of the most probable class, which is right or not."""
-    if k is None:
-        labels = (answers.scores.argmax(axis=1) == evaluation.labels).astype(np.int64)
-        scores = answers.scores.max(axis=1)
-    else:
-        labels, scores = _truth(evaluation, k), answers.scores[:, k]
-    return Ranking(answers.source, _SHADES[answers.source], labels, scores)
+    truth, scores = answers.scores.argmax(axis=1) == evaluation.labels, answers.scores.max(axis=1)
+    if k is not None:
+        truth, scores = evaluation.labels == k, answers.scores[:, k]
+    return Ranking(answers.source, _SHADES[answers.source], truth.astype(np.int64), scores)
 
 
 def _calibration(evaluation: Evaluation) -> Markup:
-    k = _positive(evaluation)
+    k, model = _positive(evaluation), evaluation.answers[0]
     drawn = [a for a in evaluation.answers if a.source in compared_sources(evaluation) and a.probabilities]
-    rankings = [_ranking(evaluation, one, k) for one in drawn]
+    rankings = [_ranking(evaluation, answers, k) for answers in drawn]
     words = templates("evaluation.html")
     plots = []
     if rankings:
         lines = legend({r.name: r.shade for r in rankings})
         plots.append(words.reliability(reliability_plot(rankings), lines, rankings[0].name, k is not None))
     if k is not None:
-        plots.append(words.scores(*_histogram(evaluation, k)))
+        values = model.scores[:, k]
+        low, high = (0.0, 1.0) if model.probabilities else (float(values.min()), float(values.max()))
+        bins = np.linspace(low, high if high > low else low + 1, _BINS + 1)
+        scores = {c: values[evaluation.labels == i] for i, c in enumerate(evaluation.classes)}
+        shades = {c: f"k{i}" for i, c in enumerate(evaluation.classes)}
+        plots.append(words.scores(score_histogram(scores, shades, bins), legend(shades)))
     return words.figures(plots)
-
-
-def _histogram(evaluation: Evaluation, k: int) -> tuple[Markup, Markup]:
-    model = evaluation.answers[0]
-    values = model.scores[:, k]
-    low, high = (0.0, 1.0) if model.probabilities else (float(values.min()), float(values.max()))
-    bins = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-    scores = {c: values[evaluation.labels == i] for i, c in enumerate(evaluation.classes)}
-    shades = {c: f"k{i}" for i, c in enumerate(evaluation.classes)}
-    return score_histogram(scores, shades, bins), legend(shades)
 
 
 def _similarity(evaluation: Evaluation) -> Markup:
@@ -291,17 +267,13 @@ _WIDTH, _HEIGHT, _EDGE = 190, 18, 6
 
 
 def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
-    """Lay out rows of the same columns.
+    """Lay out rows of the same columns, column to cell.
 
-    Parameters
-    ----------
-    title
-        Heading of the page.
-    rows
-        Column -> cell; text that is no number is a name from a file; ``X_low`` to ``X_high`` is the
-        interval of ``X``.
+    Text that is no number is a name from a file; ``X_low`` to ``X_high`` is the interval of ``X``.
     """
-    columns = [c for c in rows[0] if not c.endswith(("_low", "_high")) and _is_shown(rows, c)]
+    columns = [column for column in rows[0] if not column.endswith(("_low", "_high"))]
+    if not any(math.isfinite(_value(row, "expected_precision")) for row in rows):  # only locators have it
+        columns = [column for column in columns if column != "expected_precision"]
     calls = "calls_per_mb" in columns
     place = columns.index("calls_per_mb" if calls else "mcc") + 1
     head = [column.replace("_", " ") for column in columns]
@@ -314,11 +286,6 @@ def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
     section = templates("parts.html").summary(table(head, body), calls, "expected_precision" in columns)
     lines = [f"seqray {__version__}", "a dot in place of a number means that the value is not known"]
     return document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
-
-
-def _is_shown(rows: Sequence[Mapping[str, str]], column: str) -> bool:
-    """Only locators have a precision to expect."""
-    return column != "expected_precision" or any(math.isfinite(_value(row, column)) for row in rows)
 
 
 def _value(row: Mapping[str, str], column: str) -> float:

@@ -16,17 +16,15 @@ from seqray.genome.genes import Gene, count_genes
 from seqray.report.html import MISSING, document, fixed, number, resource, templates
 from seqray.report.pages.calls import (
     CallCard,
+    call_histogram,
     card_of,
-    distance_plot,
     places_table,
-    rename_genes,
-    rename_in_call,
-    score_plot,
     short_names,
     table_data,
     title_of,
 )
 from seqray.report.pages.sequences import ModelText, card_section
+from seqray.report.svg.charts import number_ticks
 from seqray.report.svg.genome import DrawnContig, DrawnGene, density, genome_lines
 
 MAX_CALL_MAPS = 24  # of the best calls, and as many of the doubtful
@@ -137,18 +135,10 @@ class ScanReport:
 
 
 def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
-    """Choose the calls that have a map of their own.
+    """Choose the calls that have a map of their own, by the scores (n,) of all calls.
 
-    Parameters
-    ----------
-    scores
-        (n,) of all calls, all of at least the threshold.
-
-    Returns
-    -------
-    tuple of list of int
-        Indices of the `MAX_CALL_MAPS` best calls, the best first, and of as many doubtful ones, those nearest
-        to the threshold first. No call is in both; ties go by position.
+    Returns the indices of the `MAX_CALL_MAPS` best calls, the best first, and of as many doubtful ones, those
+    nearest to the threshold first. No call is in both; ties go by position.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
     return ranked[:MAX_CALL_MAPS], ranked[MAX_CALL_MAPS:][::-1][:MAX_CALL_MAPS]
@@ -161,10 +151,8 @@ def render_scan(report: ScanReport) -> str:
     """
     words = templates("scan.html")
     report = _with_short_names(report)
-    scores = np.array([call.score for call in report.calls])
-    best, doubtful = shown_calls(scores)
+    best, doubtful = shown_calls(np.array([call.score for call in report.calls]))
     cards = {i: _card(report, i) for i in [*best, *doubtful]}
-    named = bool(report.genes)
     return document(
         report.title,
         _figures(report),
@@ -174,13 +162,10 @@ def render_scan(report: ScanReport) -> str:
                 "The best calls" if doubtful else "The calls, the best first",
                 words.maps([cards[i] for i in best], report, "best"),
             ),
-            "doubtful": (
-                "Doubtful calls",
-                words.maps([cards[i] for i in doubtful], report, "doubtful"),
-            ),
+            "doubtful": ("Doubtful calls", words.maps([cards[i] for i in doubtful], report, "doubtful")),
             "where": ("Where the calls lie" if report.genes else "Scores of the calls", _where(report)),
             "expected": ("How many of these calls are right?", words.expected(report)),
-            "all": ("All calls", _all_calls(report, named)),
+            "all": ("All calls", _all_calls(report)),
             "card": ("Model card", words.folded(card_section(report.model)[1]) if report.model.lines else ""),
         },
         report.provenance,
@@ -192,76 +177,68 @@ def render_scan(report: ScanReport) -> str:
 
 def _with_short_names(report: ScanReport) -> ScanReport:
     """The calls as a list, since a table makes a call on each access, and genes under short names."""
-    names = short_names(report.genes)
+    calls, names = list(report.calls), short_names(report.genes)
     if not names:
-        return replace(report, calls=list(report.calls))
-    calls = [rename_in_call(call, names) for call in report.calls]
-    return replace(report, calls=calls, genes=rename_genes(report.genes, names))
+        return replace(report, calls=calls)
+    genes = {
+        contig: [replace(gene, name=names.get(gene.name, gene.name)) for gene in its_genes]
+        for contig, its_genes in report.genes.items()
+    }
+    for i, call in enumerate(calls):
+        if context := call.context:
+            gene, within = (names.get(name, name) for name in (context.gene, context.within))
+            calls[i] = replace(call, context=replace(context, gene=gene, within=within))
+    return replace(report, calls=calls, genes=genes)
 
 
 def _figures(report: ScanReport) -> dict[str, Markup]:
     """The numbers at the top of the page."""
-    words = templates("scan.html")
+    figure = templates("scan.html").figure
     letters = sum(contig.length for contig in report.contigs)
     unknown = sum(contig.length for contig in report.contigs if contig.name not in report.genes)
-    genes, parts = sum(map(count_genes, report.genes.values())), _parts(report)
-    calls, sequences = len(report.calls), counted(len(report.contigs), "sequence")
+    genes, calls = sum(map(count_genes, report.genes.values())), len(report.calls)
     searched = letters if report.searched is None else report.searched
-    per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
     strand = "" if report.strand == "both" else f", {report.strand} strand only"
     size = " of ".join(dict.fromkeys((_size(searched), _size(letters))))
+    parts = [f"{c.name}:{start + 1:,}-{end:,}" for c in report.contigs for start, end in c.parts or ()]
+    named = "; searched: " + ", ".join(parts[:_MAX_NAMED_PARTS]) if parts else ""
+    if len(parts) > _MAX_NAMED_PARTS:
+        named += f" and {len(parts) - _MAX_NAMED_PARTS:,} more"
+    threshold = MISSING if report.threshold is None else number(report.threshold, 3)
+    per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
+    sequences = counted(len(report.contigs), "sequence")
     shown = {
-        "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
-        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}{_named_parts(parts)}{strand}"),
+        "Calls": figure(f"{calls:,}", f"at a score of {threshold} or more"),
+        "Calls per kb": figure(per_kb, f"in {size}, {sequences}{named}{strand}"),
     }
     if genes and parts:
-        shown["Genes in the parts"] = words.figure(
-            f"{_genes_within(report):,}", f"or partly in them; the whole: {genes:,}, {report.gene_source}"
-        )
+        note = f"or partly in them; the whole: {genes:,}, {report.gene_source}"
+        shown["Genes in the parts"] = figure(f"{_genes_within(report):,}", note)
     elif genes and (searched < _MIN_SEARCHED_SHARE * letters or strand or 10 * unknown > letters):
-        shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
+        shown["Genes"] = figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
-        shown["Calls per gene"] = words.figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
+        shown["Calls per gene"] = figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
     else:
-        shown["Genes"] = words.figure("none", report.gene_source or "only letters were read", True)
-    shown["Precision to expect"] = words.figure(
+        shown["Genes"] = figure("none", report.gene_source or "only letters were read", True)
+    shown["Precision to expect"] = figure(
         report.expected_precision or "not known", report.expected_note, not report.expected_precision
     )
-    shown["Model"] = words.figure(report.model.name, report.model.summary, True)
+    shown["Model"] = figure(report.model.name, report.model.summary, True)
     return shown
 
 
-def _parts(report: ScanReport) -> list[str]:
-    """The parts that were searched, as genome browsers write them; none if everything was."""
-    return [f"{c.name}:{start + 1:,}-{end:,}" for c in report.contigs for start, end in c.parts or ()]
-
-
-def _named_parts(parts: Sequence[str]) -> str:
-    if not parts:
-        return ""
-    more = len(parts) - _MAX_NAMED_PARTS
-    return "; searched: " + ", ".join(parts[:_MAX_NAMED_PARTS]) + (f" and {more:,} more" if more > 0 else "")
-
-
 def _genes_within(report: ScanReport) -> int:
-    """Genes that overlap a part, also those of which a piece lies beyond the origin of a circle."""
-    found = 0
+    """Genes of which a letter lies in the parts, also beyond the origin of a circle."""
+    count = 0
     for contig in report.contigs:
-        parts = Intervals.merge(contig.parts or ())
-        genes = report.genes.get(contig.name, ())
-        found += count_genes(gene for gene in genes if _is_covered(gene, contig.length, parts))
-    return found
-
-
-def _is_covered(gene: Gene, length: int, parts: Intervals) -> bool:
-    """Whether a letter of the gene lies in the parts."""
-    before = parts.count_covered(np.array(_halves(gene, length)))
-    return bool((before[:, 1] > before[:, 0]).any())
-
-
-def _threshold(report: ScanReport) -> str:
-    return MISSING if report.threshold is None else number(report.threshold, 3)
+        parts, within = Intervals.merge(contig.parts or ()), []
+        for gene in report.genes.get(contig.name, ()):
+            before = parts.count_covered(np.array(_halves(gene, contig.length)))
+            if (before[:, 1] > before[:, 0]).any():
+                within.append(gene)
+        count += count_genes(within)
+    return count
 
 
 def _size(letters: int) -> str:
@@ -284,50 +261,34 @@ def _card(report: ScanReport, i: int) -> CallCard:
 
 
 def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
-    """The strip of the genome; only the longest contigs of a large or scattered input."""
-    shown, left = _longest(report.contigs)
-    there: dict[str, list[tuple[int, Call]]] = {contig.name: [] for contig in shown}
+    """The strip of the genome; only the longest contigs of a large or scattered input, in its order."""
+    contigs, letters = report.contigs, 0
+    longest: set[int] = set()
+    for i in sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))[:_MAX_STRIP_CONTIGS]:
+        letters += contigs[i].length
+        if letters <= _MAX_STRIP_LETTERS or not longest:
+            longest.add(i)
+    there: dict[str, list[tuple[int, Call]]] = {contigs[i].name: [] for i in sorted(longest)}
     for i, call in enumerate(report.calls):
         if call.contig in there:
             there[call.contig].append((i, call))
-    drawn = [_drawn(report, contig, there[contig.name], linked) for contig in shown]
+    drawn = []
+    for contig in (contigs[i] for i in sorted(longest)):
+        genes = [
+            DrawnGene(start, end, gene.strand, gene.name, title_of(gene))
+            for gene in report.genes.get(contig.name, ())
+            for start, end in _halves(gene, contig.length)  # one across the origin is drawn as two
+        ]
+        calls = there[contig.name]
+        sites = np.array([call.site for _, call in calls], dtype=np.int64)
+        plus = np.array([call.strand == "+" for _, call in calls], dtype=bool)
+        scores = np.array([call.score for _, call in calls])
+        links = [f"c{i}" if i in linked else "" for i, _ in calls]
+        drawn.append(DrawnContig(contig.name, contig.length, genes, sites, plus, scores, links, contig.parts))
     overview = density(drawn) if len(report.calls) > _MAX_CALLS_WITHOUT_DENSITY else ""
-    parts, named = len(_parts(report)), bool(report.genes)
-    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, named, parts)
-
-
-def _longest(contigs: Sequence[ScannedContig]) -> tuple[list[ScannedContig], int]:
-    """Contigs to draw, in the order of the input, and the number of those left out."""
-    ranked = sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))
-    kept, letters = set[int](), 0
-    for i in ranked[:_MAX_STRIP_CONTIGS]:
-        letters += contigs[i].length
-        if letters <= _MAX_STRIP_LETTERS or not kept:
-            kept.add(i)
-    return [contigs[i] for i in sorted(kept)], len(contigs) - len(kept)
-
-
-def _drawn(
-    report: ScanReport,
-    contig: ScannedContig,
-    there: Sequence[tuple[int, Call]],
-    linked: Mapping[int, CallCard],
-) -> DrawnContig:
-    return DrawnContig(
-        contig.name,
-        contig.length,
-        [piece for gene in report.genes.get(contig.name, ()) for piece in _pieces(gene, contig.length)],
-        np.array([call.site for _, call in there], dtype=np.int64),
-        np.array([call.strand == "+" for _, call in there], dtype=bool),
-        np.array([call.score for _, call in there]),
-        [f"c{i}" if i in linked else "" for i, _ in there],
-        contig.parts,
-    )
-
-
-def _pieces(gene: Gene, length: int) -> list[DrawnGene]:
-    """A gene across the origin is drawn as two."""
-    return [DrawnGene(a, b, gene.strand, gene.name, title_of(gene)) for a, b in _halves(gene, length)]
+    parts = sum(len(contig.parts or ()) for contig in contigs)
+    left = len(contigs) - len(longest)
+    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, bool(report.genes), parts)
 
 
 def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:
@@ -337,25 +298,26 @@ def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:
 
 
 def _where(report: ScanReport) -> Markup:
-    known = [call.context for call in report.calls if call.context and call.contig in report.genes]
-    table = places_table(known) if report.genes and known else ""
-    plots = [score_plot([call.score for call in report.calls])] if report.calls else []
-    distances = [c.distance for c in known if c.distance is not None]
-    if report.genes and distances:
-        plots.insert(0, distance_plot(distances))
-    return templates("scan.html").where(table, plots)
+    """Places of the calls among genes, and histograms of their distances to genes and of their scores."""
+    contexts = [call.context for call in report.calls if call.context and call.contig in report.genes]
+    plots = []
+    if distances := [context.distance for context in contexts if context.distance is not None]:
+        ticks = {float(place): str(place) for place in range(0, 501, 100)}
+        title = "letters from the call to the gene"
+        plots.append(call_histogram(np.clip(distances, 0, 500).tolist(), np.arange(0, 501, 10), ticks, title))
+    if report.calls:
+        scores = [call.score for call in report.calls]
+        ticks = number_ticks(0.0, 1.0)
+        plots.append(call_histogram(scores, np.linspace(0, 1, 41), ticks, "score of the call"))
+    return templates("scan.html").where(places_table(contexts) if contexts else "", plots)
 
 
-def _all_calls(report: ScanReport, named: bool) -> Markup:
-    kept = _table_rows(report)
-    left = len(report.calls) - len(kept)
-    data = table_data([report.calls[i] for i in kept], kept, named) if kept else ""
-    return templates("scan.html").all_calls(data, len(kept), left, named, report)
-
-
-def _table_rows(report: ScanReport) -> list[int]:
-    """Calls of the table, in the order of the input: all, or the best."""
-    if len(report.calls) <= _MAX_TABLE_ROWS:
-        return list(range(len(report.calls)))
-    ranked = np.argsort([-call.score for call in report.calls], kind="stable")
-    return sorted(ranked[:_MAX_TABLE_ROWS].tolist())
+def _all_calls(report: ScanReport) -> Markup:
+    """The table: all calls or the best of them, in the order of the input."""
+    rows, named = list(range(len(report.calls))), bool(report.genes)
+    if len(rows) > _MAX_TABLE_ROWS:
+        ranked = np.argsort([-call.score for call in report.calls], kind="stable")
+        rows = sorted(ranked[:_MAX_TABLE_ROWS].tolist())
+    data = table_data([report.calls[i] for i in rows], rows, named) if rows else ""
+    left = len(report.calls) - len(rows)
+    return templates("scan.html").all_calls(data, len(rows), left, named, report)

@@ -43,7 +43,6 @@ from seqray.report.svg.rows import (
     SLOT,
     Line,
     axis_definitions,
-    axis_row,
     bar_extent,
     label,
     line_width,
@@ -82,50 +81,43 @@ class Report:
 
 
 def facts(
-    report: Report, shown: int, one: str, targets: Iterable[str], methods: Iterable[str]
+    report: Report, shown: int, unit: str, targets: Iterable[str], methods: Iterable[str]
 ) -> dict[str, str]:
-    """Facts below the heading of a page.
-
-    ``one`` is the word for one of the records shown; targets and methods may repeat.
-    """
-    left = f"; {counted(report.omitted, one)} left out" if report.omitted else ""
-    found = {
+    """Facts below the heading of a page; targets and methods may repeat, a record shown is a ``unit``."""
+    left = f"; {counted(report.omitted, unit)} left out" if report.omitted else ""
+    stated = {
         "Model": templates("explained.html").model(report.card),
         "Measured": headline_metric(report.card),
-        f"{one.capitalize()}s": f"{counted(shown, one)} on this page{left}",
+        f"{unit.capitalize()}s": f"{counted(shown, unit)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
         "Methods": ", ".join(dict.fromkeys(methods)) or "none",
     }
-    return {fact: value for fact, value in found.items() if value != "-"}
+    return {fact: value for fact, value in stated.items() if value != "-"}
 
 
 def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
-    """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted."""
-    found = report.faithfulness
-    badges = {method: _badge(found.checks, method) for method in found.verdicts} if found else {}
-    words = templates("explained.html").verdicts(found, badges, unit, _reference(found), report.checked)
+    """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted.
+
+    A badge summarizes the gains of a method over random rankings, where there is such a check.
+    """
+    faithfulness, badges = report.faithfulness, {}
+    checks = faithfulness.checks if faithfulness else ()
+    for method in faithfulness.verdicts if faithfulness else ():
+        gains = [
+            c for c in checks if c.method == method and c.against == "random" and c.measure.endswith("_gain")
+        ]
+        bounds = [(c.low, c.high) for c in gains if math.isfinite(c.low + c.high)]
+        if not bounds:
+            badges[method] = ("", "○ not assessed") if gains else None
+        elif all(low > 0 for low, _ in bounds):
+            badges[method] = "good", "▲ better than random"
+        elif any(high < 0 for _, high in bounds):
+            badges[method] = "bad", "▼ worse than random"
+        else:
+            badges[method] = "", "○ not distinguishable from random"
+    reference = next((c.against for c in checks if c.measure == "share_of_reference"), "")
+    words = templates("explained.html").verdicts(faithfulness, badges, unit, reference, report.checked)
     return "Can the rankings be trusted?", words
-
-
-def _reference(found: Faithfulness | None) -> str:
-    """The method that the gains of others are compared with; empty without such a comparison."""
-    against = (c.against for c in (found.checks if found else ()) if c.measure == "share_of_reference")
-    return next(against, "")
-
-
-def _badge(checks: Sequence[Check], method: str) -> tuple[str, str] | None:
-    """Kind and text that summarize the gains over random rankings; None without such a check."""
-    against = [
-        c for c in checks if c.method == method and c.against == "random" and c.measure.endswith("_gain")
-    ]
-    bounds = [(c.low, c.high) for c in against if math.isfinite(c.low + c.high)]
-    if not bounds:
-        return ("", "○ not assessed") if against else None
-    if all(low > 0 for low, _ in bounds):
-        return "good", "▲ better than random"
-    if any(high < 0 for _, high in bounds):
-        return "bad", "▼ worse than random"
-    return "", "○ not distinguishable from random"
 
 
 def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
@@ -136,12 +128,11 @@ def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
     named = dict.fromkeys(c.method for c in curves if c.method != "random")
     shades = {method: f"k{place % LINES}" for place, method in enumerate(named)}
     names = shades | ({"random rankings": "kr"} if any(c.method == "random" for c in curves) else {})
-    kinds = {kind: [c for c in curves if c.kind == kind] for kind in dict.fromkeys(c.kind for c in curves)}
-    words = templates("explained.html")
-    plots = {
-        kind: curve_plot(group, shades | {"random": "kr"}, str(words.axis(kind, unit)), f"{kind} curves")
-        for kind, group in kinds.items()
-    }
+    words, plots = templates("explained.html"), {}
+    for kind in dict.fromkeys(c.kind for c in curves):
+        group = [c for c in curves if c.kind == kind]
+        title = str(words.axis(kind, unit))
+        plots[kind] = curve_plot(group, shades | {"random": "kr"}, title, f"{kind} curves")
     rows = wide_table(_CHECK_COLUMNS, map(_check_row, faithfulness.checks), "checks")
     bands = any(np.isfinite(c.low + c.high).any() for c in curves)
     return words.checks(plots, bands, legend(names), rows if faithfulness.checks else "")
@@ -182,74 +173,61 @@ def ranking(scores: Floats) -> list[int]:
 
 # --- One explained sequence: its call, its letters and tracks, the positions ranked first, its attention
 
-_SAME_FOR_EVERY_CLASS = ("rollout", "value-rollout")
-
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A method and the members it was computed from: one track of every record."""
+    """A method and the members it was computed from: one track of every record.
+
+    ``label`` is its name on the page, ``mark`` the class of all elements that belong to it.
+    """
 
     number: int
-    method: str
-    member: str
-    signed: bool
+    label: str
+    mark: str
+    note: str
 
-    @property
-    def label(self) -> str:
-        """Name on the page."""
-        return self.method if self.member == "mean" else f"{self.method}, member {self.member}"
 
-    @property
-    def mark(self) -> str:
-        """Class of all elements that belong to it."""
-        return f"m{self.number}"
-
-    @property
-    def note(self) -> str:
-        """Meaning of its scores."""
-        if self.signed:
-            return "signed: a score above 0 supports the class explained, a score below 0 opposes it"
-        if self.method in _SAME_FOR_EVERY_CLASS:
-            return (
+def series_of(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Series]:
+    """Number the methods and members in the order of their first appearance, with what scores mean."""
+    series: dict[tuple[str, str], Series] = {}
+    for item in explanations:
+        if item.signed:
+            note = "signed: a score above 0 supports the class explained, a score below 0 opposes it"
+        elif item.method in ("rollout", "value-rollout"):
+            note = (
                 "shares of attention-based relevance: unsigned, and the same for every class "
                 "(rollout, value-rollout)"
             )
-        return "shares of relevance: unsigned, so letters that support and letters that oppose look the same"
+        else:
+            note = (
+                "shares of relevance: unsigned, so letters that support and letters that oppose look the same"
+            )
+        label = item.method if item.member == "mean" else f"{item.method}, member {item.member}"
+        number = len(series)
+        series.setdefault((item.method, item.member), Series(number, label, f"m{number}", note))
+    return series
 
 
-Numbered = Mapping[tuple[str, str], Series]
-
-
-def record(
-    group: Sequence[Explanation], place: int, series: Numbered, width: int, site: int | None, quantity: str
+def _record(
+    report: SequenceReport,
+    group: Sequence[Explanation],
+    place: int,
+    series: Mapping[tuple[str, str], Series],
+    width: int,
 ) -> Markup:
-    """Show all explanations of a record.
-
-    Parameters
-    ----------
-    group
-        At least one; they share the record.
-    place
-        Number of the record on the page, from 0: its anchor is ``r`` and this number.
-    width
-        Letters of a line.
-    site
-        Index of the site, None if unknown.
-    quantity
-        What the model gives a class: its probability, or a score.
-    """
+    """Show all explanations of a record; ``place`` is its number on the page, ``width`` letters a line."""
     length = len(group[0].sequence)
-    inside = site_within(length, site)
+    inside = site_within(length, report.site)
     lines = "".join(_line(group, series, line) for line in lines_of(length, width, inside))
     ranks = "".join(_ranks(item, series[item.method, item.member], inside) for item in group)
     weights = next((item.attention for item in group if item.attention is not None), None)
     attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
     return templates("sequences.html").record(
-        group[0], place, quantity, Markup(lines), Markup(ranks), Markup(attention)
+        group[0], place, report.quantity, Markup(lines), Markup(ranks), Markup(attention)
     )
 
 
-def _line(group: Sequence[Explanation], series: Numbered, line: Line) -> str:
+def _line(group: Sequence[Explanation], series: Mapping[tuple[str, str], Series], line: Line) -> str:
     part = slice(line.start, line.end)
     letters, first = group[0].sequence[part], group[0].first
     levels = ["-"] * len(series)
@@ -259,9 +237,8 @@ def _line(group: Sequence[Explanation], series: Numbered, line: Line) -> str:
         levels[this.number] = write_levels(item.scores[part], item.signed, largest) or "-"
         bars = score_bars(item.scores[part], item.signed, this.label, largest, line.start == 0)
         tracks += _around_axis(line, bars, *bar_extent(item.signed), this.mark)
-    rows = (
-        f"{axis_row(line)}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
-    )
+    axis = line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
+    rows = f"{axis}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
     spoken = f"Letters {first + line.start} to {first + line.end - 1} with their scores"
     return f'<div class=line role=img aria-label="{spoken}">{rows}</div>'
 
@@ -276,7 +253,10 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
         return ""
     scores = letter_effects(effects)
     largest = reach(scores)
-    up, down = _extent(scores, largest), _extent(-scores, largest)
+    up, down = 12, 12  # height that the letters of the record need above and below the line, px
+    if largest > 0:
+        tops = (float(s[np.isfinite(s)].max(initial=0.0)) for s in (scores, -scores))
+        up, down = (max(12, round(top / largest * MAX_LETTER_HEIGHT)) for top in tops)
     drawn = effect_letters(letters, scores[line.start : line.end], largest)
     base = f"<path class=axis d=M0,0h{len(letters) * SLOT} />"
     scale = f"log-odds, largest ±{number(largest)}" if line.start == 0 else ""
@@ -284,21 +264,19 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
     return _around_axis(line, f"{text}{base}{drawn}", up, down, "lg")
 
 
-def _extent(scores: Floats, largest: float) -> int:
-    """Height that the letters of a record need above the line, px."""
-    top = float(scores[np.isfinite(scores)].max(initial=0.0))
-    return max(12, round(top / largest * MAX_LETTER_HEIGHT)) if largest > 0 else 12
-
-
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
-    """The positions ranked first; columns that the record lacks are left out."""
+    """The positions ranked first; columns that the record lacks are left out.
+
+    Positions on the genome count from 1, as in GFF3; nothing lies beyond the ends of a contig.
+    """
     top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
     decimals = decimals_for(reach(item.scores))
+    places = None if item.place is None else [item.place.positions()[i] for i in top]
     columns = {
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
         "index": [str(item.first + i) for i in top],
         "site": None if site is None else [offset(i - site) for i in top],
-        "genome": None if item.place is None else [_from_one(item.place.positions()[i]) for i in top],
+        "genome": None if places is None else [str(p + 1) if p >= 0 else MISSING for p in places],
         "letter": [item.sequence[i] for i in top],
         "score": [fixed(float(item.scores[i]), decimals) for i in top],
         "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],
@@ -306,11 +284,6 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     }
     shown = {title: cells for title, cells in columns.items() if cells is not None}
     return table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
-
-
-def _from_one(position: int) -> str:
-    """Count from 1, as GFF3 and the page of a scan; nothing lies beyond the ends of a contig."""
-    return str(position + 1) if position >= 0 else MISSING
 
 
 # --- The page of explained sequences: verdicts, what holds for all records, then each record
@@ -343,59 +316,53 @@ class SequenceReport(Report):
     motifs: Sequence[Motif] = ()
     scan: ScanStatement | None = None
 
+    @property
+    def quantity(self) -> str:
+        """What the model gives a class."""
+        return "score" if self.card.model.kind == "locator" else "probability"
+
 
 def render_sequences(report: SequenceReport) -> str:
     """Write the page as HTML; without JavaScript all of it is shown, only its controls are not."""
-    shown = report.explanations
+    shown, words = report.explanations, templates("sequences.html")
     groups = [list(group) for _, group in groupby(shown, key=lambda item: item.record)]
-    series = _series(shown)
-    together = checks(report.faithfulness, "letter") + _motifs(report) + _heads(report.heads)
+    longest = max((len(item.sequence) for item in shown), default=1)
+    motifs = [
+        (m, motif_logo(m), position_histogram(m.positions, report.site, longest, f"Positions of {m.name}"))
+        for m in report.motifs
+    ]
+    members = groupby(report.heads, lambda head: head.member)
+    heads = words.heads([_head_table(member, list(heads)) for member, heads in members])
     return document(
         report.title,
         facts(report, len(groups), "record", (e.target for e in shown), (e.method for e in shown)),
         {
-            "scan": ("Are these calls right?", templates("sequences.html").calls(report.scan)),
+            "scan": ("Are these calls right?", words.calls(report.scan)),
             "verdict": verdict_section(report, "letter"),
-            "set": ("All records together", together),
-            "records": ("Records", _records(report, groups, series)),
+            "set": (
+                "All records together",
+                checks(report.faithfulness, "letter") + words.motifs(motifs) + heads,
+            ),
+            "records": ("Records", _records(report, groups)),
             "card": card_section(ModelText.of(report.card)),
         },
         report.provenance,
         style=logo_style(report.alphabet),
-        contents=templates("sequences.html").contents([group[0] for group in groups], _quantity(report)),
+        contents=words.contents([group[0] for group in groups], report.quantity),
         definitions=glyph_definitions(report.alphabet) + BAR_DEFINITIONS,
         **({"script": resource("script.js")} if groups else {}),  # its controls are those of records
     )
 
 
-def _quantity(report: SequenceReport) -> str:
-    """What the model gives a class."""
-    return "score" if report.card.model.kind == "locator" else "probability"
-
-
-def _series(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Series]:
-    """Number the methods and members in the order of their first appearance."""
-    series: dict[tuple[str, str], Series] = {}
-    for item in explanations:
-        found = Series(len(series), item.method, item.member, item.signed)
-        series.setdefault((item.method, item.member), found)
-    return series
-
-
-def _records(
-    report: SequenceReport, groups: Sequence[Sequence[Explanation]], series: dict[tuple[str, str], Series]
-) -> Markup:
+def _records(report: SequenceReport, groups: Sequence[Sequence[Explanation]]) -> Markup:
     words = templates("sequences.html")
     if not groups:
         return words.nothing()
     lengths = [len(group[0].sequence) for group in groups]
-    width = line_width(max(lengths))
+    width, series = line_width(max(lengths)), series_of(report.explanations)
     logo = any(item.effects is not None for item in report.explanations)
-    notes = {this.method: this.note for this in series.values()}
-    quantity = _quantity(report)
-    records = (
-        record(group, place, series, width, report.site, quantity) for place, group in enumerate(groups)
-    )
+    notes = {method: this.note for (method, _), this in series.items()}
+    records = (_record(report, group, place, series, width) for place, group in enumerate(groups))
     return Markup().join(
         (
             words.reading(report.site, groups[0][0].first, notes, logo),
@@ -407,31 +374,13 @@ def _records(
     )
 
 
-def _motifs(report: SequenceReport) -> Markup:
-    longest = max((len(item.sequence) for item in report.explanations), default=1)
-    drawn = [
-        (m, motif_logo(m), position_histogram(m.positions, report.site, longest, f"Positions of {m.name}"))
-        for m in report.motifs
-    ]
-    return templates("sequences.html").motifs(drawn)
-
-
-def _heads(heads: Sequence[HeadFigures]) -> Markup:
-    members = groupby(heads, lambda head: head.member)
-    return templates("sequences.html").heads([_head_table(m, list(group)) for m, group in members])
-
-
 def _head_table(member: int, heads: Sequence[HeadFigures]) -> Markup:
-    columns = (
-        _shaded([h.entropy for h in heads]),
-        _shaded([h.distance for h in heads]),
-        _shaded([h.cls_mass for h in heads]),
-        _shaded([h.importance for h in heads], signed=True),
-    )
+    """Figures of the heads of a member, darker where they are higher within a column."""
+    columns = []
+    for name in ("entropy", "distance", "cls_mass", "importance"):
+        values = [getattr(head, name) for head in heads]
+        levels = write_levels(np.array(values, dtype=np.float64), signed=name == "importance")
+        cells = zip(values, levels, strict=True)
+        columns.append([Markup(f"<td class=l{level}>{number(value)}") for value, level in cells])
     rows = ((str(h.layer), str(h.head), *cells) for h, *cells in zip(heads, *columns, strict=True))
     return table(_HEAD_COLUMNS, rows, "heat", f"member {member}")
-
-
-def _shaded(values: Sequence[float], signed: bool = False) -> list[Markup]:
-    levels = write_levels(np.array(values, dtype=np.float64), signed)
-    return [Markup(f"<td class=l{level}>{number(v)}") for v, level in zip(values, levels, strict=True)]

@@ -1,4 +1,4 @@
-"""Charts."""
+"""Charts in a frame: curves, histograms, and plots of classifications."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 46  # on the left six figures of a ti
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The area of a plot and the values at its edges."""
+    """The area of a plot: values at its edges, and its size with the margins, px."""
 
     low_x: float
     high_x: float
@@ -36,21 +36,8 @@ class Frame:
 
     @classmethod
     def of_size(cls, wide: int, high: int, x: tuple[float, float], y: tuple[float, float]) -> Frame:
-        """Put a frame around an area.
-
-        Parameters
-        ----------
-        wide, high
-            Size of the area, px.
-        x, y
-            Values at its edges, low and high.
-        """
+        """Put a frame around an area of some size, px, with values ``x`` and ``y`` at its edges."""
         return cls(*x, *y, wide + _LEFT + _RIGHT, high + _TOP + _BOTTOM)
-
-    @property
-    def top(self) -> int:
-        """Upper edge, px."""
-        return _TOP
 
     @property
     def base(self) -> int:
@@ -68,17 +55,7 @@ class Frame:
         return self.base - share * (self.base - _TOP)
 
     def drawing(self, body: str, title_x: str, title_y: str, name: str) -> Markup:
-        """Assemble a plot.
-
-        Parameters
-        ----------
-        body
-            Ticks, lines and bars, as SVG.
-        title_x, title_y
-            Titles of the axes.
-        name
-            Of the plot, for readers who do not see it.
-        """
+        """Put ticks, lines and bars into a plot; its ``name`` is for readers who do not see it."""
         middle_x, middle_y = (_LEFT + self.wide - _RIGHT) // 2, (_TOP + self.base) // 2
         return Markup(
             f'<svg class=plot viewBox="0 0 {self.wide} {self.high}" width={self.wide} '
@@ -90,29 +67,25 @@ class Frame:
 
     def ticks_x(self, places: Mapping[float, str]) -> str:
         """Mark places on the x axis."""
-        marks = "".join(f"M{compact(self.x(place))} {self.base}v4" for place in places)
-        texts = "".join(
-            tick_label(compact(self.x(place)), self.base + 17, text) for place, text in places.items()
-        )
+        marks, texts = "", ""
+        for place, text in places.items():
+            x = compact(self.x(place))
+            marks += f"M{x} {self.base}v4"
+            texts += tick_label(x, self.base + 17, text)
         return f'<path class=axis d="M{_LEFT} {self.base}H{self.wide - _RIGHT}{marks}"/>{texts}'
 
     def ticks_y(self, places: Mapping[float, str]) -> str:
         """Mark places on the y axis with lines across."""
-        rules = "".join(f"M{_LEFT} {compact(self.y(place))}H{self.wide - _RIGHT}" for place in places)
-        texts = "".join(
-            tick_label(_LEFT - 8, compact(self.y(place) + 4), text, "end") for place, text in places.items()
-        )
+        rules, texts = "", ""
+        for place, text in places.items():
+            rules += f"M{_LEFT} {compact(self.y(place))}H{self.wide - _RIGHT}"
+            texts += tick_label(_LEFT - 8, compact(self.y(place) + 4), text, "end")
         return f'<path class=rule d="{rules}"/>{texts}'
 
     def path(self, x: Floats, y: Floats, *, steps: bool = False) -> str:
-        """Data of a line; points that fall on the same tenth of a pixel are drawn once, nan is left out.
+        """Data of a line through (n,) values, with ``steps`` along the axes.
 
-        Parameters
-        ----------
-        x, y
-            (n,) values.
-        steps
-            Whether to go from point to point along the axes.
+        Points that fall on the same tenth of a pixel are drawn once, nan is left out.
         """
         points: list[str] = []
         last = ("", "")
@@ -130,30 +103,12 @@ class Frame:
         return "".join(points)
 
     def line(self, shade: str, x: Floats, y: Floats, *, steps: bool = False) -> str:
-        """Draw a line; empty where it has no points.
-
-        Parameters
-        ----------
-        shade
-            Class of the line.
-        x, y, steps
-            As for `path`.
-        """
+        """Draw a `path` in a class of lines; empty where it has no points."""
         drawn = self.path(x, y, steps=steps)
         return f'<path class="line {shade}" d="{drawn}"/>' if drawn else ""
 
     def bars(self, kind: str, edges: Iterable[float], heights: Iterable[float]) -> str:
-        """Draw the bars of a histogram; empty bins have none.
-
-        Parameters
-        ----------
-        kind
-            Class of the bars.
-        edges
-            Of the bins, one more than bars.
-        heights
-            Values on the y axis.
-        """
+        """Draw a histogram in a class of bars; there is one more edge than bars, empty bins have none."""
         places, base = [compact(self.x(float(edge))) for edge in edges], self.base
         bars = "".join(
             f"M{left} {base}V{compact(self.y(height))}H{right}V{base}"
@@ -163,19 +118,7 @@ class Frame:
         return f'<path class={kind} d="{bars}"/>'
 
     def point(self, x: float, value: tuple[float, float, float], shade: str, title: str) -> str:
-        """Draw a value with its interval.
-
-        Parameters
-        ----------
-        x
-            Its place on the x axis.
-        value
-            Value, lower and upper bound; the bounds may be nan.
-        shade
-            Class of its color.
-        title
-            Text for the pointer.
-        """
+        """Draw a value with its lower and upper bound, which may be nan; the pointer shows the title."""
         left, (y, low, high) = compact(self.x(x)), value
         rod = self.line(shade, np.array([x, x]), np.array([low, high])) if math.isfinite(low + high) else ""
         dot = f'<circle class="line {shade}" cx={left} cy={compact(self.y(y))} r=3 />'
@@ -183,15 +126,7 @@ class Frame:
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two values, at most ``most``; steps of 1, 2 or 5 times a power of ten.
-
-    Parameters
-    ----------
-    low, high
-        Ends of the axis.
-    most
-        Number of ticks.
-    """
+    """Round numbers between two values, at most ``most``; steps of 1, 2 or 5 times a power of ten."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low] if math.isfinite(low) else []
     rough = (high - low) / most
@@ -204,6 +139,11 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
 def number_ticks(low: float, high: float) -> dict[float, str]:
     """Round numbers between two values, with their texts."""
     return {value: number(value) for value in round_ticks(low, high)}
+
+
+def count_ticks(top: float) -> dict[float, str]:
+    """Whole numbers from 0 to a count, with their texts."""
+    return {tick: str(int(tick)) for tick in round_ticks(0.0, top, 4) if tick == int(tick)}
 
 
 def legend(shades: Mapping[str, str]) -> Markup:
@@ -223,17 +163,7 @@ _BIN_WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 def curve_plot(curves: Sequence[Curve], shades: Mapping[str, str], title_x: str, name: str) -> Markup:
-    """Draw curves of log-odds over the share of letters, each with its interval.
-
-    Parameters
-    ----------
-    curves
-        Of one kind.
-    shades
-        Class of each method's line.
-    title_x, name
-        Title of the x axis, and of the plot for readers who do not see it.
-    """
+    """Draw curves of one kind, log-odds over the share of letters, with intervals, in each method's shade."""
     values = np.concatenate([np.concatenate((c.mean, c.low, c.high)) for c in curves])
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
@@ -241,91 +171,63 @@ def curve_plot(curves: Sequence[Curve], shades: Mapping[str, str], title_x: str,
     frame = Frame(0.0, 1.0, low - pad, high + pad)
     shares = {tick / 5: f"{20 * tick} %" for tick in range(6)}
     body = frame.ticks_y(number_ticks(frame.low_y, frame.high_y)) + frame.ticks_x(shares)
-    body += "".join(_band(frame, curve, shades[curve.method]) for curve in curves)
+    for curve in curves:
+        bounded = np.isfinite(curve.low) & np.isfinite(curve.high)
+        there, low, high = curve.shares[bounded], curve.low[bounded], curve.high[bounded]
+        around = frame.path(np.concatenate((there, there[::-1])), np.concatenate((high, low[::-1])))
+        body += f'<path class="band {shades[curve.method]}" d="{around}Z"/>' if around else ""
     body += "".join(frame.line(shades[curve.method], curve.shares, curve.mean) for curve in curves)
     return frame.drawing(body, title_x, "log-odds of the class, mean", name)
 
 
-def _band(frame: Frame, curve: Curve, shade: str) -> str:
-    known = np.isfinite(curve.low) & np.isfinite(curve.high)
-    there, low, high = curve.shares[known], curve.low[known], curve.high[known]
-    around = frame.path(np.concatenate((there, there[::-1])), np.concatenate((high, low[::-1])))
-    return f'<path class="band {shade}" d="{around}Z"/>' if around else ""
-
-
 def position_histogram(positions: Ints, site: int | None, longest: int, name: str) -> Markup:
-    """Count sites by their first position, over the whole length of the records.
+    """Count sites by the index of their first letter, over the whole length of the longest record.
 
-    Parameters
-    ----------
-    positions
-        Index of the first position in the record.
-    site
-        Index of the site, None if unknown.
-    longest
-        Length of the longest record.
-    name
-        Of the plot, for readers who do not see it.
+    Indices are relative to the ``site`` of the records if it is known.
     """
     zero = site or 0
-    edges = _edges(-zero, max(longest, int(positions.max(initial=0)) + 1) - zero)
+    low, high = -zero, max(longest, int(positions.max(initial=0)) + 1) - zero
+    width = next((w for w in _BIN_WIDTHS if (high - low) / w <= _MAX_BINS), -(-(high - low) // _MAX_BINS))
+    start = math.floor(low / width) * width
+    edges = np.arange(start, start + width * max(2, math.ceil((high - start) / width) + 1), width)
     counts = np.histogram(positions - zero, bins=edges)[0]
-    low, high = float(edges[0]), float(edges[-1])
-    frame = Frame(low, high, 0.0, float(max(1, counts.max(initial=1))), high=188)
-    whole = {tick: str(int(tick)) for tick in round_ticks(0.0, frame.high_y, 4) if tick == int(tick)}
-    ticks = map(int, round_ticks(low, high, 9))
+    first, last = float(edges[0]), float(edges[-1])
+    frame = Frame(first, last, 0.0, float(max(1, counts.max(initial=1))), high=188)
+    ticks = map(int, round_ticks(first, last, 9))
     places: dict[float, str] = {tick: str(tick) for tick in ticks}
     if site is not None:  # there is no 0, so that +10 is index 9 from the site
         places = {tick - (tick > 0): offset(int(tick - (tick > 0))) for tick in places}
-    body = frame.ticks_y(whole) + frame.bars("bin", edges.tolist(), counts.tolist()) + frame.ticks_x(places)
+    body = frame.ticks_y(count_ticks(frame.high_y))
+    body += frame.bars("bin", edges.tolist(), counts.tolist()) + frame.ticks_x(places)
     if site is not None:
-        body += f'<path class=site d="M{compact(frame.x(0.5))} {frame.top}V{frame.base}"/>'
+        body += f'<path class=site d="M{compact(frame.x(0.5))} {_TOP}V{frame.base}"/>'
     title = "index of the first letter" if site is None else "first letter, relative to the site"
-    width = int(edges[1] - edges[0])
     return frame.drawing(body, title if width == 1 else f"{title} (bins of {width})", "sites", name)
-
-
-def _edges(low: int, high: int) -> Ints:
-    width = next((w for w in _BIN_WIDTHS if (high - low) / w <= _MAX_BINS), 0)
-    width = width or -(-(high - low) // _MAX_BINS)
-    start = math.floor(low / width) * width
-    return np.arange(start, start + width * max(2, math.ceil((high - start) / width) + 1), width)
 
 
 def class_histograms(histograms: Sequence[Histogram], title: str) -> Markup:
     """Draw a small histogram for each class: the share of its sequences over one quantity, the title of x."""
-    shares = [max(h.counts, default=0) / max(sum(h.counts), 1) for h in histograms]
-    top = max(shares, default=0.0) or 1.0
-    figures = "".join(_class_histogram(h, title, top) for h in histograms)
+    totals = [sum(h.counts) for h in histograms]
+    shares = [
+        [many / max(total, 1) for many in h.counts] for h, total in zip(histograms, totals, strict=True)
+    ]
+    top = max((max(each, default=0) for each in shares), default=0.0) or 1.0
+    figures = ""
+    for h, total, heights in zip(histograms, totals, shares, strict=True):
+        frame = Frame(h.edges[0], h.edges[-1], 0.0, top, high=170)
+        body = (
+            frame.ticks_y({tick: f"{100 * tick:.3g} %" for tick in round_ticks(0.0, top, 3)})
+            + frame.bars("bar", h.edges, heights)
+            + frame.ticks_x(number_ticks(h.edges[0], h.edges[-1]))
+        )
+        caption = f"<b>{name(h.label)}</b>, {name(h.split)}: {counted(total, 'sequence')}"
+        drawing = frame.drawing(body, title, "share", f"{title} of {h.label}, {h.split}")
+        figures += f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>"
     return Markup(f"<div class='figures small'>{figures}</div>")
 
 
-def _class_histogram(histogram: Histogram, title: str, top: float) -> str:
-    total = sum(histogram.counts)
-    low, high = histogram.edges[0], histogram.edges[-1]
-    frame = Frame(low, high, 0.0, top, high=170)
-    body = (
-        frame.ticks_y({tick: f"{100 * tick:.3g} %" for tick in round_ticks(0.0, top, 3)})
-        + frame.bars("bar", histogram.edges, [many / max(total, 1) for many in histogram.counts])
-        + frame.ticks_x(number_ticks(low, high))
-    )
-    caption = f"<b>{name(histogram.label)}</b>, {name(histogram.split)}: {counted(total, 'sequence')}"
-    drawing = frame.drawing(body, title, "share", f"{title} of {histogram.label}, {histogram.split}")
-    return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>"
-
-
 def score_histogram(scores: Mapping[str, Floats], shades: Mapping[str, str], bins: Floats) -> Markup:
-    """Draw the share of each class's records by score, as steps.
-
-    Parameters
-    ----------
-    scores
-        Of the records of each class.
-    shades
-        Class of each class's line.
-    bins
-        Edges of the bins.
-    """
+    """Draw the share of each class's records by score, as steps between the edges of the bins."""
     shares = {label: np.histogram(v, bins=bins)[0] / max(1, len(v)) for label, v in scores.items()}
     top = max((float(share.max(initial=0.0)) for share in shares.values()), default=1.0) or 1.0
     low, high = float(bins[0]), float(bins[-1])
@@ -390,17 +292,7 @@ def reliability_plot(rankings: Sequence[Ranking]) -> Markup:
 def similarity_plot(
     rows: Mapping[str, Mapping[str, Figure]], shades: Mapping[str, str], metric: str
 ) -> Markup:
-    """Draw a figure of each range of similarity, side by side for each source.
-
-    Parameters
-    ----------
-    rows
-        By range, the figure of each source.
-    shades
-        Of each source.
-    metric
-        Its name, for the axis.
-    """
+    """Draw a figure of each range of similarity, side by side for each source in its shade."""
     figures = [figure for row in rows.values() for figure in row.values()]
     bounds = [v for f in figures for v in (f.value, f.low, f.high) if math.isfinite(v)]
     low, high = min([0.0, *bounds]), max([1.0, *bounds])

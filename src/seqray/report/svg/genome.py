@@ -129,6 +129,11 @@ class MarkedBox:
     start: int
     letters: str
 
+    @property
+    def kind(self) -> str:
+        """Class of its drawing."""
+        return "m35" if "35" in self.name else "m10"
+
 
 def draw_surroundings(
     genes: Iterable[NearbyGene],
@@ -137,25 +142,37 @@ def draw_surroundings(
     threshold: float | None,
     name: str,
 ) -> Markup:
-    """Draw the surroundings of a call.
+    """Draw the surroundings of a call: genes that overlap them, scores, boxes and the arrow of the start.
 
-    Parameters
-    ----------
-    genes
-        That overlap the drawing.
-    profiles
-        Scores of the strand of the call and of the other one, (2 * CALL_REACH + 1,) each in reading
-        direction; None if they are not known.
-    boxes
-        Of the promoter.
-    threshold
-        Above which sites are called.
-    name
-        Of the drawing, for readers who do not see it.
+    The profiles are the scores of the strand of the call and of the other one, (2 * CALL_REACH + 1,) each in
+    reading direction, if they are known; ``name`` is for readers who do not see the drawing.
     """
-    body = _scale(threshold) + _scores(profiles) if profiles else ""
-    body += _strand_lines() + "".join(map(_gene, genes))
-    body += "".join(_mark(box) for box in boxes) + _call(profiles) + _axis()
+    body = _score_curves(profiles, threshold) if profiles else ""
+    same, other = _UP + 4, _UP + 8 + _LANE  # top of the genes of each strand
+    lines = "".join(f"M{_LEFT} {top + _LANE // 2}h{_WIDTH}" for top in (same, other))
+    body += f'<path class=strand d="{lines}"/>'
+    for gene in genes:
+        left, right = _x(max(gene.start, -CALL_REACH)), _x(min(gene.end, CALL_REACH + 1))
+        whole = gene.end <= CALL_REACH + 1 if gene.same else gene.start >= -CALL_REACH
+        top, head = (same, ">") if gene.same else (other, "<")
+        path = arrow_path(left, right, top, _LANE, head if whole else "")
+        body += named_arrow(path, gene.name, (left, right, top + 12), gene.title)
+    for box in boxes:
+        left, right = _x(box.start), _x(box.start + len(box.letters))
+        body += (
+            f"<g><title>{escape(f'{box.name} box: {box.letters}')}</title><rect class={box.kind} "
+            f"x={compact(left)} y={_UP + 1} width={compact(right - left)} height={_LANE + 6} /></g>"
+        )
+    peak = float(np.nan_to_num(profiles[0][CALL_REACH])) if profiles else 0.0
+    x, top, foot = _x(0.5), _UP - _SCORE_HEIGHT - 8, _UP - _height(peak) - 2
+    body += f'<path class=start d="M{compact(x)} {compact(foot)}V{top}h22"/>'
+    body += f'<path class=tip d="M{compact(x + 29)} {top}l-9-4.5v9z"/>'
+    places = offset_ticks(-CALL_REACH, CALL_REACH + 1, 100)
+    marks = "".join(f"M{compact(_x(place + 0.5))} {_BOTTOM + 2}v4" for place in places)
+    texts = "".join(
+        tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place)) for place in places[::2]
+    )
+    body += f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDTH}{marks}"/>{texts}'
     return Markup(
         f'<svg class=callmap viewBox="0 0 {_TOTAL} {_TOTAL_HEIGHT}" role=img '
         f'aria-label="{escape(name)}">{body}</svg>'
@@ -172,116 +189,47 @@ def _height(score: float) -> float:
     return _SCORE_HEIGHT * min(1.0, max(0.0, score)) ** 0.5
 
 
-def _scale(threshold: float | None) -> str:
-    texts, rules = "", ""
-    for score in _TICKS:
-        up, down = _UP - _height(score), _DOWN + _height(score)
-        texts += tick_label(_LEFT - 5, compact(up + 4), f"{score:g}", "end")
-        texts += tick_label(_LEFT - 5, compact(down + 4), f"{score:g}", "end")
-        rules += f"M{_LEFT} {compact(up)}h{_WIDTH}M{_LEFT} {compact(down)}h{_WIDTH}"
-    drawn = f'<path class=rule d="{rules}"/>{texts}'
-    if threshold is None:
-        return drawn
-    up, down = compact(_UP - _height(threshold)), compact(_DOWN + _height(threshold))
-    return f'{drawn}<path class=limit d="M{_LEFT} {up}h{_WIDTH}M{_LEFT} {down}h{_WIDTH}"/>'
+def _score_curves(profiles: tuple[Floats, Floats], threshold: float | None) -> str:
+    """Scale, threshold and scores of both strands."""
 
+    def across(score: float) -> str:
+        up, down = compact(_UP - _height(score)), compact(_DOWN + _height(score))
+        return f"M{_LEFT} {up}h{_WIDTH}M{_LEFT} {down}h{_WIDTH}"
 
-def _scores(profiles: tuple[Floats, Floats]) -> str:
-    paths = ""
-    for values, base, up in ((profiles[0], _UP, True), (profiles[1], _DOWN, False)):
+    texts = "".join(
+        tick_label(_LEFT - 5, compact(y + 4), f"{score:g}", "end")
+        for score in _TICKS
+        for y in (_UP - _height(score), _DOWN + _height(score))
+    )
+    drawn = f'<path class=rule d="{"".join(map(across, _TICKS))}"/>{texts}'
+    drawn += "" if threshold is None else f'<path class=limit d="{across(threshold)}"/>'
+    for values, kind, base, up in ((profiles[0], "own", _UP, True), (profiles[1], "other", _DOWN, False)):
         columns = strongest(values, _WIDTH).tolist()
         heights = [None if np.isnan(value) else round(2 * _height(value)) for value in columns]
-        kind = "own" if up else "other"
-        paths += f'<path class={kind} d="{outline(heights, _LEFT, base, up=up)}"/>'
-    return paths
-
-
-def _strand_lines() -> str:
-    """The strands as lines under their genes."""
-    same, other = _UP + 4 + _LANE // 2, _UP + 8 + _LANE + _LANE // 2
-    return f'<path class=strand d="M{_LEFT} {same}h{_WIDTH}M{_LEFT} {other}h{_WIDTH}"/>'
-
-
-def _gene(gene: NearbyGene) -> str:
-    left, right = _x(max(gene.start, -CALL_REACH)), _x(min(gene.end, CALL_REACH + 1))
-    top = _UP + 4 if gene.same else _UP + 8 + _LANE
-    if gene.same:
-        heads = ">" if gene.end <= CALL_REACH + 1 else ""
-    else:
-        heads = "<" if gene.start >= -CALL_REACH else ""
-    path = arrow_path(left, right, top, _LANE, heads)
-    return named_arrow(path, gene.name, (left, right, top + 12), gene.title)
-
-
-def _mark(box: MarkedBox) -> str:
-    """A box as a block on the strand of the call."""
-    left, right = _x(box.start), _x(box.start + len(box.letters))
-    title = f"{box.name} box: {box.letters}"
-    return (
-        f"<g><title>{escape(title)}</title><rect class={_kind(box)} x={compact(left)} y={_UP + 1} "
-        f"width={compact(right - left)} height={_LANE + 6} /></g>"
-    )
-
-
-def _kind(box: MarkedBox) -> str:
-    return "m35" if "35" in box.name else "m10"
-
-
-def _call(profiles: tuple[Floats, Floats] | None) -> str:
-    """The bent arrow of a start; it begins above the peak."""
-    peak = float(np.nan_to_num(profiles[0][CALL_REACH])) if profiles else 0.0
-    x, top, foot = _x(0.5), _UP - _SCORE_HEIGHT - 8, _UP - _height(peak) - 2
-    tip = f'<path class=tip d="M{compact(x + 29)} {top}l-9-4.5v9z"/>'
-    return f'<path class=start d="M{compact(x)} {compact(foot)}V{top}h22"/>{tip}'
-
-
-def _axis() -> str:
-    places = offset_ticks(-CALL_REACH, CALL_REACH + 1, 100)
-    marks = "".join(f"M{compact(_x(place + 0.5))} {_BOTTOM + 2}v4" for place in places)
-    texts = "".join(
-        tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place)) for place in places[::2]
-    )
-    return f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDTH}{marks}"/>{texts}'
+        drawn += f'<path class={kind} d="{outline(heights, _LEFT, base, up=up)}"/>'
+    return drawn
 
 
 def letter_strip(letters: str, boxes: Sequence[MarkedBox], shares: Floats | None, name: str) -> Markup:
-    """Write the letters around the boxes, with what each letter contributes above it.
+    """Write the letters around the boxes, with what each letter contributes, signed, above it.
 
-    Parameters
-    ----------
-    letters
-        From ``STRIP_START`` to ``STRIP_END`` around the site in reading direction.
-    boxes
-        Of the promoter.
-    shares
-        Contribution of each letter, signed; None if not known.
-    name
-        Of the drawing, for readers who do not see it.
+    The letters and shares are those from ``STRIP_START`` to ``STRIP_END`` around the site in reading
+    direction; ``name`` is for readers who do not see the drawing.
     """
     top = 34 if shares is not None else 16
     high = top + 26 + (12 if shares is not None and float(np.nanmin(shares, initial=0.0)) < 0 else 0)
-    body = "".join(_box_letters(box, top) for box in boxes) + _site_letter(top)
+    marks = [(box.kind, box.start, len(box.letters), box.name.replace("-", MINUS)) for box in boxes]
+    body = ""
+    for kind, start, length, text in [*marks, ("plus1", 0, 1, "+1")]:
+        left, width = (start - STRIP_START) * _SLOT, length * _SLOT
+        body += f"<rect class={kind} x={compact(left)} y={top} width={compact(width)} height=19 rx=3 />"
+        body += tick_label(compact(left + width / 2), 11, escape(text))
     body += _bars(shares, top) if shares is not None else ""
     spots = " ".join(compact((i + 0.5) * _SLOT) for i in range(len(letters)))
     body += f'<text class=seq x="{spots}" y={top + 14}>{escape(letters)}</text>'
     return Markup(
         f'<svg class=strip viewBox="0 0 {_TOTAL} {high}" role=img aria-label="{escape(name)}">{body}</svg>'
     )
-
-
-def _box_letters(box: MarkedBox, top: int) -> str:
-    left, width = (box.start - STRIP_START) * _SLOT, len(box.letters) * _SLOT
-    name = box.name.replace("-", MINUS)
-    return (
-        f"<rect class={_kind(box)} x={compact(left)} y={top} width={compact(width)} height=19 rx=3 />"
-        f"{tick_label(compact(left + width / 2), 11, escape(name))}"
-    )
-
-
-def _site_letter(top: int) -> str:
-    left = -STRIP_START * _SLOT
-    rect = f"<rect class=plus1 x={compact(left)} y={top} width={compact(_SLOT)} height=19 rx=3 />"
-    return f"{rect}{tick_label(compact(left + _SLOT / 2), 11, '+1')}"
 
 
 def _bars(shares: Floats, top: int) -> str:
@@ -398,9 +346,14 @@ def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
     """Draw a line; of a single sequence, its place is at the left, of several, beside the name."""
     first, last = stretches[0], stretches[-1]
     name = f"{first.contig.name} from letter {first.start + 1} to {last.contig.name} letter {last.end}"
-    body = "".join(
-        _parts(s) + _name(s, s is first, alone) + _genes(s) + _calls(s) + _ruler(s) for s in stretches
-    )
+    body = ""
+    for s in stretches:
+        parts = [p for p in s.contig.parts or () if p[0] < s.end and p[1] > s.start]
+        body += _shade([(s.x(start), s.x(end)) for start, end in parts], _LABEL, _GENOME_TOTAL_HEIGHT)
+        body += _name(s, s is first, alone) + _genes(s) + _calls(s)
+        places = round_ticks(s.start, s.end, max(1, int((s.right - s.left) / 100)))
+        marks = "".join(f"M{compact(s.x(place))} {_MINUS - 4}v6" for place in places)
+        body += f'<path class=axis d="M{compact(s.left)} {_MINUS - 1}H{compact(s.right)}{marks}"/>'
     if alone:
         body += tick_label(_GENOME_LEFT - 10, _MINUS + 3, _kilobases(first.start, first.contig.length), "end")
     size = f'viewBox="0 0 {_GENOME_TOTAL} {_GENOME_TOTAL_HEIGHT}"'
@@ -417,102 +370,52 @@ def _name(stretch: _Stretch, first: bool, alone: bool) -> str:
     if stretch.start > 0 and alone:
         return ""
     name, place = stretch.contig.name, _kilobases(stretch.start, stretch.contig.length)
-    edge = (
-        ""
-        if first
-        else f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_GENOME_TOTAL_HEIGHT}"/>'
-    )
+    edge = f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_GENOME_TOTAL_HEIGHT}"/>'
     shown = fitting_name(f"{place} of {name}" if stretch.start else name, stretch.right - stretch.left)
     at = compact(stretch.left + (0 if first else 4))
-    return f"{edge}<text class=contig x={at} y={_LABEL - 3}>{escape(shown)}</text>"
-
-
-def _parts(stretch: _Stretch) -> str:
-    """Shade what was searched."""
-    near = [p for p in stretch.contig.parts or () if p[0] < stretch.end and p[1] > stretch.start]
-    return _shade([(stretch.x(start), stretch.x(end)) for start, end in near], _LABEL, _GENOME_TOTAL_HEIGHT)
+    return f"{'' if first else edge}<text class=contig x={at} y={_LABEL - 3}>{escape(shown)}</text>"
 
 
 def _shade(spans: Iterable[tuple[float, float]], top: float, bottom: float) -> str:
-    """Shade columns of whole pixels, so that many small parts become a few large ones."""
+    """Shade what was searched: columns of whole pixels, so that many small parts become a few large ones."""
     merged = Intervals.merge((math.floor(left), math.ceil(right)) for left, right in spans).pairs()
     path = "".join(f"M{left} {top}H{right}V{bottom}H{left}z" for left, right in merged)
     return f'<path class=searched d="{path}"/>' if path else ""
 
 
-def _ruler(stretch: _Stretch) -> str:
-    left, right = compact(stretch.left), compact(stretch.right)
-    marks = "".join(
-        f"M{compact(stretch.x(place))} {_MINUS - 4}v6"
-        for place in round_ticks(
-            stretch.start, stretch.end, max(1, int((stretch.right - stretch.left) / 100))
-        )
-    )
-    return f'<path class=axis d="M{left} {_MINUS - 1}H{right}{marks}"/>'
-
-
 def _genes(stretch: _Stretch) -> str:
+    """Genes as arrows; where they are no longer separate, those of a strand as one path of boxes."""
     near = [g for g in stretch.contig.genes if g.start < stretch.end and g.end > stretch.start]
-    if stretch.scale > _MAX_GENE_SCALE:
-        return "".join(_merged([g for g in near if g.strand == s], stretch, s) for s in "+-")
-    return "".join(_arrow(gene, stretch) for gene in near)
-
-
-def _merged(genes: Sequence[DrawnGene], stretch: _Stretch, strand: str) -> str:
-    """Genes of a strand as one path of boxes."""
-    top = _PLUS if strand == "+" else _MINUS
-    path = "".join(
-        f"M{compact(left)} {top}h{compact(max(0.6, stretch.x(g.end) - left - 0.4))}"
-        f"v{_GENOME_LANE}H{compact(left)}z"
-        for g in genes
-        for left in [stretch.x(g.start)]
-    )
-    return f'<path class=genes d="{path}"/>' if path else ""
-
-
-def _arrow(gene: DrawnGene, stretch: _Stretch) -> str:
-    left, right = stretch.x(gene.start), stretch.x(gene.end)
-    plus = gene.strand == "+"
-    whole = gene.end <= stretch.end if plus else gene.start >= stretch.start
-    top = _PLUS if plus else _MINUS
-    path = arrow_path(left, right, top, _GENOME_LANE, (">" if plus else "<") if whole else "")
-    return named_arrow(path, gene.name, (left, right, top + 10), gene.title)
+    boxes, arrows = {"+": "", "-": ""}, ""
+    for gene in near:
+        left, right, plus = stretch.x(gene.start), stretch.x(gene.end), gene.strand == "+"
+        top = _PLUS if plus else _MINUS
+        if stretch.scale > _MAX_GENE_SCALE:
+            wide = compact(max(0.6, right - left - 0.4))
+            boxes[gene.strand] += f"M{compact(left)} {top}h{wide}v{_GENOME_LANE}H{compact(left)}z"
+        else:
+            whole = gene.end <= stretch.end if plus else gene.start >= stretch.start
+            path = arrow_path(left, right, top, _GENOME_LANE, (">" if plus else "<") if whole else "")
+            arrows += named_arrow(path, gene.name, (left, right, top + 10), gene.title)
+    return arrows + "".join(f'<path class=genes d="{path}"/>' for path in boxes.values() if path)
 
 
 def _calls(stretch: _Stretch) -> str:
-    contig = stretch.contig
-    within = np.flatnonzero((contig.sites >= stretch.start) & (contig.sites < stretch.end)).tolist()
-    if stretch.scale > _MAX_ARROW_SCALE:
-        path = "".join(_needle(stretch, i) for i in within)
-        return f'<path class=needles d="{path}"/>' if path else ""
-    return "".join(_call_arrow(stretch, i) for i in within)
-
-
-def _reach(contig: DrawnContig, i: int) -> float:
-    return _TICK * max(0.2, float(contig.scores[i]) ** 0.5)
-
-
-def _needle(stretch: _Stretch, i: int) -> str:
-    x, reach = compact(stretch.x(float(stretch.contig.sites[i]))), _reach(stretch.contig, i)
-    return (
-        f"M{x} {_PLUS - 1}v-{compact(reach)}"
-        if stretch.contig.plus[i]
-        else f"M{x} {_BASE - 3}v{compact(reach)}"
-    )
-
-
-def _call_arrow(stretch: _Stretch, i: int) -> str:
-    """A bent arrow, a link where the page shows more of the call."""
-    contig, x = stretch.contig, stretch.x(float(stretch.contig.sites[i]) + 0.5)
-    reach = _reach(contig, i)
-    side, start = (-1, _PLUS) if contig.plus[i] else (1, _MINUS + _GENOME_LANE)
-    way = 1 if contig.plus[i] else -1
-    y = compact(start + side * reach)
-    path = f"M{compact(x)} {start}V{y}h{6 * way}m{-4 * way} -3.5l{4 * way} 3.5 {-4 * way} 3.5"
-    strand = "+" if contig.plus[i] else MINUS
-    title = f"call at {contig.sites[i] + 1} ({strand}), score {contig.scores[i]:.3f}"
-    drawn = f'<g class=bent><title>{escape(title)}</title><path d="{path}"/></g>'
-    return f'<a href="#{contig.links[i]}">{drawn}</a>' if contig.links[i] else drawn
+    """Calls as bent arrows, links where the page shows more of them; in a long genome as needles."""
+    contig, needles, arrows = stretch.contig, "", ""
+    for i in np.flatnonzero((contig.sites >= stretch.start) & (contig.sites < stretch.end)).tolist():
+        reach, plus, site = _TICK * max(0.2, float(contig.scores[i]) ** 0.5), contig.plus[i], contig.sites[i]
+        if stretch.scale > _MAX_ARROW_SCALE:
+            x = compact(stretch.x(float(site)))
+            needles += f"M{x} {_PLUS - 1}v-{compact(reach)}" if plus else f"M{x} {_BASE - 3}v{compact(reach)}"
+            continue
+        start, way = (_PLUS, 1) if plus else (_MINUS + _GENOME_LANE, -1)
+        x, y = compact(stretch.x(float(site) + 0.5)), compact(start - way * reach)
+        path = f"M{x} {start}V{y}h{6 * way}m{-4 * way} -3.5l{4 * way} 3.5 {-4 * way} 3.5"
+        title = f"call at {site + 1} ({'+' if plus else MINUS}), score {contig.scores[i]:.3f}"
+        drawn = f'<g class=bent><title>{escape(title)}</title><path d="{path}"/></g>'
+        arrows += f'<a href="#{contig.links[i]}">{drawn}</a>' if contig.links[i] else drawn
+    return arrows + (f'<path class=needles d="{needles}"/>' if needles else "")
 
 
 def density(contigs: Sequence[DrawnContig]) -> Markup:
@@ -524,7 +427,16 @@ def density(contigs: Sequence[DrawnContig]) -> Markup:
     counts = [np.bincount(sites[mask] * _BINS // total, minlength=_BINS) for mask in (plus, ~plus)]
     top = max(1, *(int(c.max()) for c in counts))
     step, half = _GENOME_WIDTH // _BINS, 34
-    body = _searched_columns(contigs, firsts.tolist(), step * _BINS / total)
+    scale = step * _BINS / total  # pixels per letter
+    body = _shade(
+        (
+            (_GENOME_LEFT + (first + start) * scale, _GENOME_LEFT + (first + end) * scale)
+            for contig, first in zip(contigs, firsts.tolist(), strict=True)
+            for start, end in contig.parts or ()
+        ),
+        4,
+        78,
+    )
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):
         heights = np.repeat(np.rint(2 * half * values / top).astype(int), step).tolist()
         body += f'<path class={kind} d="{outline(heights, _GENOME_LEFT, 40 if up else 42, up=up)}"/>'
@@ -539,13 +451,3 @@ def density(contigs: Sequence[DrawnContig]) -> Markup:
         f'<svg class=genome viewBox="0 0 {_GENOME_TOTAL} 102" role=img aria-label="{escape(label)}">'
         f'{body}<path class=axis d="M{_GENOME_LEFT} 41h{step * _BINS}"/></svg>'
     )
-
-
-def _searched_columns(contigs: Sequence[DrawnContig], firsts: Sequence[int], scale: float) -> str:
-    """Shade what was searched; ``scale`` is in pixels per letter."""
-    spans = (
-        (_GENOME_LEFT + (first + start) * scale, _GENOME_LEFT + (first + end) * scale)
-        for contig, first in zip(contigs, firsts, strict=True)
-        for start, end in contig.parts or ()
-    )
-    return _shade(spans, 4, 78)

@@ -18,9 +18,9 @@ from seqray.core.explanation import Motif
 from seqray.report.html import compact, number, resource
 from seqray.report.palette import Color, components, letter_color, tint
 from seqray.report.svg.charts import Frame
-from seqray.report.svg.rows import GUTTER, MARGIN, SLOT, definitions, map_axis, reach, scaled
+from seqray.report.svg.rows import GUTTER, MARGIN, SLOT, definitions, reach, scaled
 
-# --- Arrays as PNG pictures inside a drawing, a pixel a cell; ``style.css`` keeps the edges of cells shar
+# --- Arrays as PNG pictures inside a drawing, a pixel a cell; ``style.css`` keeps the edges of cells sharp
 
 _SHADES = 15
 _ROW = 14  # of a map of attention, px
@@ -28,16 +28,9 @@ _TOP, _BOTTOM = 22, 26
 
 
 def picture(cells: npt.NDArray[np.uint8], colors: Sequence[str], width: int, height: int) -> str:
-    """Draw an array as an image that is its own content.
+    """Draw numbers of colors (rows, columns) as an image, px, that is its own content.
 
-    Parameters
-    ----------
-    cells
-        (rows, columns) number of each cell's color.
-    colors
-        At most 256; up to 16 take half a byte a cell.
-    width, height
-        Size of the image, px.
+    There are at most 256 colors; up to 16 take half a byte a cell.
     """
     image, buffer = Image.fromarray(cells), io.BytesIO()
     image.putpalette([part for color in colors for part in components(color)])
@@ -47,58 +40,29 @@ def picture(cells: npt.NDArray[np.uint8], colors: Sequence[str], width: int, hei
     return f'<image href="data:image/png;base64,{data}" {size} />'
 
 
-def shade_steps(scores: Floats, largest: float | None = None) -> npt.NDArray[np.uint8]:
-    """Number of each score's shade for `heat_map`; scores below 0 are white."""
-    return scaled(scores, _SHADES, largest).clip(min=0).astype(np.uint8)
-
-
-def heat_map(steps: npt.NDArray[np.uint8], width: int, height: int) -> str:
-    """Draw steps from white to the darkest shade.
-
-    Parameters
-    ----------
-    steps
-        (rows, columns) of `shade_steps`.
-    width, height
-        Size of the picture, px.
-    """
-    colors = [tint(Color.DEEP_VIOLET, shade / _SHADES) for shade in range(_SHADES + 1)]
-    return picture(steps, colors, width, height)
-
-
 def attention_map(attention: Floats, width: int, site: int | None) -> str:
-    """Draw the attention of CLS to each letter, a row for each head; the largest weight is the darkest.
+    """Draw the attention of CLS to each letter, (layers, heads, n) weights, as wide as a line of the page.
 
-    Parameters
-    ----------
-    attention
-        (layers, heads, n) weights.
-    width
-        Letters of a line of the page: the map is as wide as a line.
-    site
-        Index of the site, None if it is not in the record.
+    Each head is a row; the largest weight is the darkest. ``site`` is None if it is not in the record.
     """
     layers, heads, letters = attention.shape
     high, wide = layers * heads * _ROW, width * SLOT
+    steps = scaled(attention, _SHADES).clip(min=0).astype(np.uint8).reshape(-1, letters)
+    colors = [tint(Color.DEEP_VIOLET, shade / _SHADES) for shade in range(_SHADES + 1)]
+    named = f"heads 1\N{EN DASH}{heads}" if heads > 1 else "head 1"
+    labels = ""
+    for layer in range(layers):
+        top, middle = layer * heads * _ROW, layer * heads * _ROW + heads * _ROW // 2 + 4
+        labels += f'<text class="lab end" x=-12 y={middle}>layer {layer + 1}, {named}</text>'
+        labels += f'<path class=rule d="M-140 {top}H0"/>' if layer else ""
     box = f"{-GUTTER} {-_TOP} {GUTTER + wide + MARGIN} {_TOP + high + _BOTTOM}"
     mark = "" if site is None else f'<path class=site d="M{(site + 0.5) * wide / letters:.0f} 0v{high}"/>'
     return (
         f'<svg class="row map" viewBox="{box}" role=img '
         'aria-label="Attention of CLS to each letter, a row for each layer and head">'
-        f"{heat_map(shade_steps(attention).reshape(-1, letters), wide, high)}"
-        f"{_row_labels(layers, heads)}{map_axis(letters, site)}{mark}"
+        f"{picture(steps, colors, wide, high)}{labels}<use href=#y{letters}-{site} />{mark}"
         f"<text class=tick x=0 y={high + 20}>white 0, darkest {number(reach(attention))}; share of the "
         "attention of CLS, mean over members; heads from top to bottom</text></svg>\n"
-    )
-
-
-def _row_labels(layers: int, heads: int) -> str:
-    many = f"heads 1\N{EN DASH}{heads}" if heads > 1 else "head 1"
-    high = heads * _ROW
-    return "".join(
-        f'<text class="lab end" x=-12 y={layer * high + high // 2 + 4}>layer {layer + 1}, {many}</text>'
-        + (f'<path class=rule d="M-140 {layer * high}H0"/>' if layer else "")
-        for layer in range(layers)
     )
 
 
@@ -146,14 +110,9 @@ def letter_effects(effects: Floats) -> Floats:
 
 
 def effect_letters(sequence: str, scores: Floats, largest: float) -> str:
-    """Draw one line of an effect logo around y = 0.
+    """Draw one line of an effect logo around y = 0; ``largest`` is the score of the tallest letter.
 
-    Parameters
-    ----------
-    sequence, scores
-        Letters of the line, and their (n,) scores; letters with nan or next to nothing are left out.
-    largest
-        Score that is drawn `MAX_LETTER_HEIGHT` high.
+    Letters whose score (n,) is nan or next to nothing are left out.
     """
     glyphs: list[str] = []
     bars: dict[str, list[str]] = {}
@@ -174,22 +133,17 @@ def motif_logo(motif: Motif) -> Markup:
     most = float(np.log2(max(2, len(motif.letters))))
     frame = Frame.of_size(_COLUMN * places, _LOGO_HEIGHT, (0.0, float(places)), (0.0, most))
     body = frame.ticks_y({tick: number(tick, 2) for tick in (0.0, most / 2, most)})
-    body += "".join(_column(frame, motif, place) for place in range(places))
+    for place, counts in enumerate(motif.counts):
+        total, bits, base = float(counts.sum()), float(motif.bits[place]), 0.0
+        if not (total > 0 and np.isfinite(bits)):
+            continue
+        for column in np.argsort(counts, kind="stable").tolist():
+            share = max(0.0, bits) * float(counts[column]) / total
+            height = frame.y(base) - frame.y(base + share)
+            if height >= 0.01 * _LOGO_HEIGHT:
+                move = f"translate({compact(frame.x(place) + 1)},{compact(frame.y(base))})"
+                stretch = f"scale({(_COLUMN - 2) / _WIDTH:.3g},{compact(height)})"
+                body += f'<use href=#g{motif.letters[column]} transform="{move}{stretch}"/>'
+                base += share
     body += frame.ticks_x({place + 0.5: str(place + 1) for place in range(places)})
     return frame.drawing(body, "position in the motif", "bits", f"Logo of {motif.name}: {motif.consensus}")
-
-
-def _column(frame: Frame, motif: Motif, place: int) -> str:
-    total, bits = float(motif.counts[place].sum()), float(motif.bits[place])
-    if not (total > 0 and np.isfinite(bits)):
-        return ""
-    glyphs, base = "", 0.0
-    for column in np.argsort(motif.counts[place], kind="stable").tolist():
-        share = max(0.0, bits) * float(motif.counts[place][column]) / total
-        height = frame.y(base) - frame.y(base + share)
-        if height >= 0.01 * _LOGO_HEIGHT:
-            move = f"translate({compact(frame.x(place) + 1)},{compact(frame.y(base))})"
-            stretch = f"scale({(_COLUMN - 2) / _WIDTH:.3g},{compact(height)})"
-            glyphs += f'<use href=#g{motif.letters[column]} transform="{move}{stretch}"/>'
-            base += share
-    return glyphs

@@ -29,16 +29,9 @@ def reach(values: Floats) -> float:
 
 
 def scaled(values: Floats, height: int, largest: float | None = None) -> np.ndarray:
-    """Whole numbers from ``-height`` to ``height``; what is not finite becomes 0.
+    """Whole numbers from ``-height`` to ``height``, that of ``largest``; what is not finite becomes 0.
 
-    Parameters
-    ----------
-    values
-        Of any shape.
-    height
-        Number for the largest value.
-    largest
-        Size of that value; by default that of the values.
+    The values have any shape; the largest is that of the values by default.
     """
     top = reach(values) if largest is None else largest
     if not top > 0:
@@ -48,17 +41,7 @@ def scaled(values: Floats, height: int, largest: float | None = None) -> np.ndar
 
 
 def write_levels(values: Floats, signed: bool, largest: float | None = None) -> str:
-    """Write the level of each value, relative to the largest.
-
-    Parameters
-    ----------
-    values
-        (n,) scores.
-    signed
-        Whether scores below 0 oppose the class.
-    largest
-        As for `scaled`.
-    """
+    """Write the level of each score (n,), relative to the largest; signed ones below 0 oppose the class."""
     steps = scaled(values, STEPS, largest)
     above = _FOR if signed else _SHARES
     return "".join(above[step] if step >= 0 else _AGAINST[-step] for step in steps.tolist())
@@ -108,17 +91,7 @@ class Line:
     site: int | None
 
     def row(self, body: str, top: int, height: int, kind: str) -> str:
-        """Put a drawing over the axis; the site is marked.
-
-        Parameters
-        ----------
-        body
-            The drawing, as SVG.
-        top, height
-            Its y is from ``top`` to ``top + height``, px.
-        kind
-            Class of the row.
-        """
+        """Put a drawing whose y is from ``top`` on, px, into a row of a class, and mark the site."""
         total = GUTTER + self.width * SLOT + MARGIN
         mark = ""
         if self.site is not None and self.start <= self.site < self.end:
@@ -137,31 +110,13 @@ def center(index: int) -> int:
 
 
 def lines_of(length: int, width: int, site: int | None) -> list[Line]:
-    """Wrap a record of some length; at least one line.
-
-    Parameters
-    ----------
-    length
-        Letters of the record.
-    width
-        Letters of a line.
-    site
-        Index of the site, None if unknown.
-    """
+    """Wrap a record; at least one line."""
     starts = range(0, max(1, length), width)
     return [Line(start, min(length, start + width), width, site) for start in starts]
 
 
 def line_width(longest: int, least: int = 60, most: int = 100) -> int:
-    """Letters or columns of a line: as many as fill the lines of the longest record evenly.
-
-    Parameters
-    ----------
-    longest
-        Letters of the longest record.
-    least, most
-        Limits of the width.
-    """
+    """Letters or columns of a line: as many as fill the lines of the longest record evenly."""
     lines = max(1, math.ceil(longest / most))
     return min(most, max(least, math.ceil(longest / lines / 10) * 10))
 
@@ -172,85 +127,45 @@ def site_within(length: int, site: int | None) -> int | None:
 
 
 def tick_label(x: float | str, y: float | str, text: object, anchor: str = "mid") -> str:
-    """Write a small label.
-
-    Parameters
-    ----------
-    x, y
-        Place, px.
-    text
-        HTML already.
-    anchor
-        ``mid`` or ``end``: which part of the text is at the place.
-    """
+    """Write a small label, HTML already, whose middle (``mid``) or ``end`` is at a place, px."""
     return f'<text class="tick {anchor}" x={x} y={y}>{text}</text>'
 
 
 def label(title: str, below: str = "", y: int = 0) -> str:
-    """Name a row in the gutter, with a smaller line below.
-
-    Parameters
-    ----------
-    title, below
-        Text, not HTML.
-    y
-        Of the name, px.
-    """
+    """Name a row in the gutter at some height, px, with a smaller line below; text, not HTML."""
     text = f'<text class="lab end" x=-12 y={y}>{escape(title)}</text>'
     return text + (tick_label(-12, y + 13, escape(below), "end") if below else "")
 
 
-# --- axes: records of one length share them, so each is defined once ---------------------------------------
-
-
-def position(index: int, site: int | None) -> str:
-    """Write an index relative to the site if there is one."""
-    return str(index) if site is None else offset(index - site)
-
-
-def axis_row(line: Line) -> str:
-    """Axis above a line."""
-    return line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
-
-
-def map_axis(letters: int, site: int | None) -> str:
-    """Axis above a map that is as wide as a line but shows all letters of a record."""
-    return f"<use href=#y{letters}-{site} />"
+# --- Axes: records of one length share them, so each is defined once
 
 
 def axis_definitions(lengths: Iterable[int], width: int, site: int | None) -> Markup:
-    """Define the axes of records of these lengths.
+    """Define the axes of records of these lengths, which may repeat: of each line, and of each map.
 
-    Parameters
-    ----------
-    lengths
-        Of the records; they may repeat.
-    width
-        Letters of a line.
-    site
-        Index of the site, None if unknown.
+    A line has ticks at every tenth position, counted from the site if there is one, else from the first
+    letter. A map is as wide as a line but shows all letters of a record.
     """
+
+    def position(index: int, inside: int | None) -> str:
+        return str(index) if inside is None else offset(index - inside)
+
     axes: dict[str, str] = {}
     for length in dict.fromkeys(lengths):
         inside = site_within(length, site)
-        axes |= {line.axis: _line_axis(line) for line in lines_of(length, width, inside)}
-        axes[f"y{length}-{inside}"] = _map_axis(length, width, inside)
+        for line in lines_of(length, width, inside):
+            ticks = _ticks(line.start, line.end, 10, inside) or [line.start]
+            marks = "".join(f"M{center(i - line.start)} 0v-4" for i in ticks)
+            texts = "".join(tick_label(center(i - line.start), -8, position(i, inside)) for i in ticks)
+            title = tick_label(-26, -8, "index from 0" if inside is None else "relative to the site", "end")
+            axes[line.axis] = f'{title}<path class=axis d="{marks}"/>{texts}'
+        slot = width * SLOT / max(1, length)
+        step = 10 * max(1, -(-length // (10 * _MAX_TICKS)))
+        axes[f"y{length}-{inside}"] = "".join(
+            tick_label(round((i + 0.5) * slot), -6, position(i, inside))
+            for i in _ticks(0, length, step, inside)
+        )
     return definitions("".join(f"<g id={key}>{drawing}</g>" for key, drawing in axes.items()))
-
-
-def _line_axis(line: Line) -> str:
-    """Ticks at every tenth position, counted from the site if there is one, else from the first letter."""
-    ticks = _ticks(line.start, line.end, 10, line.site) or [line.start]
-    marks = "".join(f"M{center(i - line.start)} 0v-4" for i in ticks)
-    texts = "".join(tick_label(center(i - line.start), -8, position(i, line.site)) for i in ticks)
-    title = tick_label(-26, -8, "index from 0" if line.site is None else "relative to the site", "end")
-    return f'{title}<path class=axis d="{marks}"/>{texts}'
-
-
-def _map_axis(letters: int, width: int, site: int | None) -> str:
-    slot = width * SLOT / max(1, letters)
-    spots = _ticks(0, letters, tick_step(letters, _MAX_TICKS), site)
-    return "".join(tick_label(round((i + 0.5) * slot), -6, position(i, site)) for i in spots)
 
 
 def _ticks(start: int, end: int, step: int, site: int | None) -> list[int]:
@@ -259,12 +174,7 @@ def _ticks(start: int, end: int, step: int, site: int | None) -> list[int]:
     return [i + site for i in offset_ticks(start - site, end - site, step)]
 
 
-def tick_step(letters: int, most: int) -> int:
-    """A multiple of ten that puts at most so many ticks on an axis of letters."""
-    return 10 * max(1, -(-letters // (10 * most)))
-
-
-# --- letters and bars --------------------------------------------------------------------------------------
+# --- Letters and bars
 
 
 def sequence_row(line: Line, letters: str, first: int, shade_texts: list[str]) -> str:
@@ -272,8 +182,6 @@ def sequence_row(line: Line, letters: str, first: int, shade_texts: list[str]) -
 
     Parameters
     ----------
-    line, letters
-        The line and its letters.
     first
         Index in the record of the first letter that is shown, above 0 for a part of the record.
     shade_texts
@@ -286,17 +194,7 @@ def sequence_row(line: Line, letters: str, first: int, shade_texts: list[str]) -
 
 
 def letters_at(text: str, y: int, kind: str) -> str:
-    """Write letters in their slots; spaces are left out.
-
-    Parameters
-    ----------
-    text
-        A letter for each slot.
-    y
-        Of the letters, px.
-    kind
-        Class of the text.
-    """
+    """Write a letter for each slot, in a class of text; spaces are left out."""
     shown = [(center(i), letter) for i, letter in enumerate(text) if letter != " "]
     if not shown:
         return ""
@@ -310,20 +208,9 @@ def bar_extent(signed: bool) -> tuple[int, int]:
 
 
 def score_bars(scores: Floats, signed: bool, title: str, largest: float, first: bool) -> str:
-    """Draw the scores of a line as bars around y = 0, with the method's name in the gutter.
+    """Draw the scores (n,) of a line as bars around y = 0, with the method's name in the gutter.
 
-    Parameters
-    ----------
-    scores
-        (n,) of the letters or columns of the line.
-    signed
-        Whether bars hang down for scores below 0.
-    title
-        Name of the method.
-    largest
-        Score of the highest bar of the record.
-    first
-        Whether this is the first line, which states ``largest``.
+    The highest bar of the record is that of ``largest``, which the ``first`` line states.
     """
     heights = scaled(scores, bar_extent(signed)[0], largest).tolist()
     scale = f"largest ±{number(largest)}" if signed else f"highest {number(largest)}"
