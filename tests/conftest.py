@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -14,7 +13,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+from commands import Process, Run
 from forking import Forks
+from networks import random_network
 from seqray.calibration.domain import Domain
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
@@ -28,6 +29,7 @@ from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.tokenizers import CharacterTokenizer
+from tables import fasta, genbank, gff3, letters, tsv
 
 # Folders whose files take long: begun last, one of them would leave the other processors without work.
 LONG = ("workflows", "training", "attack", "explanations", "api", "cli")
@@ -70,6 +72,22 @@ def snakemake_forks() -> Iterator[Forks]:
     """``snakemake`` in processes that begin at once."""
     with Forks("snakemake") as forks:
         yield forks
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Run ``seqray`` here, in the folder ``tmp_path``."""
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    yield Run(capfd)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seqray_forks: Forks) -> Process:
+    """Run ``seqray`` in a process of its own, in the folder ``tmp_path``."""
+    monkeypatch.chdir(tmp_path)
+    return Process(seqray_forks.folder)
 
 
 WINDOW, SITE = 20, 12
@@ -148,12 +166,7 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words=3,
         helices=True,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(11)
-        networks = [build_network(config) for _ in range(2)]
-        with torch.no_grad():
-            for parameter in (p for network in networks for p in network.parameters()):
-                parameter.add_(0.4 * torch.randn_like(parameter))
+    networks = [random_network(config, seed, noise=0.4) for seed in (11, 12)]
     card = Card(
         name="tiny-alignments",
         classes=("tRNA", "miRNA", "riboswitch"),
@@ -183,12 +196,7 @@ def locator_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_length=200,
         locator=LocatorConfig(tracks=TRACKS, window=4, stem=8),
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        networks = [build_network(config) for _ in range(2)]
-        with torch.no_grad():
-            for parameter in (p for network in networks for p in network.parameters()):
-                parameter.add_(0.3 * torch.randn_like(parameter))
+    networks = [random_network(config, seed, noise=0.3) for seed in (5, 6)]
     card = Card(
         name="tiny-locator",
         classes=("promoter",),
@@ -329,52 +337,46 @@ model: {d_model: 16, layers: 1, heads: 2, max_length: 20}
 data: {window: 20}
 trainer: {max_epochs: 1, accelerator: cpu}
 """
-GENES = "c\tx\tCDS\t201\t800\t.\t+\t0\tID=a\nc\tx\tCDS\t1001\t1500\t.\t-\t0\tID=b\n"
-
-
-def _letters(length: int, seed: int = 0) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 @pytest.fixture(scope="session")
-def input_files(tiny_model_file: Path, locator_file: Path, alignment_model_file: Path) -> dict[str, bytes]:
+def input_files(
+    tiny_model_file: Path, locator_file: Path, alignment_model_file: Path, genome_settings: str
+) -> dict[str, bytes]:
     """Files of every kind of input, by name."""
-    examples = [(f"x{i}", _letters(20, i), ("promoter", "background")[i % 2], f"g{i % 5}") for i in range(40)]
-    table = "id\tsequence\tlabel\tgene\n" + "".join("\t".join(row) + "\n" for row in examples)
-    fastas = {
-        f"{label}.fa": "".join(f">{i}\n{s}\n" for i, s, known, _ in examples if known == label)
-        for label in ("promoter", "background")
-    }
-    genome, sizes = _letters(2000, 99), range(0, 2000, 60)
-    lines = "".join(f"{i + 1:>9} {genome[i : i + 60].lower()}\n" for i in sizes)
-    starts = "contig\tsite\tstrand\n" + "".join(f"c\t{at}\t+\n" for at in range(100, 1500, 100))
-    stockholm = "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4))
-    texts = fastas | {
+    examples = [(f"x{i}", letters(20, i), ("promoter", "background")[i % 2], f"g{i % 5}") for i in range(40)]
+    table = tsv("id sequence label gene", examples)
+    probabilities = [(name, f"{n / 40:.3f}", f"{1 - n / 40:.3f}") for n, (name, *_) in enumerate(examples)]
+    genome, starts = letters(2000, 99), range(100, 1500, 100)
+    sites = [("c", at, "+-"[at % 2], "promoter") for at in range(101, 20_000, 333)]
+    call = "##gff-version 3\nc\tseqray\tpromoter\t"
+    texts = {
         "table.tsv": table,
         "data.tsv": table,
-        "predictions.tsv": "id\tp_promoter\tp_background\n"
-        + "".join(f"{i}\t{n / 40:.3f}\t{1 - n / 40:.3f}\n" for n, (i, *_) in enumerate(examples)),
-        "other.tsv": "id\tp_promoter\n" + "".join(f"{i}\t0.5\n" for i, *_ in examples),
-        "labels.tsv": "id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, _, label, _ in examples),
-        "genome.fa": f">c\n{genome}\n",
-        "genome.gb": f"LOCUS       c {len(genome)} bp    DNA     linear   BCT 01-JAN-2000\nVERSION     c\n"
-        "FEATURES             Location/Qualifiers\n     CDS             201..800\n"
-        f"     CDS             complement(1001..1500)\nORIGIN\n{lines}//\n",
-        "genes.gff3": "##gff-version 3\n" + GENES,
-        "starts.tsv": starts,
-        "starts.bed": "".join(f"c\t{at}\t{at + 1}\n" for at in range(100, 1500, 100)),
-        "calls.gff3": "##gff-version 3\n"
-        "c\tseqray\tpromoter\t549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
-        "windows.gff3": "##gff-version 3\n"
-        "c\tseqray\tpromoter\t501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
-        "alignments.sto": stockholm,
-        "alignments.tsv": "id\tlabel\n" + "".join(f"s{i}\t{('tRNA', 'miRNA')[i % 2]}\n" for i in range(4)),
+        "promoter.fa": fasta({name: s for name, s, label, _ in examples if label == "promoter"}),
+        "background.fa": fasta({name: s for name, s, label, _ in examples if label == "background"}),
+        "predictions.tsv": tsv("id p_promoter p_background", probabilities),
+        "other.tsv": tsv("id p_promoter", [(name, 0.5) for name, *_ in examples]),
+        "labels.tsv": tsv("id label", [(name, label) for name, _, label, _ in examples]),
+        "genome.fa": fasta({"c": genome}),
+        "genome.gb": genbank("c", genome, ["201..800", "complement(1001..1500)"], topology="linear"),
+        "genes.gff3": gff3([("c", 201, 800, "+"), ("c", 1001, 1500, "-")]),
+        "starts.tsv": tsv("contig site strand", [("c", at, "+") for at in starts]),
+        "starts.bed": tsv("", [("c", at, at + 1) for at in starts]),
+        "calls.gff3": f"{call}549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
+        "windows.gff3": f"{call}501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
+        "alignments.sto": "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4)),
+        "alignments.tsv": tsv("id label", [(f"s{i}", ("tRNA", "miRNA")[i % 2]) for i in range(4)]),
         "evaluation.tsv": "# model: m\nsplit\tsubset\tsource\tmetric\tvalue\tn\tpositives\n"
         "test\tall\tmodel\tmcc\t0.5\t40\t20\n",
         "config.yaml": YAML,
         "alignments.yaml": YAML.replace("model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "),
         "locator.yaml": YAML.replace("model: {", "model: {kind: locator, classes: 1, "),
         "metrics.json": '{"figure": 1}',
+        "genomes.yaml": genome_settings,
+        "contig.fa": fasta({"c": letters(20_000, 1)}),
+        "contig.tsv": tsv("contig position strand site", sites),
+        "sheet.tsv": tsv("genome genes sites species weight", [("contig.fa", "none", "contig.tsv", "x", 1)]),
     }
     models = {"tiny": tiny_model_file, "locator": locator_file, "aligned": alignment_model_file}
     data = {name: text.encode() for name, text in texts.items()}

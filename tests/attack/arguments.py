@@ -28,23 +28,18 @@ TAKES = {
     "--config": "settings",
     "--metrics": "figures",
     "--backbone": "encoder",
-    **dict.fromkeys(
-        ("--out", "--html", "--json", "--multiqc", "--proof", "--skipped", "--track", "--plot"), "output"
-    ),
-    **dict.fromkeys(("--motifs", "--heads", "--inputs", "--faithfulness", "--row-profile"), "output"),
-    "--save-config": "output",
+    **dict.fromkeys(("--out", "--html", "--json", "--multiqc", "--proof", "--skipped", "--track"), "output"),
+    **dict.fromkeys(("--plot", "--motifs", "--heads", "--inputs", "--faithfulness"), "output"),
+    **dict.fromkeys(("--row-profile", "--save-config"), "output"),
     "--work-dir": "folder",
-    **dict.fromkeys(
-        ("--context", "--device", "explain --class", "scan --species", "--recipe", "--group-by"), "word"
-    ),
+    **dict.fromkeys(("--context", "--device", "explain --class", "scan --species"), "word"),
+    **dict.fromkeys(("--recipe", "--group-by"), "word"),
     **dict.fromkeys(("--positions", "--positive", "--score-column", "--id-column", "--map", "--set"), "word"),
     **dict.fromkeys(("--region", "--circular-id", "--feature", "--hold-out", "--shard", "--shares"), "word"),
 }
 TYPES = {
-    **dict.fromkeys(
-        ("_probability", "_call_precision", "parse", "_number", "_positive_number", "_auto_or_positive_int"),
-        "number",
-    ),
+    **dict.fromkeys(("_probability", "_call_precision", "parse", "_number", "_positive_number"), "number"),
+    **dict.fromkeys(("_auto_or_positive_int",), "number"),
     "_class_name": "class name",
     "_printable": "text",
 }

@@ -131,41 +131,15 @@ CONTENTS: dict[str, Callable[[bytes], bytes]] = {
     "a wrong letter": lambda good: good.replace(b"ACG", b"A!G"),
 }
 
-NUMBERS = {
-    **{
-        "text": "many",
-        "blank": "",
-        "a space": " ",
-        "nan": "nan",
-        "infinity": "inf",
-        "minus infinity": "-inf",
-    },
-    **{
-        "too large": "1e400",
-        "5000 digits": "9" * 5000,
-        "minus one": "-1",
-        "zero": "0",
-        "hexadecimal": "0x10",
-    },
-    **{"a comma": "0,5", "underscores": "1_0", "Arabic digits": "\u0663", "two": "1 2", "a unit": "5%"},
-}
-WORDS = {
-    "unknown": "nothing-like-it",
-    "blank": "",
-    "an escape": "\x1b[31mred",
-    "a tab": "a\tb",
-    "5000 letters": "x" * 5000,
-}
+NUMBERS = {"text": "many", "blank": "", "a space": " ", "nan": "nan", "infinity": "inf"}
+NUMBERS |= {"minus infinity": "-inf", "too large": "1e400", "5000 digits": "9" * 5000, "minus one": "-1"}
+NUMBERS |= {"zero": "0", "hexadecimal": "0x10", "a comma": "0,5", "underscores": "1_0"}
+NUMBERS |= {"Arabic digits": "\u0663", "two": "1 2", "a unit": "5%"}
+ESCAPE = {"an escape": "\x1b[31mred"}
 CHOICES = {"unknown": "nothing-like-it", "blank": "", "several": "a,b"}
-NAMES = {
-    "blank": "",
-    "a space": " ",
-    "a tab": "a\tb",
-    "an escape": "\x1b[31mred",
-    "a comment": "#a",
-    "a quote": '"a',
-}
-TEXTS = {"an escape": "\x1b[31mred", "a line break": "a\nb"}
+WORDS = ESCAPE | {"unknown": "nothing-like-it", "blank": "", "a tab": "a\tb", "5000 letters": "x" * 5000}
+NAMES = ESCAPE | {"blank": "", "a space": " ", "a tab": "a\tb", "a comment": "#a", "a quote": '"a'}
+TEXTS = ESCAPE | {"a line break": "a\nb"}
 
 
 # What is not bad for what takes it.
@@ -180,10 +154,8 @@ ONLY_FOR = {
     "a wrong letter": {"sequences", "sequences of a class", "labeled table"},
     "a flipped bit": {"model", "shard"},
 }
-ZERO = (
-    "--threshold --prior --coverage --seed --precision --fdr --null-mb --max-ambiguous --shuffles --residual "
-)
-ZERO += "--keep --distance --max-overlap --identity --word --bootstrap --share"
+ZERO = "--threshold --prior --coverage --seed --precision --fdr --null-mb --max-ambiguous --shuffles "
+ZERO += "--residual --keep --distance --max-overlap --identity --word --bootstrap --share"
 MAY_BE = {"zero": set(ZERO.split()), "minus one": {"evaluate --threshold"}}
 
 

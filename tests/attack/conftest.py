@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -13,42 +12,21 @@ import pytest
 
 import machine
 from seqray.cli.main import main
-
-
-def genomes(settings: str) -> dict[str, str]:
-    """A genome with sites, settings for a locator of them, and a sheet that names both."""
-    letters = "".join(random.Random(1).choices("ACGT", k=20_000))
-    rows = "".join(f"c\t{at}\t{'+-'[at % 2]}\tpromoter\n" for at in range(101, 20_000, 333))
-    return {
-        "genomes.yaml": settings,
-        "contig.fa": f">c\n{letters}\n",
-        "contig.tsv": "contig\tposition\tstrand\tsite\n" + rows,
-        "sheet.tsv": "genome\tgenes\tsites\tspecies\tweight\ncontig.fa\tnone\tcontig.tsv\tx\t1\n",
-    }
+from tables import write
 
 
 @pytest.fixture(scope="session")
-def attack_files(
-    input_files: dict[str, bytes], genome_settings: str, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, bytes]:
-    """`input_files`, `genomes`, and the shards of a scan, by name."""
+def attack_files(input_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """`input_files` and the shards of a scan, by name."""
     folder = tmp_path_factory.mktemp("attack-files")
     for name in ("genome.fa", "tiny.safetensors"):
-        (folder / name).write_bytes(input_files[name])
+        write(folder / name, input_files[name])
+    scan = f"scan {folder}/genome.fa --model {folder}/tiny.safetensors --null-mb 0 --quiet".split()
     shards = {}
     for number, name in ((1, "one.shard"), (2, "two.shard")):
-        words = [
-            "scan",
-            str(folder / "genome.fa"),
-            "--model",
-            str(folder / "tiny.safetensors"),
-            "--null-mb",
-            "0",
-        ]
-        assert main([*words, "--shard", f"{number}/2", "--out", str(folder / name), "--quiet"]) == 0
+        assert main([*scan, "--shard", f"{number}/2", "--out", str(folder / name)]) == 0
         shards[name] = (folder / name).read_bytes()
-    made = {name: text.encode() for name, text in genomes(genome_settings).items()}
-    return input_files | shards | made
+    return input_files | shards
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +34,7 @@ def inputs(attack_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFact
     """A folder with `attack_files`."""
     folder = tmp_path_factory.mktemp("inputs")
     for name, data in attack_files.items():
-        (folder / name).write_bytes(data)
+        write(folder / name, data)
     return folder
 
 

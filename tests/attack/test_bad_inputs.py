@@ -15,20 +15,11 @@ import pytest
 from attack.arguments import arguments
 from attack.cases import GOOD, WORKING, Case, cases
 from seqray.cli.main import VERBS, main
+from seqray.training import members as member
+from tables import write
 
-FOLDERS = (
-    "",
-    ".tsv",
-    ".html",
-    ".json",
-    "_mqc.json",
-    ".plus.bw",
-    ".png",
-    ".meme",
-    ".yaml",
-    ".safetensors",
-    ".onnx",
-)
+FOLDERS = ("", ".tsv", ".html", ".json", "_mqc.json", ".plus.bw", ".png", ".meme", ".yaml", ".onnx")
+FOLDERS += (".safetensors",)
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +37,12 @@ def place(limited, attack_files, tmp_path_factory) -> Iterator[Path]:
     """A folder of good files and of folders, which is the working folder; nothing is trained."""
     folder = tmp_path_factory.mktemp("bad-inputs")
     for name, data in attack_files.items():
-        (folder / name).write_bytes(data)
+        write(folder / name, data)
     for suffix in FOLDERS:
         (folder / f"folder{suffix}").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("seqray.training.members.run_fit", _stop)
+        patch.setattr(member, "run_fit", _stop)
         yield folder
 
 
@@ -146,13 +137,8 @@ OWN = {
 NEED_MORE = {
     f"train --{name}" for name in ("validation", "test", "test-class", "like", "fold", "alignment-labels")
 }
-FILES = [
-    case
-    for case in CASES
-    if case.kind == "missing"
-    and "@" in WORKING.get(str(case.argument), "")
-    and str(case.argument) not in NEED_MORE
-]
+MISSING = [case for case in CASES if case.kind == "missing" and str(case.argument) not in NEED_MORE]
+FILES = [case for case in MISSING if "@" in WORKING.get(str(case.argument), "")]
 
 
 @pytest.mark.long

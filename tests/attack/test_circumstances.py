@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -12,26 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from Bio.bgzf import BgzfWriter
 
 from attack.victims import WRITING
 from seqray.cli.main import main
+from tables import bgzip
 
 VERBS = ("predict", "scan", "explain", "split", "audit", "negatives")
-
-
-class Kept(io.BytesIO):
-    """Bytes that stay after their writer has closed them."""
-
-    def close(self) -> None:
-        pass
-
-
-def bgzip(data: bytes) -> bytes:
-    target = Kept()
-    with BgzfWriter(fileobj=target, mode="wb") as writer:
-        writer.write(data)
-    return target.getvalue()
 
 
 def lower_case(data: bytes) -> bytes:
@@ -107,6 +92,7 @@ def test_threads_and_batches_change_no_byte(run, expected, verb, more, tally):
 PROGRAM = """
 import json, os, sys
 from seqray.cli.main import main
+from tables import bgzip
 for folder, words in json.loads(sys.argv[1]):
     os.chdir(folder)
     assert main(words) == 0

@@ -43,15 +43,13 @@ class Victim:
         Its name.
     folder
         Empty; its parent holds the inputs.
-    more
-        Further words.
     quiet
         Whether it says nothing but errors.
     """
 
-    def __init__(self, forks: Forks, verb: str, folder: Path, more: str = "", *, quiet: bool = True) -> None:
+    def __init__(self, forks: Forks, verb: str, folder: Path, *, quiet: bool = True) -> None:
         self._forks, self._folder = forks, folder
-        self._words = [verb, *WRITING[verb].split(), *more.split(), *["--quiet"] * quiet]
+        self._words = [verb, *WRITING[verb].split(), *["--quiet"] * quiet]
         self.clear()
         done = self.run()
         assert done.status == 0, done

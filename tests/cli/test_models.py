@@ -1,147 +1,115 @@
-"""``seqray models``: what it prints, what it finds, how it fails."""
+"""``seqray models`` and ``seqray export``: what they print, find and write."""
+
+from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 
+import onnx
+import pandas as pd
 import pytest
-import torch
 
-from seqray.cli.main import main
-from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
 from seqray.modelfile import zoo
-from seqray.modelfile.file import save_model
-from seqray.models.build import build_model
+from tables import changed_model, fasta, letters, write
 
-CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=16)
 FIGURE = {"metric": "mcc", "split": "grouped", "value": 0.815, "low": 0.79, "high": 0.841}
 
 
-def write_model(path, name, **changes):
-    torch.manual_seed(0)
-    settings = {"classes": ("background", "promoter"), "positive": "promoter", "window": 9, "model": CONFIG}
-    return save_model(path, [build_model(CONFIG)], Card(**(settings | {"name": name} | changes)))
-
-
 @pytest.fixture
-def shelf(tmp_path, monkeypatch):
-    """A zoo of two models."""
-    write_model(tmp_path / "ecoli.safetensors", "ecoli", summary="E. coli", metrics={"headline": FIGURE})
-    write_model(tmp_path / "arabidopsis.safetensors", "arabidopsis", window=15, summary="A. thaliana")
+def shelf(run, tiny_model, tmp_path, monkeypatch):
+    """A zoo of two models, in the folder of the run."""
+    metrics = {"headline": FIGURE}
+    changed_model(
+        tmp_path / "ecoli.safetensors", tiny_model, name="ecoli", summary="E. coli", metrics=metrics
+    )
+    changed_model(tmp_path / "arabidopsis.safetensors", tiny_model, name="arabidopsis", summary="A. thaliana")
     monkeypatch.setattr(zoo, "FOLDER", tmp_path)
     return tmp_path
 
 
-def damage(path):
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(bytes(content))
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("command", [["models"], ["models", "list"]])
-def test_the_list_is_a_table(shelf, capsys, command):
-    assert main(command) == 0
-    head, first, second = capsys.readouterr().out.splitlines()
+@pytest.mark.parametrize("command", ["models", "models list"])
+def test_the_list_is_a_table(shelf, run, command):
+    head, first, second = run(command).out.splitlines()
     assert head.split() == ["name", "window", "classes", "members", "size", "measured", "summary"]
     assert first.split("  ")[0] == "arabidopsis"
     assert second.endswith("MCC 0.81 (0.79 to 0.84), grouped  E. coli")
-    assert second.split()[1:5] == ["9", "background,promoter", "1", "0.0"]
-    columns = [
-        line.index(word) for line, word in ((head, "summary"), (first, "A. thal"), (second, "E. coli"))
-    ]
-    assert len(set(columns)) == 1
-
-
-@pytest.mark.parametrize("command", [["models", "--json"], ["models", "list", "--json"]])
-def test_the_list_as_json(shelf, capsys, command):
-    assert main(command) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [(row["name"], row["window"]) for row in rows] == [("arabidopsis", 15), ("ecoli", 9)]
+    assert second.split()[1:5] == ["20", "promoter,background", "1", "0.0"]
+    words = ((head, "summary"), (first, "A. thal"), (second, "E. coli"))
+    assert len({line.index(word) for line, word in words}) == 1
+    rows = json.loads(run(command, "--json").out)
+    assert [(row["name"], row["window"]) for row in rows] == [("arabidopsis", 20), ("ecoli", 20)]
     assert rows[0]["size"] == (shelf / "arabidopsis.safetensors").stat().st_size
 
 
-def test_an_empty_zoo_is_an_empty_table(shelf, capsys, monkeypatch):
+def test_an_empty_zoo_is_an_empty_table_and_verifying_nothing_is_not_ok(shelf, run, monkeypatch):
     monkeypatch.setattr(zoo, "FOLDER", shelf / "none")
-    assert main(["models"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert run("models").out.count("\n") == 1
+    run.refused("models verify")
 
 
-@pytest.mark.parametrize("by_path", [False, True])
-def test_a_card_is_shown_to_people(shelf, capsys, by_path):
-    path = shelf / "ecoli.safetensors"
-    assert main(["models", "show", str(path) if by_path else "ecoli"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "name: ecoli" in lines
-    assert "window: 9" in lines
-    assert lines[-1] == f"sha256: {hashlib.sha256(path.read_bytes()).hexdigest()}"
+@pytest.mark.parametrize("name", ["ecoli", "ecoli.safetensors"])
+def test_a_card_is_shown_to_people_and_as_json(shelf, run, name):
+    lines = run("models show", name).out.splitlines()
+    assert {"name: ecoli", "window: 20"} < set(lines)
+    assert lines[-1] == f"sha256: {sha256(shelf / 'ecoli.safetensors')}"
+    for words in (f"{name} --json", f"--json {name}"):
+        card = json.loads(run("models show", words).out)
+        assert card["classes"] == ["promoter", "background"]
+        assert card["sha256"] == sha256(shelf / "ecoli.safetensors")
 
 
-@pytest.mark.parametrize("place", [2, 3])
-def test_a_card_is_shown_as_json(shelf, capsys, place):
-    command = ["models", "show", "ecoli"]
-    command.insert(place, "--json")
-    assert main(command) == 0
-    card = json.loads(capsys.readouterr().out)
-    assert card["classes"] == ["background", "promoter"]
-    assert card["sha256"] == hashlib.sha256((shelf / "ecoli.safetensors").read_bytes()).hexdigest()
-    assert len(card["self_test"]["logits"]) == len(card["self_test"]["sequences"])
-
-
-def test_all_shipped_models_are_verified(shelf, capsys):
-    assert main(["models", "verify"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+def test_all_models_are_verified_and_a_damaged_one_stops_no_other(shelf, run):
+    rows = [line.split("\t") for line in run("models verify").out.splitlines()]
     assert [row[:2] for row in rows] == [["arabidopsis", "ok"], ["ecoli", "ok"]]
-    assert rows[1][2] == hashlib.sha256((shelf / "ecoli.safetensors").read_bytes()).hexdigest()
+    assert rows[1][2] == sha256(shelf / "ecoli.safetensors")
+    for name, results in (("arabidopsis", ["failed", "ok"]), ("ecoli", ["failed", "failed"])):
+        content = (shelf / f"{name}.safetensors").read_bytes()
+        write(shelf / f"{name}.safetensors", content[:-1] + bytes([content[-1] ^ 1]))
+        ended = run("models verify", status=2)
+        assert [line.split("\t")[1] for line in ended.out.splitlines()] == results
+        assert ended.err.count("\n") == 1
+    assert "2 of 2 models" in ended.err
 
 
-def test_a_damaged_model_fails_and_the_others_are_still_checked(shelf, capsys):
-    damage(shelf / "arabidopsis.safetensors")
-    assert main(["models", "verify"]) == 2
-    captured = capsys.readouterr()
-    assert [line.split("\t")[1] for line in captured.out.splitlines()] == ["failed", "ok"]
-    assert captured.out.splitlines()[0].count("arabidopsis") == 1
-    assert captured.err.startswith("seqray: error: ")
-    assert "its checksum does not match" in captured.err
-    assert captured.err.count("\n") == 1
+# --- export, and engines --------------------------------------------------------------------------
 
 
-def test_several_damaged_models_are_counted(shelf, capsys):
-    damage(shelf / "arabidopsis.safetensors")
-    damage(shelf / "ecoli.safetensors")
-    assert main(["models", "verify"]) == 2
-    assert "2 of 2 models failed" in capsys.readouterr().err
+def test_a_model_becomes_one_graph(run, tiny_model_file, tmp_path):
+    ended = run("export --format onnx -o m.onnx", tiny_model_file)
+    assert ended.out == ""
+    assert "1 member in one graph" in ended.err
+    graph = onnx.load(tmp_path / "m.onnx").graph
+    assert [value.name for value in graph.input] == ["tokens", "mask"]
+    assert [value.name for value in graph.output] == ["logits", "probabilities"]
+    assert [d.dim_param for d in graph.input[0].type.tensor_type.shape.dim] == ["batch", "length"]
+    assert run("export --quiet -o m.onnx", tiny_model_file).err == ""
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (["show", "ecolli"], "did you mean 'ecoli'?"),
-        (["show", "none.safetensors"], "none.safetensors: no such file"),
-        (["verify", "ecolli", "ecoli"], "did you mean 'ecoli'?"),
-        (["verify", "--backbone", "dir"], "'--backbone' is given without a model; name the model that"),
-        (["--json", "verify"], "'verify' has no JSON output"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_2(shelf, capsys, command, words):
-    assert main(["models", *command]) == 2
-    error = capsys.readouterr().err
-    assert words in error
-    assert error.count("\n") == 1
+@pytest.fixture
+def on_engine(run, tiny_model_file, tmp_path):
+    """Run a verb with the tiny model where in.fa and genome.fa are."""
+    write(tmp_path / "in.fa", fasta({f"r{i}": letters(20 - i % 3, i) for i in range(12)}))
+    write(tmp_path / "genome.fa", fasta({"c": letters(400)}))
+    return lambda verb, *words, **more: run(verb, "-q --model", tiny_model_file, *words, **more)
 
 
-def test_verifying_nothing_is_not_ok(shelf, capsys, monkeypatch):
-    monkeypatch.setattr(zoo, "FOLDER", shelf / "none")
-    assert main(["models", "verify"]) == 2
-    assert "this installation ships no model" in capsys.readouterr().err
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+@pytest.mark.parametrize("verb", ["predict in.fa", "scan genome.fa"])
+def test_an_engine_writes_the_table_that_torch_writes(on_engine, verb, engine, tmp_path):
+    tables = []
+    for name in ("torch", engine):
+        on_engine(verb, f"--threshold 0.6 --engine {name} -o {name}.tsv")
+        tables.append(pd.read_csv(tmp_path / f"{name}.tsv", sep="\t", comment="#"))
+    assert len(tables[0])
+    pd.testing.assert_frame_equal(*tables, rtol=1e-4)
 
 
-def test_looking_at_cards_loads_no_torch(shelf):
-    path = str(shelf / "ecoli.safetensors")
-    program = (
-        "import sys; from seqray.cli.main import main; "
-        f"main(['models', 'list']); main(['models', 'show', {path!r}]); print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False"
+def test_openvino_takes_bf16_and_may_be_missing(on_engine, monkeypatch):
+    on_engine("predict in.fa --dtype bf16 --engine openvino")
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    assert "seqray[openvino]" in on_engine("predict in.fa --engine openvino", status=2).err

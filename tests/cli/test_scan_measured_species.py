@@ -1,58 +1,39 @@
-"""What ``seqray scan`` says of the species that a shipped locator was measured on."""
+"""What ``seqray scan`` says of the precision of shipped locators, which depends on the species."""
 
-import csv
+from __future__ import annotations
+
 import random
-import re
 
 import pytest
 
-from seqray.cli.main import main
+from tables import fasta, table, write
 
 
-def distant_genome(folder):
-    path = folder / "x.fa"
-    path.write_text(">a\n" + "".join(random.Random(0).choices("ACGT", (4, 1, 1, 4), k=40_000)))
-    return str(path)
+@pytest.fixture
+def distant(run, tmp_path):
+    """Scan a genome that is like none of the species."""
+    sequence = "".join(random.Random(0).choices("ACGT", (4, 1, 1, 4), k=40_000))
+    write(tmp_path / "x.fa", fasta({"a": sequence}))
+    return run.to("scan x.fa --model ecoli-genome --genes none --threads 1")
 
 
-def test_input_unlike_the_only_species_that_was_measured(tmp_path, capfd):
-    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
-    assert main([*words, "--threshold", "0.01"]) == 0
-    table, error = capfd.readouterr()
-    assert "no genome of the training data is like this one (Escherichia coli K-12 MG1655 at a" in error
-    assert "the precision was not measured in such a genome: compare calls with known sites" in error
-    assert "precision to expect" not in error
-    assert "# expected precision: not known" in table.splitlines()
-    lines = [line for line in table.splitlines() if not line.startswith("#")]
-    rows = list(csv.DictReader(lines, delimiter="\t"))
-    assert rows
-    assert {row[name] for row in rows for name in ("probability", "precision")} == {"."}
+def test_input_unlike_the_only_species_that_was_measured_has_no_precision(distant, run, tmp_path):
+    ended = distant("--threshold 0.01 --out calls.tsv")
+    assert "no genome of the training data is like this one (Escherichia coli K-12 MG1655" in ended.err
+    assert "precision to expect" not in ended.err
+    whole = (tmp_path / "calls.tsv").read_text()
+    assert "# expected precision: not known" in whole.splitlines()
+    assert {row[name] for row in table(whole) for name in ("probability", "precision")} == {"."}
+    for number in (1, 2):
+        distant(f"--threshold 0.01 --shard {number}/2 --out {number}.shard")
+    run("gather 1.shard 2.shard --out calls.tsv")
+    assert (tmp_path / "calls.tsv").read_text() == whole
 
 
-def test_shards_of_such_an_input_give_the_same_table(tmp_path):
-    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
-    words += ["--threshold", "0.01"]
-    whole, gathered = tmp_path / "whole.tsv", tmp_path / "gathered.tsv"
-    assert main([*words, "--out", str(whole)]) == 0
-    shards = [str(tmp_path / f"{number}.shard") for number in (1, 2)]
-    for number, shard in enumerate(shards, 1):
-        assert main([*words, "--shard", f"{number}/2", "--out", shard]) == 0
-    assert main(["gather", *shards, "--out", str(gathered)]) == 0
-    assert gathered.read_text().replace("gathered.tsv", "whole.tsv") == whole.read_text()
-
-
-def test_a_precision_of_other_genomes_chose_the_threshold(tmp_path, capfd):
-    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
-    assert main([*words, "--precision", "0.3"]) == 0
-    assert "of 0.3, measured on genomes unlike this one\n" in capfd.readouterr().out
-
-
-def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(tmp_path, capfd):
-    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
-    assert main([*words, "--species", "Escherichia coli K-12 MG1655"]) == 0
-    assert ", Escherichia coli K-12 MG1655): share of calls near" in capfd.readouterr().out
-    assert main([*words, "--species", "Bacillus"]) == 2
-    assert "the precision of 'Bacillus' was not measured without genes" in capfd.readouterr().err
+def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(distant):
+    named = distant('--species "Escherichia coli K-12 MG1655"')
+    assert "Escherichia coli K-12 MG1655)" in named.facts["expected precision"]
+    distant.refused("--species Bacillus", names=("'Bacillus'",))
 
 
 @pytest.mark.parametrize(
@@ -62,10 +43,9 @@ def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(tmp_pa
         ("bacteria-genome", "the median of species left out"),
     ],
 )
-def test_the_threshold_says_whose_precision_chose_it(tmp_path, capfd, model, basis):
-    path = tmp_path / "x.fa"
-    path.write_text(">a\n" + "ACGTTGCA" * 100)
-    words = ["scan", str(path), "--model", model, "--genes", "none", "--precision", "0.3", "--threads", "1"]
-    assert main(words) == 0
-    (stated,) = re.findall(r"^# threshold: (.*)$", capfd.readouterr().out, flags=re.MULTILINE)
-    assert stated.endswith(f", for an expected precision of 0.3, {basis}")
+def test_the_threshold_says_whose_precision_chose_it(run, distant, tmp_path, model, basis):
+    assert distant("--precision 0.3").facts["threshold"].endswith("measured on genomes unlike this one")
+    write(tmp_path / "x.fa", fasta({"a": "ACGTTGCA" * 100}))
+    stated = run("scan x.fa --genes none --precision 0.3 --threads 1 --model", model).facts["threshold"]
+    assert "0.3" in stated
+    assert stated.endswith(basis)

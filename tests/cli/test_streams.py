@@ -8,14 +8,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from seqray.cli.main import main
 from seqray.cli.messages import guard_streams
-from seqray.modelfile.file import save_model
+from tables import changed_model, tsv, write
 
 TABLE = (
     "# model: tiny\n# threshold: 0.5, chosen\n# scanned: 1 sequence, 1000 letters, 5 windows\n"
@@ -25,9 +24,11 @@ TABLE = (
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.tsv").write_text(TABLE)
+    write(tmp_path / "a.tsv", TABLE)
+    rows = [(i, "xy"[i % 2], "ACGT"[i % 4] * 9, i / 40) for i in range(40)]
+    write(tmp_path / "l.tsv", tsv("id label sequence p_x", rows))
     return tmp_path
 
 
@@ -36,61 +37,45 @@ def full():
 
 
 @pytest.mark.parametrize("stream", [None, full])
-def test_messages_that_nobody_reads_end_no_run(table, monkeypatch, capsys, stream):
+def test_messages_that_nobody_reads_end_no_run(folder, monkeypatch, capsys, stream):
     monkeypatch.setattr(sys, "stderr", stream and stream())
     assert main(["summary", "x=a.tsv", "--out", "o.tsv"]) == 0
-    assert (table / "o.tsv").read_text().startswith("sample\t")
+    assert (folder / "o.tsv").read_text().startswith("sample\t")
     assert main(["summary", "x=b.tsv", "--out", "o.tsv"]) == 2
     assert capsys.readouterr().out == ""
     if sys.stderr:
         sys.stderr.close()
 
 
-@pytest.mark.parametrize(
-    ("stream", "what"),
-    [(None, "is closed; redirect it, or name a file"), (full, "can't be written (No space left on device)")],
+PRINTING = (
+    "summary x=a.tsv",
+    "models",
+    "evaluate --predictions l.tsv --labels l.tsv --positive x --no-floor --bootstrap 9 --out o.tsv",
+    "audit l.tsv --no-baselines --out o.tsv",
+    "--help",
+    "predict --help",
+    "completion bash",
 )
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["summary", "x=a.tsv"],
-        ["models"],
-        ["evaluate"],
-        ["audit"],
-        ["--help"],
-        ["predict", "--help"],
-        ["completion", "bash"],
-    ],
-)
+
+
+@pytest.mark.parametrize(("stream", "what"), [(None, "is closed"), (full, "No space left on device")])
+@pytest.mark.parametrize("words", PRINTING)
 def test_standard_output_that_cant_be_written_is_named_and_no_file_appears(
-    table, monkeypatch, capsys, stream, what, words
+    folder, monkeypatch, capsys, stream, what, words
 ):
-    rows = "".join(f"{i}\t{'xy'[i % 2]}\t{'ACGT'[i % 4] * 9}\t{i / 40}\n" for i in range(40))
-    (table / "l.tsv").write_text("id\tlabel\tsequence\tp_x\n" + rows)
-    given = [
-        "--predictions",
-        "l.tsv",
-        "--labels",
-        "l.tsv",
-        "--positive",
-        "x",
-        "--no-floor",
-        "--bootstrap",
-        "9",
-    ]
-    more = {"evaluate": [*given, "--out", "o.tsv"], "audit": ["l.tsv", "--no-baselines", "--out", "o.tsv"]}
     monkeypatch.setattr(sys, "stdout", stream and stream())
-    assert main([*words, *more.get(words[0], ())]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == f"seqray: error: standard output: {what}"
-    assert sorted(path.name for path in table.iterdir()) == ["a.tsv", "l.tsv"]
+    assert main(words.split()) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("seqray: error: standard output: ")
+    assert what in line
+    assert sorted(path.name for path in folder.iterdir()) == ["a.tsv", "l.tsv"]
     if sys.stdout:
         sys.stdout.close()
 
 
-def test_a_closed_standard_input_is_named(monkeypatch, capsys):
+def test_a_closed_standard_input_is_named(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    assert main(["summary", "x=-"]) == 2
-    assert capsys.readouterr() == ("", "seqray: error: standard input: is closed; name a file\n")
+    run.refused("summary x=-", names=("standard input", "closed"))
 
 
 def test_no_file_is_needed_where_none_can_be_opened(monkeypatch):
@@ -128,29 +113,23 @@ def test_what_a_terminal_obeys_is_escaped_and_bytes_stay(monkeypatch):
     assert json.loads(f'"{escaped}"') == RED  # so it stays JSON under --log-json
 
 
-@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["verify"]])
-def test_a_card_says_nothing_to_the_terminal(tiny_model, tmp_path, capfd, words):
-    path = tmp_path / f"{RED}.safetensors"
-    save_model(path, tiny_model.networks, replace(tiny_model.card, summary=RED))
-    assert main(["models", *words, str(path)]) == 0
-    printed = capfd.readouterr().out
+@pytest.mark.parametrize("words", ["show", "show --json", "verify"])
+def test_a_card_says_nothing_to_the_terminal(run, tiny_model, tmp_path, words):
+    path = changed_model(tmp_path / f"{RED}.safetensors", tiny_model, summary=RED)
+    printed = run("models", words, path).out
     assert printed.replace("\n", "").replace("\t", "").isprintable()
     assert "show" not in words or "31mred" in printed
-    assert main(["models", "show", f"{path}{RED}"]) == 2
-    assert capfd.readouterr().err[:-1].isprintable()
+    assert run.refused("models show", [f"{path}{RED}"]).isprintable()
 
 
-def test_an_output_never_gets_the_number_of_a_closed_stream(table):
+def test_an_output_never_gets_the_number_of_a_closed_stream(folder):
     program = (
         "import sys\nfrom seqray.cli.main import main\n"
         "status = main(['summary', 'x=a.tsv', '--out', 'o.tsv'])\n"
         "open('number', 'w').write(f'{status} {open(\"a.tsv\").fileno()}')"
     )
-    command = [sys.executable, "-c", program]
+    command = ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", sys.executable, "-c", program]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", *command], env=environment, check=False
-    )
-    assert done.returncode == 0
-    status, number = (table / "number").read_text().split()
+    assert subprocess.run(command, env=environment, check=False).returncode == 0
+    status, number = (folder / "number").read_text().split()
     assert (status, int(number) > 2) == ("0", True)

@@ -39,16 +39,6 @@ def _locus(length: bytes) -> bytes:
     return CONTIG.replace(b"TEST                      40 bp", b"TEST " + length + b" bp")
 
 
-def _large_score() -> bytes:
-    """Shard whose first score becomes infinite."""
-    from fuzz.shards import TARGETS
-
-    (target,) = (one for one in TARGETS if one.name == "shard-signed")
-    parts = json.loads(target.seeds()[0])
-    parts["arrays"]["profile"] = [1e300, *parts["arrays"]["profile"][1:]]
-    return json.dumps(parts).encode()
-
-
 def _calibrated_beyond_float32() -> Iterator[bytes]:
     """Model files with a map of log-odds, and a temperature, that float32 can't hold."""
     from fuzz.models import TARGETS
@@ -88,7 +78,6 @@ def made() -> Iterator[tuple[str, str, bytes]]:
     yield "yaml", "a long number as a name", b"0x" + b"f" * 5000 + b": 1"
     yield "genbank", "a long sequence that is not there", _locus(b"9" * 30)
     yield "fasta", "a protein of a stop alone", b">a\n*\n"
-    yield "shard-signed", "a score beyond float32", _large_score()
     for content in _calibrated_beyond_float32():
         yield "engine-signed", "a calibration beyond float32", content
 

@@ -67,30 +67,10 @@ def _names(settings: type) -> tuple[bytes, ...]:
 
 METRICS = b'{"headline": {"metric": "mcc", "value": 0.8, "low": 0.7, "high": 0.9}, "test": {"auroc": 1e-3}}'
 WORDS = (
-    b"!!int ",
-    b"!!python/object:os.system ",
-    b"&a ",
-    b"*a",
-    b"? ",
-    b"- ",
-    b"|\n",
-    b">-\n",
-    b"<<: ",
-    b"2001-99-99",
-)
-WORDS += (
-    b"!!timestamp ",
-    b"!!binary ",
-    b"!!set ",
-    b"!!omap ",
-    b".nan",
-    b"1e999",
-    b"{",
-    b"}",
-    b"[",
-    b"---\n",
-    b"%YAML 9.9\n",
-)
+    b"!!int ", b"!!python/object:os.system ", b"&a ", b"*a", b"? ", b"- ", b"|\n", b">-\n", b"<<: ",
+    b"2001-99-99", b"!!timestamp ", b"!!binary ", b"!!set ", b"!!omap ", b".nan", b"1e999", b"{", b"}", b"[",
+    b"---\n", b"%YAML 9.9\n",
+)  # fmt: skip
 TARGETS = (
     Target("yaml", read_config, config_texts, suffix=".yaml", tokens=(*WORDS, *_names(RunConfig))),
     Target("config", read_config, config_values, suffix=".yaml", is_json=True),

@@ -109,19 +109,8 @@ def parquet_seeds() -> list[bytes]:
 
 
 WORDS = (
-    b"\t",
-    b",",
-    b'"',
-    b"\n# ",
-    b"\r",
-    b"id",
-    b"label",
-    b"sequence",
-    b"split",
-    b"train",
-    b"1e999",
-    b"nan",
-)
+    b"\t", b",", b'"', b"\n# ", b"\r", b"id", b"label", b"sequence", b"split", b"train", b"1e999", b"nan",
+)  # fmt: skip
 TARGETS = (
     Target("labeled", read_examples, lambda: [LABELED, CSV], tokens=WORDS),
     Target("labels", read_truth, lambda: [LABELED, CSV, b"a\tx\nb\ty\n"], tokens=WORDS),

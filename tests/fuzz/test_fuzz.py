@@ -126,20 +126,3 @@ def test_mutated_json_is_json_and_repeats(tmp_path):
         json.loads(line)
     assert mutate_json(b"no json", 1, 100) == b"no json"
     assert len(list(places_in(json.loads(data.partition(b"\n")[0])))) == 6
-
-
-LOG = """\
-#6	INITED cov: 94 ft: 94 corp: 4/1b exec/s: 0 rss: 74Mb
-#9	NEW    cov: 94 ft: 98 corp: 5/3b lim: 4 exec/s: 0 rss: 74Mb
-#40	NEW    cov: 111 ft: 128 corp: 6/5b lim: 4 exec/s: 0 rss: 74Mb
-#100	DONE   cov: 111 ft: 170 corp: 6/35b lim: 8 exec/s: 36 rss: 74Mb
-"""
-
-
-def test_the_figures_are_those_of_the_log():
-    done = campaign.parse_log(LOG, 1.26)
-    assert done == campaign.Slice(100, 1.3, [(6, 94), (40, 111)], 6)
-    assert campaign.parse_log("nothing", 0) == campaign.Slice(0, 0, [(0, 0)], 0)
-    later = campaign.Slice(50, 2.0, [(7, 108), (45, 112)], 7)
-    # 150 inputs; the first 75 reach 111 edges; input 145 is the last that reaches a new one
-    assert campaign.row([done, later], 2) == (150, 3, 94, 111, 112, 145, 7, 2)

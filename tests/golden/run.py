@@ -31,7 +31,7 @@ from itertools import zip_longest
 from pathlib import Path
 from pkgutil import walk_packages
 
-from commands import Command, commands
+from goldens import Command, commands
 from contents import lines_of
 from inputs import make_inputs
 

@@ -18,11 +18,6 @@ B, R, C, D, H = 2, 5, 7, 12, 3
 E = D // H
 
 
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-
-
 def masks() -> tuple[Tensor, Tensor]:
     """The first alignment is whole, the second has 3 rows and 4 columns."""
     rows = torch.arange(R) < torch.tensor([[R], [3]])

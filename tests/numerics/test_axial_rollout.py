@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from networks import random_network
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import layers as axial_attention
 from seqray.explanations.layers import without_cls
 from seqray.explanations.rollout import grad_rollout, rollout
 from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer
-from seqray.models.build import build_network
 from seqray.models.positions import sinusoidal
 
 R, C, D, H = 4, 5, 12, 3
@@ -25,13 +25,7 @@ W = 0.5
 
 def make(tied: bool) -> AxialTransformer:
     config = ModelConfig(kind="alignment", alphabet="rna", d_model=D, layers=2, heads=H, tied=tied, classes=3)
-    torch.manual_seed(5)
-    network = build_network(config)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-    assert isinstance(network, AxialTransformer)
-    return network.eval()
+    return random_network(config, seed=5, noise=0.3)
 
 
 TOKENS = torch.randint(2, 10, (1, R, C), generator=torch.Generator().manual_seed(1))

@@ -26,11 +26,6 @@ SIZES: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-
-
 def randomize(model: Any) -> Any:
     """Weights of ordinary size, biases and norms included: their defaults of 0 and 1 would hide errors."""
     with torch.no_grad():

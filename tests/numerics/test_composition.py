@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.models.build import build_model
 from seqray.models.sequence import Composition
@@ -86,17 +85,3 @@ def test_a_network_adds_it_to_cls_alone():
     features = 5 * torch.tensor([[2**0.5 - 1, -1.0, -1.0, 2**0.5 - 1]])  # A and T, the masked letter left out
     torch.testing.assert_close(added[0, :1], layer.down(torch.nn.functional.gelu(layer.up(features))))
     assert not added[0, 1:].any()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"composition": ("whole", "whole")}, "names each part once"),
-        ({"composition": ("whole",), "tokenizer": "kmer", "k": 3}, "character tokenizer"),
-        ({"composition": ("whole",), "pooling": ("mean",)}, "requires 'cls' in 'model.pooling'"),
-        ({"composition": ("whole",), "kind": "alignment"}, "requires 'model.kind: sequence'"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        ModelConfig(**settings)

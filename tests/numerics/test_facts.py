@@ -21,15 +21,6 @@ def entropy(weights: Tensor) -> float:
     return float(torch.special.entr(weights).sum(-1).mean() / math.log(weights.shape[-1]))
 
 
-@pytest.mark.parametrize("E", [4, 64, 1024])
-def test_the_variance_of_a_product_grows_as_the_head_width(E):
-    """q·k sums E products of independent standard normal numbers, each of variance 1."""
-    q, k = torch.randn(2, 8_000, E, generator=torch.Generator().manual_seed(E))
-    products = (q * k).sum(-1)
-    assert float(products.var()) == pytest.approx(E, rel=0.05)
-    assert float((products / math.sqrt(E)).var()) == pytest.approx(1, rel=0.05)
-
-
 def test_softmax_saturates_without_the_scale():
     generator = torch.Generator().manual_seed(0)
     shares = {}
@@ -75,22 +66,11 @@ def test_the_worked_example():
 # --- what one head can't do ---------------------------------------------------------------------------
 
 KEYS = torch.tensor([[10.0, 0], [0, 10], [5, 5], [0, 0]])  # the third is the balance of the first two
-numbers = st.floats(-3, 3, width=32)
-
-
-@given(query=st.tuples(numbers, numbers))
-def test_one_head_never_prefers_the_midpoint(query):
-    """A score is linear in the key, so the midpoint scores the mean of the vertices: never above both."""
-    q = torch.tensor([query])
-    _, [weights] = scaled_dot_product(q, KEYS, KEYS)
-    scores = (q @ KEYS.T)[0] / math.sqrt(2)
-    assert float(scores[2]) == pytest.approx(float(scores[0] + scores[1]) / 2, abs=1e-4)
-    assert float(weights[2]) <= float(weights[:2].max()) + 1e-6
 
 
 @given(seed=st.integers(0, 10_000))
-def test_nor_does_one_trained_head(seed):
-    """Any maps and biases of queries and keys, and any asking token: an affine score is no different."""
+def test_one_head_never_prefers_the_midpoint(seed):
+    """Whatever the maps and biases: a score is affine in the key, so the midpoint is never above both."""
     generator = torch.Generator().manual_seed(seed)
     head = MultiHeadAttention(2, 1).requires_grad_(False)
     for parameter in head.parameters():

@@ -43,10 +43,6 @@ def test_sinusoids_of_real_numbers_on_any_axes():
     torch.testing.assert_close(sinusoidal(coordinates, 8), expected, rtol=0, atol=1e-5)
 
 
-def test_the_origin_is_zero_and_one():
-    assert sinusoidal(torch.zeros(1), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
-
-
 def test_a_shift_is_a_rotation():
     """PE(p + d) is the same linear map of PE(p) for all p: the reason for sinusoids given in the paper."""
     width, shift = 16, 7.5
@@ -80,13 +76,6 @@ def test_rotation_against_complex_numbers(width):
             torch.testing.assert_close(turned[b, h], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_coordinates_may_be_shared_by_the_batch():
-    torch.manual_seed(0)
-    x, coordinates = torch.randn(2, 3, 6, 8), torch.rand(6) * 9
-    shared = rotate(x, *rotary_angles(coordinates, 8))
-    torch.testing.assert_close(shared, rotate(x, *rotary_angles(coordinates.expand(2, 6), 8)))
-
-
 @given(
     p=st.floats(-50, 50, width=32), distance=st.floats(-20, 20, width=32), shift=st.floats(-50, 50, width=32)
 )
@@ -118,11 +107,6 @@ def test_learned_positions_are_the_first_rows_of_their_table():
     positions = LearnedPositions(9, 4)
     assert torch.equal(positions(5), positions.table.weight[:5])
     assert positions(9).shape == (9, 4)
-
-
-def test_more_tokens_than_learned_positions_are_refused():
-    with pytest.raises(ValueError, match="10 tokens exceed the 9 learned positions"):
-        LearnedPositions(9, 4)(10)
 
 
 @torch.no_grad()

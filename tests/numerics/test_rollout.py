@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.explanations.layers import SequenceLayer, WeightBlock
+from seqray.explanations import layers as attention_layers, trace as forward_trace
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
-from seqray.explanations.trace import LAYERS, trace
-from seqray.models.attention import MultiHeadAttention, fused_attention, scaled_dot_product
+from seqray.explanations.trace import trace
+from seqray.models.attention import MultiHeadAttention, fused_attention
 from seqray.models.build import build_model
 
 SHAPES = [
@@ -76,7 +76,7 @@ def test_rollout_is_the_row_of_the_full_product(shape, residual):
 def test_long_sequences_whose_weights_are_computed_again_have_the_same_rollout(shape):
     net, (tokens, mask) = network(**shape), batch()
     expected = product([w.mean(1) for w in explicit(net, tokens, mask)])
-    with mock.patch("seqray.explanations.trace.KEPT_BYTES", 0):
+    with mock.patch.object(forward_trace, "KEPT_BYTES", 0):
         traced = trace(net, tokens, mask)
     assert all(layer.mean is None for layer in traced.layers)
     torch.testing.assert_close(rollout(traced), expected, atol=1e-6, rtol=0)
@@ -97,7 +97,7 @@ def test_other_ways_to_make_heads_one(heads):
 )
 def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
     net, (tokens, mask) = network(), batch([1 + n for n in lengths])
-    with mock.patch("seqray.explanations.layers.CHUNK_BYTES", chunk):
+    with mock.patch.object(attention_layers, "CHUNK_BYTES", chunk):
         relevance = rollout(trace(net, tokens, mask))
     assert (relevance >= 0).all()
     torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))
@@ -228,45 +228,6 @@ def test_the_traced_logits_are_those_of_the_plain_pass():
     torch.testing.assert_close(
         trace(net, tokens, mask, gradients=True).logits, expected, atol=1e-5, rtol=1e-5
     )
-
-
-class WindowAttention(MultiHeadAttention):
-    """Each token attends to CLS and to its five neighbors on either side."""
-
-    def forward(self, x, mask=None, rotation=None, *, first_query_only=False, need_weights=False):
-        q, k, v = self.project(x, rotation, first_query_only=first_query_only)
-        heads, weights = scaled_dot_product(q, k, v, window(q.shape[2], k.shape[2]))
-        return self.out(heads.transpose(1, 2).flatten(2)), weights
-
-
-def window(queries, keys):
-    near = (torch.arange(queries)[:, None] - torch.arange(keys)).abs() <= 5
-    return near | (torch.arange(keys) == 0)
-
-
-class WindowLayer(SequenceLayer):
-    """All that rollouts must know of it: its weights, and where their queries and keys are."""
-
-    def blocks(self):
-        with torch.no_grad():
-            q, k, v = self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
-            for start in range(0, q.shape[2], 7):
-                rows = slice(start, min(start + 7, q.shape[2]))
-                near = window(q.shape[2], k.shape[2])[rows]
-                weights = scaled_dot_product(q[:, :, rows], k, v, near)[1]
-                yield WeightBlock(weights, None, (slice(None), rows), (slice(None), slice(None)), v)
-
-
-def test_another_kind_of_attention_adds_a_layer_and_a_row_of_the_table(monkeypatch):
-    monkeypatch.setitem(LAYERS, WindowAttention, WindowLayer.of_call)
-    net, (tokens, _) = network(), batch([40])
-    net.requires_grad_(False)
-    for block in net.blocks:
-        block.attention.__class__ = WindowAttention
-    expected = product([w.mean(1) for w in explicit(net, tokens, None)])
-    torch.testing.assert_close(rollout(trace(net, tokens)), expected, atol=1e-6, rtol=0)
-    traced = trace(net, tokens, gradients=True)
-    assert grad_rollout(traced, traced.logits[:, 1]).sum().item() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_layer_that_goes_unseen_is_an_error():

@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from networks import random_network
 from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.models import layers
 from seqray.models.alignment import AxialBlock, AxialContext
-from seqray.models.build import build_model
 from seqray.models.layers import Block, ConvolutionalStem
 from seqray.models.locator import WindowedBlock
 from seqray.models.positions import rotary_angles
@@ -32,11 +33,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "gain": {"position_gain": "shared"},
     "stem, gain": {"stem": STEM, "position_gain": "shared"},
     "matrix": {"position_matrix": "shared"},
-    "stem, gain, matrix": {
-        "stem": STEM,
-        "position_gain": "shared",
-        "position_matrix": "shared",
-    },
+    "stem, gain, matrix": {"stem": STEM, "position_gain": "shared", "position_matrix": "shared"},
     "pooled": {"pooling": ("cls", "mean", "max")},
     "stem, pooled ends": {"stem": STEM, "ends": 7, "pooling": ("mean", "ends")},
     "composition": {"composition": ("whole", "ends", "pairs")},
@@ -44,19 +41,10 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-
-
 def network(**settings: Any) -> SequenceTransformer:
-    """A small one with weights large enough that its logits depend on every token."""
+    """A small one whose logits depend on every token."""
     defaults: dict[str, Any] = {"d_model": D, "heads": 3, "layers": 2, "classes": 3, "max_length": 120}
-    model = build_model(ModelConfig(**defaults | settings)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.2)
-    return model
+    return random_network(ModelConfig(**defaults | settings))
 
 
 def random_tokens(batch: int, letters: int) -> Tensor:
@@ -178,19 +166,6 @@ def test_cls_is_kept_out_of_the_convolutions():
 # --- what must change nothing ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gradients", [True, False])
-@pytest.mark.parametrize("name", SHAPES)
-def test_padding_and_neighbours_change_nothing(name, gradients):
-    model, lengths = network(**SHAPES[name]), [20, 1, 13, 100, 7]
-    sequences = [random_tokens(1, n) for n in lengths]
-    padded = torch.cat([F.pad(s, (0, 101 - s.shape[1])) for s in sequences])
-    mask = torch.arange(101) <= torch.tensor(lengths)[:, None]
-    with torch.set_grad_enabled(gradients):
-        alone = torch.cat([model(s).logits for s in sequences])
-        torch.testing.assert_close(model(padded, mask).logits, alone, rtol=0, atol=1e-5)
-    assert alone.std(dim=0).min() > 0.02  # the logits are not all one
-
-
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_whole_mask_equals_none(name):
     model, tokens = network(**SHAPES[name]), random_tokens(4, 30)
@@ -227,7 +202,7 @@ def test_the_short_last_layer_equals_the_full_one(name, masked):
 def test_blocks_without_gradients_change_their_input_to_what_they_give_with_gradients(
     block, at_once, monkeypatch
 ):
-    monkeypatch.setattr("seqray.models.layers.TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(layers, "TOKENS_AT_ONCE", at_once)
     layer, shape, others = block()
     x = torch.randn(shape)
     expected, _ = layer.eval()(x, *others)

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
 from seqray.models.layers import KmerEmbedding
@@ -75,17 +74,3 @@ def test_a_token_gains_the_words_of_its_letters(stride):
 
 def test_they_begin_at_nothing():
     assert not any(table.any() for table in KmerEmbedding(4, 3, 8).tables)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"words": 1}, "must be 0, or 2 to 7 for dna"),
-        ({"words": 8}, "must be 0, or 2 to 7 for dna"),
-        ({"words": 4, "alphabet": "protein"}, "must be 0, or 2 to 3 for protein"),
-        ({"words": 3, "tokenizer": "kmer", "k": 3}, "character tokenizer"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        ModelConfig(**settings)

@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from networks import random_network
 from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import collate
-from seqray.models.build import build_network
 from seqray.models.tokenizers import AlignmentTokenizer
 
 TOLERANCE = 1e-5
@@ -26,14 +26,7 @@ def network(tied: bool, positions: str = "sinusoidal") -> AxialTransformer:
     shape = {"d_model": 16, "layers": 2, "heads": 2, "stem": stem, "positions": positions}
     shape |= {"ends": 3, "helices": True} if tied else {}
     config = ModelConfig(kind="alignment", alphabet="rna", tied=tied, **shape)
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        made = build_network(config).eval()
-        with torch.no_grad():
-            for parameter in made.parameters():
-                parameter.add_(0.2 * torch.randn_like(parameter))
-    assert isinstance(made, AxialTransformer)
-    return made
+    return random_network(config, seed=3)
 
 
 def tokens(rows: int, columns: int, seed: int) -> np.ndarray:

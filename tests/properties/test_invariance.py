@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from networks import random_network
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
@@ -16,7 +17,6 @@ from seqray.explanations.sequences import explain_records
 from seqray.inference.engines import with_engine
 from seqray.inference.sequences import ACTIVATION_BYTES, predict_records, score_codes
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
 
 TOLERANCE = 1e-5
 SHORTEST, WINDOW = 3, 40  # no fewer than a word of the k-mer model
@@ -35,14 +35,8 @@ SHAPES = {
 
 def build(config: ModelConfig) -> TrainedModel:
     """A random model whose probabilities spread over the whole range."""
-    with torch.random.fork_rng():
-        torch.manual_seed(11)
-        network = build_model(config)
-        with torch.no_grad():
-            for parameter in network.parameters():
-                parameter.add_(torch.randn_like(parameter) * 0.2)
     card = Card(name="m", classes=("a", "b"), positive="a", window=WINDOW, model=config)
-    return TrainedModel(card, (network,))
+    return TrainedModel(card, (random_network(config, seed=11),))
 
 
 MODELS = {name: build(config) for name, config in SHAPES.items()}

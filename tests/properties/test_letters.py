@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 from collections import Counter
 
 import numpy as np
-from Bio.bgzf import BgzfWriter
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.io.sequences import read_fasta
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
+from tables import bgzip
 
 ALPHABET = st.sampled_from([DNA, RNA, PROTEIN])
 IUPAC = DNA.letters + DNA.ambiguous
@@ -92,14 +91,6 @@ def test_shuffle_keeps_every_dinucleotide_and_both_ends(codes, seed):
     assert shuffled_pairs == pairs
     assert shuffled[:1].tolist() == codes[:1].tolist()
     assert shuffled[-1:].tolist() == codes[-1:].tolist()
-
-
-def bgzip(data: bytes) -> bytes:
-    target = io.BytesIO()
-    target.close = lambda: None
-    with BgzfWriter(fileobj=target, mode="wb") as writer:
-        writer.write(data)
-    return target.getvalue()
 
 
 RECORDS = st.lists(

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
+from networks import random_network
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
 
 TOLERANCE = 1e-5
@@ -40,12 +40,7 @@ seeds = st.integers(0, 1000)
 
 @functools.cache
 def network(config: ModelConfig) -> SequenceTransformer:
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        model = build_model(config).eval().requires_grad_(False)
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.2)
-    return model
+    return random_network(config, seed=5).requires_grad_(False)
 
 
 def draw(batch: int, letters: int, seed: int) -> Tensor:

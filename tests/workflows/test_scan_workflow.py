@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
 from machine import read_table
 from seqray.cli.main import main
-from seqray.core.alphabet import DNA
+from tables import fasta, letters, write
 
 ROOT = Path(__file__).parents[2] / "workflows" / "scan"
 SNAKEFILE = ROOT / "workflow" / "Snakefile"
@@ -19,12 +18,6 @@ SETTINGS = {
     "explain": {"calls": 2},
 }
 SHEET = "sample\tfasta\tcircular\nalpha\tdata/alpha.fa\nbeta\tdata/beta.fa\tyes\n"
-
-
-def write_fasta(path: Path, lengths: dict[str, int], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    records = (f">{name}\n{DNA.decode(rng.integers(0, 4, n))}\n" for name, n in lengths.items())
-    path.write_text("".join(records), encoding="ascii")
 
 
 def make_project(folder: Path, model: Path, sheet: str = SHEET, **settings: object) -> Path:
@@ -37,10 +30,11 @@ def make_project(folder: Path, model: Path, sheet: str = SHEET, **settings: obje
         "resources": {"threads": 1},
         **settings,
     }
-    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    (folder / "config" / "samples.tsv").write_text(sheet, encoding="utf-8")
-    write_fasta(folder / "data" / "alpha.fa", {"one": 400, "two": 300, "tiny": 5}, seed=1)
-    write_fasta(folder / "data" / "beta.fa", {"ring": 250}, seed=2)
+    write(folder / "config" / "config.yaml", yaml.safe_dump(config))
+    write(folder / "config" / "samples.tsv", sheet)
+    alpha = {"one": letters(400), "two": letters(300, 1), "tiny": letters(5)}
+    write(folder / "data" / "alpha.fa", fasta(alpha))
+    write(folder / "data" / "beta.fa", fasta({"ring": letters(250, 2)}))
     return folder
 
 
@@ -77,15 +71,14 @@ def test_every_sample_has_its_results(finished):
     assert not list((finished / "results").rglob("*.shard"))
 
 
-def test_the_results_are_those_of_the_single_command(finished, tiny_model_file, tmp_path, monkeypatch):
+def test_the_results_are_those_of_the_single_command(finished, tiny_model_file, tmp_path):
     for sample, options in (("alpha", []), ("beta", ["--circular"])):
         folder = tmp_path / sample
         folder.mkdir()
-        words = ["scan", str(finished / "data" / f"{sample}.fa"), "--model", str(tiny_model_file)]
-        words += ["--stride", "5", "--threshold", "0.3", *options, "--threads", "1"]
-        words += ["--out", str(folder / "calls.gff3"), "--out", str(folder / "calls.tsv")]
-        words += ["--skipped", str(folder / "skipped.tsv"), "--track", str(folder / "score.bedgraph")]
-        assert main(words) == 0
+        words = ["scan", f"{finished}/data/{sample}.fa", "--model", str(tiny_model_file), "--stride", "5"]
+        words += ["--threshold", "0.3", *options, "--threads", "1"]
+        words += f"--out {folder}/calls.gff3 --out {folder}/calls.tsv --skipped {folder}/skipped.tsv".split()
+        assert main([*words, "--track", str(folder / "score.bedgraph")]) == 0
         for path in folder.iterdir():
             assert path.read_bytes() == (finished / "results" / sample / "tiny" / path.name).read_bytes()
 
@@ -140,32 +133,14 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_
         ({"scan": {"strid": 5}}, "'strid' was unexpected"),
         ({"scan": 5}, "5 is not of type 'object'"),
         ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "should not be valid under"),
-        ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up' does not match"),
-        (
-            {"sheet": "sample\tfasta\nbenchmarks\tdata/alpha.fa\n"},
-            "line 2: sample 'benchmarks': column 'sample': 'benchmarks' should not be valid under",
-        ),
-        ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "the sample 'a' has two rows"),
-        (
-            {"sheet": "#\nsample\tfasta\tcircular\n\na\tx.fa\nb\tdata/beta.fa\tYes\n"},
-            "config/samples.tsv: line 5: sample 'b': column 'circular': 'Yes' is not one of ['yes', 'no']",
-        ),
-        (
-            {"sheet": "sample,fasta\na,data/alpha.fa\n"},
-            "config/samples.tsv: line 1: no column 'sample'; separate the columns by tabs",
-        ),
-        (
-            {"models": ["bacteria-genome"], "scan": {"stride": 5}},
-            "--stride is for models of windows, and 'bacteria-genome' is a locator",
-        ),
-        (
-            {"models": ["ecoli-promoter", "bacteria-genome"], "scan": {"fdr": 0.1}},
-            "--fdr is for models of windows, and 'bacteria-genome' is a locator",
-        ),
-        (
-            {"scan": {"extra": {"tiny": ["--strand=plus", "--precision=0.7"]}}},
-            "--precision is for locators, and 'tiny' is a model of windows",
-        ),
+        ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up'"),
+        ({"sheet": "sample\tfasta\nbenchmarks\tdata/alpha.fa\n"}, "line 2: sample 'benchmarks'"),
+        ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "'a' has two rows"),
+        ({"sheet": "#\nsample\tfasta\tcircular\n\na\tx.fa\nb\tdata/beta.fa\tYes\n"}, "line 5: sample 'b'"),
+        ({"sheet": "sample,fasta\na,data/alpha.fa\n"}, "line 1: no column 'sample'"),
+        ({"models": ["bacteria-genome"], "scan": {"stride": 5}}, "--stride"),
+        ({"models": ["ecoli-promoter", "bacteria-genome"], "scan": {"fdr": 0.1}}, "--fdr"),
+        ({"scan": {"extra": {"tiny": ["--strand=plus", "--precision=0.7"]}}}, "--precision"),
         ({"sheet": "sample\nalpha\n"}, "'fasta' is a required property"),
         ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
         ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),
@@ -177,10 +152,7 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
         ({"samples": "data/latin.tsv"}, "data/latin.tsv: the sheet is not text in UTF-8"),
         ({"outdir": ""}, "'' should be non-empty"),
-        (
-            {"scan": {"extra": {"other": ["--strand", "plus"]}}},
-            "scan.extra: 'other' names none of the models: tiny",
-        ),
+        ({"scan": {"extra": {"other": ["--strand", "plus"]}}}, "scan.extra: 'other'"),
         ({"scan": {"extra": {"tiny": ["--out=x.tsv"]}}}, "'--out=x.tsv' does not match"),
         ({"explain": {"extra": {"tiny": "--genes"}}}, "'--genes' is not of type 'array'"),
     ],

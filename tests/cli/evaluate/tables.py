@@ -6,8 +6,8 @@ import gzip
 
 import numpy as np
 
-from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
+from tables import record, table, tsv, write
 
 CLASSES = ("promoter", "background")
 
@@ -26,28 +26,31 @@ def made_rows(n, seed, prefix):
 
 
 TEST, TRAIN = made_rows(60, 1, "t"), made_rows(80, 2, "x")
-HEAD = ("id", "sequence", "label", "group", "context")
+HEAD = "id sequence label group context"
 TRUTH = np.array([row[2] == "promoter" for row in TEST])
 
 
 def write_table(path, rows, columns=HEAD):
-    lines = ["\t".join(columns), *("\t".join(row[HEAD.index(c)] for c in columns) for row in rows)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    places = [HEAD.split().index(column) for column in columns.split()]
+    return write(path, tsv(columns, [[row[i] for i in places] for row in rows]))
 
 
 def figures(path):
     data = path.read_bytes()
     text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode()
-    columns, *rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-    found = [dict(zip(columns, row, strict=True)) for row in rows]
-    return {(row["subset"], row["source"], row["class"], row["metric"]): row for row in found}
+    return {(row["subset"], row["source"], row["class"], row["metric"]): row for row in table(text)}
 
 
 def value(found, metric, source="model", subset="all", label="promoter"):
     return float(found[subset, source, label, metric]["value"])
 
 
-def probabilities(tiny_model):
-    records = [SequenceRecord(row[0], row[1]) for row in TEST]
-    return np.array([p.probabilities[0] for p in predict_records(tiny_model, records)])
+def probabilities(model):
+    records = [record(row[1], row[0]) for row in TEST]
+    return np.array([p.probabilities[0] for p in predict_records(model, records)])
+
+
+def other_strand(rows):
+    """The same rows with the letters of the other strand."""
+    turned = str.maketrans("ACGT", "TGCA")
+    return [(row[0], row[1].translate(turned)[::-1], *row[2:]) for row in rows]

@@ -1,0 +1,15 @@
+"""What tests of several verbs share."""
+
+from __future__ import annotations
+
+import pytest
+
+from seqray.cli import scan_page as page
+
+
+@pytest.fixture
+def reports(monkeypatch):
+    """What the pages of scans would show, in place of the pages."""
+    kept = []
+    monkeypatch.setattr(page, "render_scan", lambda report: kept.append(report) or "")
+    return kept

@@ -1,0 +1,207 @@
+"""``seqray predict`` from file to file, with the tiny random model."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from seqray.calibration.conformal import Conformal
+from seqray.core.text import format_number
+from seqray.core.version import __version__
+from seqray.inference.sequences import predict_records
+from tables import body, changed_model, fasta, letters, record, table, write
+
+RECORDS = [record(letters(20 if i % 3 else 5 + i % 15, i), f"r{i}") for i in range(30)]
+
+
+@pytest.fixture
+def predict(run, tiny_model_file, tmp_path):
+    """Run the verb where in.fa is."""
+    write(tmp_path / "in.fa", fasta({f"{r.id} text": r.sequence for r in RECORDS}))
+    return run.to("predict --model", tiny_model_file)
+
+
+def cells(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in body(text)]
+
+
+def column(ended, name="p_promoter") -> list[float]:
+    return [float(row[name]) for row in ended.rows]
+
+
+# --- inputs ---------------------------------------------------------------------------------------
+
+
+def test_longer_sequences_are_cut_and_counted_where_asked(run, tiny_model, tmp_path):
+    long = "ACGTACGTACAAAAATTTTTGGGGGCCCCC"
+    cut = {"a": long, "start": long[:20], "ends": long[:10] + long[-10:], "d": long[:20]}
+    write(tmp_path / "long.fa", fasta(cut))
+    changed_model(tmp_path / "anywhere.safetensors", tiny_model, site=None)
+    predict = run.to("predict long.fa --model anywhere.safetensors")
+    for how in ("ends", "start"):
+        ended = predict("--truncate", how)
+        rows = {row["id"]: row for row in ended.rows}
+        assert rows["a"]["length"] == "30"
+        assert rows["a"]["p_promoter"] == rows[how]["p_promoter"]
+        assert ["truncated" in row["flags"] for row in rows.values()] == [True, False, False, False]
+        assert "1 of 4 sequences are longer than 20 letters" in ended.err
+    assert "--truncate ends" in predict(status=2).err
+
+
+def test_several_files_are_read_as_if_they_were_one(predict, tmp_path):
+    whole = predict("in.fa")
+    for part, name in ((RECORDS[:7], "a.fa"), (RECORDS[7:8], "b.fa.gz"), (RECORDS[8:], "c.fa")):
+        data = fasta(part).encode()
+        write(tmp_path / name, gzip.compress(data) if name.endswith("gz") else data)
+    write(tmp_path / "empty.fa", "")
+    parts = predict("a.fa b.fa.gz empty.fa c.fa --allow-empty")
+    assert [(row["id"], row["label"]) for row in parts.rows] == [(r["id"], r["label"]) for r in whole.rows]
+    np.testing.assert_allclose(column(parts), column(whole), atol=1e-6)
+    assert f"{len(RECORDS)} records" in parts.err
+
+
+@pytest.mark.parametrize(("policy", "ids"), [("rename", ["x", "y", "y_2"]), ("keep", ["x", "y", "y"])])
+def test_repeated_ids_are_renamed_or_kept_within_and_between_files(predict, tmp_path, policy, ids):
+    write(tmp_path / "a.fa", fasta({"x": "ACGTACGTAC", "y": "ACGTACGTAC"}))
+    write(tmp_path / "b.fa", fasta({"y": "ACGTACGTAC"}))
+    write(tmp_path / "both.fa", (tmp_path / "a.fa").read_text() + (tmp_path / "b.fa").read_text())
+    for files in ("a.fa b.fa", "both.fa"):
+        assert [row["id"] for row in predict(files, "--duplicates", policy).rows] == ids
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_rows_are_what_the_library_says_in_the_order_of_the_file(predict, tiny_model):
+    ended = predict("in.fa")
+    header, *rows = cells(ended.out)
+    assert header == ["id", "length", "label", "p_promoter", "p_background", "flags"]
+    assert rows == [
+        [p.id, str(p.length), p.label, *map(format_number, p.probabilities), ",".join(p.flags) or "."]
+        for p in predict_records(tiny_model, RECORDS)
+    ]
+    assert {row[2] for row in rows} == {"promoter", "background"}
+    assert f"30 records, {sum(row[2] == 'promoter' for row in rows)} promoter, 0 skipped" in ended.err
+
+
+def test_the_header_tells_how_the_table_was_made(predict, tiny_model, tmp_path):
+    ended = predict("in.fa --threads 1")
+    assert ended.out.startswith(f"# seqray {__version__}\n")
+    assert ended.facts["command"] == "seqray predict --model tiny.safetensors in.fa --threads 1"
+    assert ended.facts["model"] == f"tiny sha256:{tiny_model.sha256}"
+    assert ended.facts["classes"] == "promoter (positive), background"
+    assert {"alphabet", "label", "prior", "columns"} < set(ended.facts)
+    assert str(tmp_path.parent) not in ended.out
+
+
+def test_all_formats_say_the_same(predict, tmp_path):
+    rows = cells(predict("in.fa").out)
+    for name in ("p.tsv", "p.tsv.gz", "p.parquet"):
+        assert predict("in.fa --out", name).out == ""
+    assert cells((tmp_path / "p.tsv").read_text()) == rows
+    assert cells(gzip.decompress((tmp_path / "p.tsv.gz").read_bytes()).decode()) == rows
+    parquet = pq.read_table(tmp_path / "p.parquet")
+    assert parquet.column_names == rows[0]
+    assert [[str(row["id"]), format_number(row["p_promoter"])] for row in parquet.to_pylist()] == [
+        [row[0], row[3]] for row in rows[1:]
+    ]
+
+
+def test_threshold_and_prior(predict):
+    plain = column(predict("in.fa"))
+    middle = sum(sorted(plain)[14:16]) / 2
+    ended = predict("in.fa --threshold", middle)
+    assert [row["label"] == "promoter" for row in ended.rows] == [p >= middle for p in plain]
+    assert f"{middle:.6g}" in ended.facts["label"]
+    ended = predict("in.fa --prior 0.01")
+    assert ended.facts["prior"].startswith("0.01 ")
+    odds = np.array(plain) / (1 - np.array(plain)) * (0.01 / 0.99) / (0.2 / 0.8)
+    np.testing.assert_allclose(column(ended), odds / (1 + odds), rtol=1e-4)
+
+
+def test_bfloat16_is_near(predict):
+    plain, rough = (np.array(column(predict("in.fa --dtype", name))) for name in ("fp32", "bf16"))
+    assert 0 < np.abs(rough - plain).max() < 0.05
+
+
+def test_skipped_records_are_told_and_written(predict, tmp_path):
+    empty = {f"s{i}": "" for i in range(5)}
+    write(tmp_path / "some.fa", fasta({"a": "ACGT" * 5} | empty | {"b": "GATC" * 5}))
+    ended = predict("some.fa --skipped s.tsv")
+    assert [row["id"] for row in ended.rows] == ["a", "b"]
+    skipped = table((tmp_path / "s.tsv").read_text())
+    assert [(row["id"], row["reason"]) for row in skipped] == [(name, "empty sequence") for name in empty]
+    *told, summary, _ = ended.err.splitlines()
+    assert [re.findall("'(s.)'|(2 more)", line) != [] for line in told] == [True] * 4
+    assert "2 records" in summary
+    assert "5 skipped" in summary
+
+
+def test_of_many_classes_each_is_counted(run, alignment_model_file, tmp_path):
+    write(tmp_path / "x.fa", fasta({"a": "ACGU-ACGUA", "b": "ACGUUACGUA"}))
+    ended = run("predict x.fa --model", alignment_model_file)
+    [row] = ended.rows
+    counts = ", ".join(f"{int(row['label'] == name)} {name}" for name in ("tRNA", "miRNA", "riboswitch"))
+    assert f"1 record, {counts}, 0 skipped" in ended.err
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def covering(run, tiny_model, tmp_path):
+    """Predict by the tiny model with held-out scores: 99 of promoter, 19 of background."""
+    write(tmp_path / "in.fa", fasta(RECORDS))
+    rng = np.random.default_rng(0)
+    own, labels = rng.uniform(0.4, 1, 118), np.repeat([0, 1], [99, 19])
+    p = np.where(labels == 0, own, 1 - own)
+    held_out = Conformal.fit(np.stack((p, 1 - p), axis=1), labels, tiny_model.card.classes)
+    changed_model(tmp_path / "scores.safetensors", tiny_model, conformal=held_out.to_mapping())
+    return run.to("predict in.fa --model scores.safetensors --threads 1"), held_out
+
+
+def test_coverage_adds_sets_and_changes_nothing_else(covering, tmp_path):
+    predict, held_out = covering
+    plain, covered = predict().rows, predict("--coverage 0.9")
+    sets = [row["set"] for row in covered.rows]
+    assert [{name: row[name] for name in plain[0]} for row in covered.rows] == plain
+    cutoffs = dict(zip(("promoter", "background"), held_out.cutoffs(0.9), strict=True))
+    for row in covered.rows:
+        names = [name for name, cut in cutoffs.items() if float(row[f"p_{name}"]) >= cut]
+        assert row["set"] == ("|".join(names) or "-")
+    assert set(sets) >= {"promoter", "background"}
+    assert covered.facts["coverage"].startswith("0.9 ")
+    predict("--coverage 0.9 -o p.parquet")
+    assert pq.read_table(tmp_path / "p.parquet")["set"].to_pylist() == sets
+
+
+def test_the_prior_changes_probabilities_and_no_set(covering):
+    low, high = (covering[0]("--coverage 0.8 --prior", prior) for prior in (0.01, 0.9))
+    assert [row["set"] for row in low.rows] == [row["set"] for row in high.rows]
+    assert column(low) != column(high)
+
+
+def test_more_coverage_than_held_out_scores_allow_is_refused(covering, tiny_model, tmp_path):
+    covering[0].refused("--coverage 0.96 -o x.tsv", names=("0.96", "24", "'background'", "19", "0.95"))
+    damaged = {name: {"n": 3, "rank": [2, 1], "probability": [0.1, 0.2]} for name in tiny_model.card.classes}
+    changed_model(tmp_path / "scores.safetensors", tiny_model, conformal=damaged)
+    covering[0].refused("-o x.tsv", names="conformal")
+
+
+def test_a_file_unlike_the_training_data_is_told(run, tiny_model, tmp_path):
+    """Half of 80 random windows are called, of one in fifty, and none as surely as held-out examples."""
+    write(tmp_path / "many.fa", fasta({f"m{i}": letters(20, i) for i in range(80)}))
+    p = np.repeat([[0.999999, 1e-6], [1e-6, 0.999999]], 400, axis=0)
+    held_out = Conformal.fit(p, np.repeat([0, 1], 400), tiny_model.card.classes).to_mapping()
+    changed_model(tmp_path / "held.safetensors", tiny_model, conformal=held_out, prevalence=0.02)
+    predict = run.to("predict many.fa --model held.safetensors --threads 1")
+    said = predict("--coverage 0.8").err
+    assert "100% of the label sets at a coverage of 0.8 are empty" in said
+    assert "% of the records are called promoter, more than if 2% were" in said
+    assert "are called" not in predict("--prior 0.5").err
+    assert "0.21%" in predict("--prior 0.0021").err
+    assert predict("--quiet").err == ""

@@ -1,0 +1,356 @@
+"""``seqray scan`` with a locator: its calls, where genes are from, outputs, and what the page shows."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from Bio import SeqIO
+
+from seqray.cli import scan_page as letter_shares
+from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.explanations.locator_scores import input_effects
+from seqray.explanations.targets import LocatorTarget
+from seqray.genome import predict
+from seqray.genome.read import read_genes
+from seqray.genome.tracks import gene_tracks
+from seqray.io.gff3 import read_gff3_calls
+from seqray.modelfile.file import save_model
+from tables import body, facts, fasta, genbank, gff3, letters, table, write
+
+GENES = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
+SEQUENCES = {"one": letters(3000), "two": letters(700, 1), "tiny": letters(40, 2)}
+TURNED = str.maketrans("ACGT", "TGCA")
+
+
+@pytest.fixture
+def scan(run, locator_file, tmp_path):
+    """Run the verb where genome.fa and genes.gff3 are."""
+    write(tmp_path / "genome.fa", fasta(SEQUENCES))
+    write(tmp_path / "genes.gff3", gff3(GENES))
+    return run.to("scan --threads 1 --model", locator_file)
+
+
+# --- calls --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("words", "distance"), [("", 25), ("--min-distance 40", 40)])
+def test_calls_keep_their_distance(scan, words, distance):
+    ended = scan("genome.fa --genes none --per-kb 90", words)
+    assert f"at least {distance} apart" in ended.facts["peaks"]
+    sites: dict[tuple[str, str], list[int]] = {}
+    for row in ended.rows:
+        sites.setdefault((row["contig"], row["strand"]), []).append(int(row["site"]))
+    gaps = np.concatenate([np.diff(sorted(found)) for found in sites.values()])
+    assert distance <= gaps.min() < distance + 5
+
+
+def test_calls_state_their_surroundings(scan, tmp_path):
+    scan("genome.fa --genes genes.gff3 --out c.gff3 --out c.bed --out c.tsv")
+    rows = table((tmp_path / "c.tsv").read_text())
+    starts = {"+": {"one": 300, "two": 99}, "-": {"one": 1899}}
+    for row in rows:
+        site, start = int(row["site"]), starts[row["strand"]].get(row["contig"])
+        ahead = None if start is None else (start - site) * (1 if row["strand"] == "+" else -1)
+        near = ahead is not None and 0 <= ahead <= 500
+        assert row["distance"] == (str(ahead) if near else "."), row
+        inside = [s for c, a, b, s in GENES if c == row["contig"] and a - 1 <= site < b]
+        expected = {row["strand"]: "same"}.get(inside[0], "opposite") if inside else "."
+        assert row["within_strand"] == expected
+    assert {row["distance"] == "." for row in rows} == {True, False}
+    assert {row["within_strand"] for row in rows} == {"same", "opposite", "."}
+    read = read_gff3_calls(tmp_path / "c.gff3")
+    assert [call.context.gene or "." for call in read] == [row["gene"] for row in rows]
+    spacers = ["." if call.context.spacer is None else str(call.context.spacer) for call in read]
+    assert spacers == [row["spacer"] for row in rows]
+    lines = [line.split("\t") for line in body((tmp_path / "c.bed").read_text())]
+    assert [line[8:] for line in lines] == [list(row.values())[8:] for row in rows]
+    without = scan("genome.fa --genes none").rows
+    assert {(row["gene"], row["distance"], row["within"]) for row in without} == {(".", ".", ".")}
+
+
+FIGURES = {
+    "tolerance": 25,
+    "probability": {"genes": {"scores": [0.0, 1.0], "values": [0.0, 0.5]}},
+    "expected": [
+        {
+            "species": name,
+            "held_out": "species",
+            "genes": True,
+            "rows": [[0.9, 1.0, 0.4, high, 0.0, 1.0], [0.1, 30.0, 0.8, high / 2, 0.0, 1.0]],
+        }
+        for name, high in (("Toy one", 0.4), ("Toy two", 0.8))
+    ],
+}
+
+
+def test_the_precision_to_expect(scan, run, locator, tmp_path):
+    card = replace(locator.card, locator=locator.card.locator | FIGURES)
+    save_model(tmp_path / "figured.safetensors", list(locator.locators), card)
+    figured = run.to("scan genome.fa --genes genes.gff3 --model figured.safetensors --threads 1")
+    ended = figured("--threshold 0.5")
+    # Halfway between .1 and .9: .3 and .6, and of both the median .45.
+    assert "0.45 (0.30 to 0.60, median, lowest and highest of 2 species" in ended.err
+    assert ended.facts["expected precision"].startswith("0.45 (0.30 to 0.60, median")
+    assert ended.facts["calls"].startswith(f"{len(ended.rows)}, ")
+    assert ended.facts["calls"].endswith(f"{len(ended.rows) / 3:.3g} per gene")
+    for row in ended.rows:
+        if row["contig"] == "tiny":  # its genes are not known
+            assert row["precision"] == "."
+            continue
+        assert float(row["probability"]) == pytest.approx(float(row["score"]) / 2, abs=1e-5)
+        part = (min(float(row["score"]), 0.9) - 0.1) / 0.8
+        assert float(row["precision"]) == pytest.approx(0.3 + 0.3 * part, abs=1e-5)
+    ended = figured("--threshold 0.05")
+    assert "not measured below a score of 0.1" in ended.facts["expected precision"]
+    assert "not measured below a score of 0.1" in ended.err
+    figured("--out calls.tsv")
+    whole = (tmp_path / "calls.tsv").read_text()
+    for number in (1, 2):
+        figured(f"--shard {number}/2 --out {number}.shard")
+    run("gather 1.shard 2.shard --out calls.tsv")
+    assert (tmp_path / "calls.tsv").read_text() == whole
+
+
+def test_evidence_from_letters(scan):
+    plain = scan("genome.fa --genes genes.gff3 --threshold 0.4")
+    compared = scan("genome.fa --genes genes.gff3 --threshold 0.4 --null-mb 0.01")
+    assert "evidence from letters" not in plain.facts
+    assert "shuffled" in compared.facts["evidence from letters"]
+    assert compared.rows == plain.rows
+    assert "false" not in compared.err
+
+
+# --- genes --------------------------------------------------------------------------------------------------
+
+
+def test_genes_of_a_file_and_none_and_predicted_ones(scan):
+    known, unknown, predicted = (
+        scan("genome.fa", more) for more in ("--genes genes.gff3", "--genes none", "")
+    )
+    assert "without genes" not in known.err
+    assert known.facts["genes known"] == "3, GFF3 genes.gff3"
+    assert known.facts["threshold"].startswith("0.6,")
+    assert unknown.facts["genes"] == "not known"
+    assert unknown.facts["threshold"].startswith("0.55,")
+    assert unknown.rows != known.rows
+    assert predicted.facts["genes"].startswith("predicted by pyrodigal")
+    assert scan("genome.fa --genes predict --codon-table 11").rows == predicted.rows
+
+
+def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, tmp_path):
+    whole = scan("genome.fa --genes genes.gff3")
+    assert "not named" not in whole.err  # the third has 40 letters
+    write(tmp_path / "genes.gff3", gff3(GENES[2:]))
+    some = scan("genome.fa --genes genes.gff3")
+    assert "caution: 2 of 3 sequences are not named in GFF3 genes.gff3" in some.err
+    assert "per gene" in whole.facts["calls"]
+    assert "per gene" not in some.facts["calls"]
+    first, second = ([row["site"] for row in one.rows if row["contig"] == "two"] for one in (whole, some))
+    assert first == second
+
+
+def test_a_gene_of_two_lines_at_the_origin_is_one_where_the_scan_says_that_contigs_are_circular(
+    scan, tmp_path
+):
+    """As if the file of genes said it, ``Is_circular``, or the GenBank file of the sequence."""
+    write(tmp_path / "one.fa", fasta({"one": letters(900)}))
+    write(tmp_path / "one.gb", genbank("one", letters(900)))
+    rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t-\t0\tID=a" for a, b in ((1, 90), (601, 900))]
+    rows += ["one\tx\tCDS\t301\t420\t.\t+\t0\tID=b", ""]
+    region = "one\tx\tregion\t1\t900\t.\t+\t.\tID=one;Is_circular=true"
+    write(tmp_path / "plain.gff3", "\n".join(["##gff-version 3", *rows]))
+    write(tmp_path / "stated.gff3", "\n".join(["##gff-version 3", region, *rows]))
+    found = []
+    for words in (
+        "one.fa --genes stated.gff3",
+        "one.fa --genes plain.gff3 --circular",
+        "one.fa --genes plain.gff3 --circular-id one",
+        "one.gb --genes plain.gff3",
+    ):
+        ended = scan(words, "--threshold 0.3")
+        assert ended.facts["genes known"].startswith("2, GFF3")
+        found.append(ended.rows)
+    assert found[1:] == found[:1] * 3
+    assert {row["gene"] for row in found[0]} >= {"a", "b"}
+
+
+def test_calls_per_gene_count_a_gene_in_pieces_once_and_need_both_strands(scan, tmp_path):
+    write(tmp_path / "x.gb", genbank("r.1", letters(900), ["join(100..159,300..359,500..559)", "700..760"]))
+    scan("x.gb --threshold 0.3 --out x.tsv --html x.html")
+    text = (tmp_path / "x.tsv").read_text()
+    assert facts(text)["genes known"].startswith("2, GenBank")
+    assert facts(text)["calls"].endswith(f"{len(table(text)) / 2:.3g} per gene")
+    assert "2 genes: GenBank x.gb" in (tmp_path / "x.html").read_text()
+    said = scan("x.gb --threshold 0.3 --strand plus --out y.tsv --html x.html").err
+    assert "per gene" not in said + facts((tmp_path / "y.tsv").read_text())["calls"]
+    assert "Calls per gene" not in (tmp_path / "x.html").read_text()
+
+
+def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
+    path = write(tmp_path / "x.gb", genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))
+    own = scan("x.gb --threshold 0.3")
+    assert own.facts["genes known"] == "2, GenBank x.gb"
+    assert scan("x.gb --threshold 0.3 --genes x.gb").rows == own.rows
+    assert [(g.start, g.end) for g in read_genes(path).of("r.1")] == [(199, 499), (800, 980)]
+    write(path, genbank("r.1", letters(900)))
+    assert scan("x.gb").facts["genes"].startswith("predicted")
+    text = genbank("r.1", letters(900), ["200..499"])
+    write(path, text[: text.index("ORIGIN")] + "CONTIG      join(U1.1:1..900)\n//\n")
+    assert "'r.1': no sequence in the file" in scan("x.gb", status=2).err
+
+
+def test_genbank_records_of_one_name_keep_their_genes_under_new_names(scan, tmp_path):
+    records = [
+        genbank("p", letters(3000, 0), ["301..900"]),
+        genbank("p", letters(3000, 1), ["complement(1001..1900)"]),
+    ]
+    alone = []
+    for text in records:
+        write(tmp_path / "x.gb", text)
+        alone.append([row | {"id": ""} for row in scan("x.gb --threshold 0.3").rows])
+    write(tmp_path / "both.gb", "".join(records))
+    found = [row | {"id": ""} for row in scan("both.gb --threshold 0.3 --duplicates rename").rows]
+    assert found == alone[0] + [row | {"contig": "p_2"} for row in alone[1]]
+    assert all(alone)
+
+
+@pytest.mark.parametrize("place", ["complement(200..499", "850..980"])
+def test_damaged_genes_of_a_genbank_input_are_refused_unless_others_are_asked_for(scan, tmp_path, place):
+    write(tmp_path / "x.gb", genbank("r.1", letters(900), [place], topology="linear"))
+    scan.refused("x.gb", names=("x.gb", "--genes predict"))
+    assert scan("x.gb --genes predict").facts["genes"].startswith("predicted")
+
+
+def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(predict, "MAX_CONTIG_LETTERS", 2000)
+        ended = scan("genome.fa")
+        assert ended.facts["genes"] == "not known"
+        assert "can't be predicted in a contig of 3000 letters" in ended.err
+        scan.refused("genome.fa --genes predict", names="'one'")
+    monkeypatch.setattr(predict, "find_spec", lambda name: None)
+    ended = scan("genome.fa")
+    assert ended.facts["genes"] == "not known"
+    assert "seqray[genes]" in ended.err
+
+
+# --- outputs ------------------------------------------------------------------------------------------------
+
+NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
+
+
+@pytest.mark.parametrize("more", ["", "--circular", "--region one:500-1200 --per-kb 2"])
+def test_gathered_shards_are_the_whole_scan(scan, run, tmp_path, more):
+    outputs = "--out calls.gff3 --out calls.tsv --track x.bedgraph --track x.bw"
+    words = ("genome.fa --genes genes.gff3 --min-distance 9", more)
+    scan(*words, outputs)
+    whole = [(tmp_path / name).read_bytes() for name in NAMES]
+    for number in (1, 2, 3):
+        scan(*words, f"--shard {number}/3 --out {number}.shard")
+    run("gather 1.shard 2.shard 3.shard", outputs)
+    assert [(tmp_path / name).read_bytes() for name in NAMES] == whole
+    assert whole[1].count(b"\n") > 14
+
+
+@pytest.mark.parametrize("genes", ["predict", "none"])
+def test_an_empty_file_gives_every_output(scan, tmp_path, genes):
+    write(tmp_path / "empty.fa", "")
+    outputs = "--out x.gb --out x.gff3 --out x.bed --out x.tsv --html x.html"
+    assert "0 sequences" in scan("empty.fa --allow-empty", outputs, "--genes", genes).err
+    assert (tmp_path / "x.gb").read_text() == ""
+    assert all((tmp_path / f"x.{end}").read_text().startswith("#") for end in ("gff3", "bed", "tsv"))
+    assert "There are no calls." in (tmp_path / "x.html").read_text()
+
+
+def test_genbank_out_of_fasta(scan, tmp_path):
+    scan("genome.fa --genes genes.gff3 --circular-id two --out x.gb --out c.tsv")
+    text = (tmp_path / "c.tsv").read_text()
+    assert facts(text)["circular"] == "1 of 3 sequences"
+    records = list(SeqIO.parse(tmp_path / "x.gb", "genbank"))
+    assert {r.id: str(r.seq) for r in records} == SEQUENCES
+    assert [r.annotations["topology"] for r in records] == ["linear", "circular", "linear"]
+    assert [sum(f.type == "CDS" for f in r.features) for r in records] == [2, 1, 0]
+    sites = [f for r in records for f in r.features if f.qualifiers.get("regulatory_class") == ["promoter"]]
+    rows = table(text)
+    assert [f.qualifiers["note"][0].split(",")[:2] for f in sites] == [
+        [row["id"], f" site {int(row['site']) + 1}"] for row in rows
+    ]
+    signals = [
+        (f.qualifiers["regulatory_class"][0], str(f.extract(r.seq)))
+        for r in records
+        for f in r.features
+        if f.qualifiers.get("regulatory_class", [""])[0].endswith("signal")
+    ]
+    assert sorted(signals) == sorted(
+        (f"{name.replace('minus', 'minus_')}_signal", row[name])
+        for row in rows
+        for name in ("minus10", "minus35")
+        if row[name] != "."
+    )
+
+
+def test_a_circle_by_its_fasta_header_is_scanned_and_written_as_one(scan, tmp_path):
+    """Also where nothing is called; the same as with the option."""
+    write(tmp_path / "plain.fa", fasta({"one": letters(900)}))
+    write(tmp_path / "marked.fa", fasta({"one [topology=circular]": letters(900)}))
+    words = "--genes none --threshold 0.3"
+    linear, circular = scan("plain.fa", words).rows, scan("plain.fa --circular", words).rows
+    assert scan("marked.fa", words).rows == circular != linear
+    scan("marked.fa --genes none --threshold 1 --out x.gb")
+    assert SeqIO.read(tmp_path / "x.gb", "genbank").annotations["topology"] == "circular"
+
+
+def test_genbank_out_of_genbank_keeps_its_genes(scan, tmp_path):
+    write(tmp_path / "in.gb", genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))
+    scan("in.gb --threshold 0.3 --genes none --out x.gbk.gz")
+    with gzip.open(tmp_path / "x.gbk.gz", "rt") as handle:
+        record = SeqIO.read(handle, "genbank")
+    assert (record.id, str(record.seq), record.annotations["topology"]) == ("r.1", letters(900), "circular")
+    assert [f.qualifiers["gene"] for f in record.features if f.type == "CDS"] == [["g0"], ["g1"]]
+    assert any(f.type == "regulatory" for f in record.features)
+
+
+# --- the page -----------------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_genes_letters_and_scores_around_each_call(scan, reports):
+    scan("genome.fa --genes genes.gff3 --threshold 0.5 --out calls.tsv --html page.html")
+    (report,) = reports
+    assert [gene.start for gene in report.genes["one"]] == [300, 1000]
+    assert report.gene_source == "GFF3 genes.gff3"
+    for i, text in report.letters.items():
+        call = report.calls[i]
+        padded = "N" * 60 + SEQUENCES[call.contig] + "N" * 60
+        around = padded[call.site + 14 : call.site + 66]
+        if call.strand == "-":
+            around = padded[call.site + 55 : call.site + 107].translate(TURNED)[::-1]
+        assert text == around  # from 46 letters before the site to 5 behind it
+    for i, (plus, minus) in report.profiles.items():
+        own = plus if report.calls[i].strand == "+" else minus
+        assert own[400] == pytest.approx(report.calls[i].score, abs=1e-3)
+    assert len(report.letters) == len(report.profiles) == min(48, len(report.calls)) > 5
+
+
+def test_letters_on_the_page_have_the_bars_that_explain_gives(scan, locator, tmp_path, reports, monkeypatch):
+    monkeypatch.setattr(letter_shares, "STRIP_START", -20)  # the tiny model does not read 46 letters
+    scan("genome.fa --genes genes.gff3 --threshold 0.5 --out calls.tsv --html page.html")
+    (report,) = reports
+    assert set(report.shares) == set(report.profiles)
+    radius = locator.locators[0].radius
+    index, shares = next((i, s) for i, s in report.shares.items() if 500 < report.calls[i].site < 2500)
+    call = report.calls[index]
+    codes, genes = DNA.encode(SEQUENCES["one"]), read_genes(tmp_path / "genes.gff3").of("one")
+    tracks = gene_tracks(genes, 3000, call.strand)
+    if call.strand == "-":
+        codes = reverse_complement_codes(codes)
+    site = call.site if call.strand == "+" else 2999 - call.site
+    first = site - radius
+    window = slice(first, site + radius + 1)
+    effects = []
+    for network in locator.locators:
+        target = LocatorTarget(locator, network, 0, tracks[:, window], first % network.stem.stride)
+        effects.append(input_effects(target, codes[window])[0])
+    assert shares == pytest.approx(np.mean(effects, axis=0)[radius - 20 : radius + 6], abs=1e-6)

@@ -1,0 +1,11 @@
+"""Every test of numbers draws the same ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
