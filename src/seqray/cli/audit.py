@@ -12,7 +12,6 @@ from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Request, WholeNumber, option
 
 if TYPE_CHECKING:
-    from seqray.core.alphabet import Alphabet
     from seqray.core.results import Audit, SkippedRecord
 
 ALARM = 3  # exit status under --strict
@@ -45,66 +44,52 @@ def run(request: AuditRequest) -> Outcome:
         on_skip=skipped.append,
     )
     from seqray.datasets.audit.run import audit
+    from seqray.io.files import Staging, write_file
+    from seqray.io.summaries import write_audit
+    from seqray.io.tables import describe_alphabet, provenance_lines
 
+    # the order of the rows says something if each split is one table
+    splits = Counter(split for split, _ in request.data.tables())
+    in_file_order = not request.data.fastas() and all(count == 1 for count in splits.values())
     with Progress("audit", "checks", quiet=request.quiet) as progress:
-        found = audit(
+        result = audit(
             examples,
             alphabet,
             letters,
-            in_file_order=_one_file_per_split(request.data),
+            in_file_order=in_file_order,
             baselines=not request.no_baselines,
             seed=request.seed,
             skipped=len(skipped),
             on_progress=progress.update,
         )
-    _write(request, alphabet, found, summary(found, [example.label for example in examples]))
-    status = ALARM if request.strict and found.alarming else 0
-    return Outcome(records=len(examples), status=status)
-
-
-def _one_file_per_split(data: TableOptions) -> bool:
-    """Whether the order of the examples of a split is that of one table."""
-    splits = Counter(split for split, _ in data.tables())
-    return not data.fastas() and all(count == 1 for count in splits.values())
-
-
-def _write(request: AuditRequest, alphabet: Alphabet, found: Audit, told: list[str]) -> None:
-    from seqray.io.files import Staging
-    from seqray.io.summaries import write_audit
-    from seqray.io.tables import describe_alphabet, provenance_lines
-
-    settings = {name: value for name, value in found.settings.items() if name != "alphabet"}
+    settings = {name: value for name, value in result.settings.items() if name != "alphabet"}
     lines = provenance_lines(request.command, "", "", describe_alphabet(alphabet), settings)
     with Staging() as staging:
         if request.out:
-            write_audit(staging.path(request.out), found, lines)
+            write_audit(staging.path(request.out), result, lines)
         if request.html:
-            from seqray.io.files import write_file
             from seqray.report.pages.audit import render_audit
 
-            write_file(staging.path(request.html), render_audit(found, lines))
+            write_file(staging.path(request.html), render_audit(result, lines))
         if not request.quiet:  # before the files appear: all is written, or nothing
             stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout
-            print("\n".join(told), file=stream)
+            print("\n".join(summary(result, [e.label for e in examples])), file=stream)
+    return Outcome(records=len(examples), status=ALARM if request.strict and result.alarming else 0)
 
 
-def summary(found: Audit, labels: list[str]) -> list[str]:
+def summary(result: Audit, labels: list[str]) -> list[str]:
     """Summarize the findings, worst first."""
-    counts = dict(sorted(Counter(labels).items()))
-    shown = ", ".join(f"{label} {count}" for label, count in list(counts.items())[:8])
+    counts = sorted(Counter(labels).items())
+    shown = ", ".join(f"{label} {count}" for label, count in counts[:8])
     more = f", and {len(counts) - 8} more classes" if len(counts) > 8 else ""
-    measured, _, reason = found.settings["given"].partition("none: ")
-    letters = describe_letters(found.settings["alphabet"])
+    measured, _, reason = result.settings["given"].partition("none: ")
+    letters = describe_letters(result.settings["alphabet"])
     lines = [f"{len(labels)} sequences of {letters}: {shown}{more}; {measured or reason}"]
-    for finding in found.findings:
-        lines += [
-            f"{finding.severity.upper()}: {finding.what}",
-            f"    {finding.effect}",
-            f"    -> {finding.remedy}",
-        ]
+    for f in result.findings:
+        lines += [f"{f.severity.upper()}: {f.what}", f"    {f.effect}", f"    -> {f.remedy}"]
     if not measured:
         lines.append("rules and baselines were not measured")
-    elif not found.alarming:
-        beyond = " beyond the cautions above" if any(f.severity == "caution" for f in found.findings) else ""
+    elif not result.alarming:
+        beyond = " beyond the cautions above" if any(f.severity == "caution" for f in result.findings) else ""
         lines.append(f"no leak and no shortcut was found{beyond}")
     return lines

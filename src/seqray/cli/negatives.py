@@ -1,4 +1,4 @@
-"""``seqray negatives``: make negatives."""
+"""``seqray negatives``: make negatives for positives, and note what a model learns from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
 from seqray.cli.labeled import ALPHABET, describe_labels, naming_alphabet, noting_unread
@@ -31,9 +31,8 @@ from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, parse_mi
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
-    from seqray.datasets.negatives.genome import GenomeContext, JoinedGenome
+    from seqray.datasets.negatives.genome import GenomeContext
     from seqray.datasets.negatives.make import NegativeSet
-    from seqray.io.lines import Feature
     from seqray.io.records import OnSkip
 
 
@@ -135,17 +134,17 @@ class PositiveOptions(Options, heading="records"):
     )
 
 
-def _recipes() -> str:
-    lines = [f"  {name:13} {r.makes}\n{'':16}teaches: {r.teaches}" for name, r in RECIPES.items()]
-    return "\n".join(
-        ["recipes:", *lines, "", "A score depends on the negatives: see docs/concepts/negatives.md."]
-    )
-
-
 class NegativesRequest(Request):
     """All options of ``seqray negatives``."""
 
-    epilog: ClassVar[str] = _recipes()
+    epilog: ClassVar[str] = "\n".join(
+        [
+            "recipes:",
+            *(f"  {name:13} {r.makes}\n{'':16}teaches: {r.teaches}" for name, r in RECIPES.items()),
+            "",
+            "A score depends on the negatives: see docs/concepts/negatives.md.",
+        ]
+    )
     keep_epilog_lines: ClassVar[bool] = True
 
     positives: str = option(
@@ -157,60 +156,112 @@ class NegativesRequest(Request):
     records: PositiveOptions
 
 
-# --- What ``seqray negatives`` reads: positives, a genome, its genes and its starts
+# --- Read positives and what the recipes need, make the negatives, and note what a model learns from them
+
+FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
+ONLY_FOR = {"--shuffle-words": "shuffle", "--segments": "substitution", "--keep": "substitution"}
+"""Options of one recipe."""
+
+
+def run(request: NegativesRequest) -> Outcome:
+    """Read, make, write, and report what was made."""
+    out, genome, records = request.output, request.genome, request.records
+    mix, bins = parse_mix(request.recipes.recipe), genome.gc_bins if genome.match == "gc" else 0
+    options = fill(NegativeOptions, request.recipes, genome, mix=mix, label=out.label, gc_bins=bins)
+    kind = output_format(out)
+    _refuse_without_effect(request, mix)
+    beside = (genome.genome, genome.annotation, genome.starts)
+    check_files([request.positives], [out.out, records.skipped], beside=beside)
+    from seqray.datasets.negatives.make import NegativeSet, make_negatives
+    from seqray.io.files import Staging, keep_pipes
+    from seqray.io.tables import describe_alphabet, provenance_lines
+
+    keep_pipes(request.positives, genome.genome)  # their format is found before they are read
+    alphabet = ALPHABETS[records.alphabet]
+    letters = describe_alphabet(alphabet)
+    with Staging() as staging:
+        skip_path = records.skipped and staging.path(records.skipped)
+        head = provenance_lines(request.command, "", "", letters)
+        with SkipLog(skip_path, head, quiet=request.quiet) as skipped, naming_alphabet():
+            others = Counter[str]()  # labels of rows that are left out, because they are not of the positives
+            positives = list(read_positives(request, alphabet, skipped, others))
+        context, notes = read_genome_context(genome, alphabet, mix)
+        result = NegativeSet((), (), dict.fromkeys(mix, 0), dict.fromkeys(mix, 0), None)
+        if positives:
+            result = make_negatives(positives, options, alphabet, context)
+        if records.strict and (short := shortages(result)):
+            raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
+        examples = [*(() if out.only_negatives else result.positives), *result.negatives]
+        header = provenance_lines(request.command, "", "", letters, facts(result, options, others) | notes)
+        write(staging.path(out.out), kind, examples, header)
+    request.note(*summary(result, others))
+    return Outcome()
+
+
+def output_format(output: TableOutput) -> str:
+    """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
+    name = output.out.lower().removesuffix(".gz")
+    by_suffix = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
+    kind = by_suffix or output.format or ("tsv" if output.out == "-" else None)
+    if kind is None:
+        remedy = "use .tsv, .csv, .fa or --format"
+        raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
+    if output.format not in (None, kind):
+        what = f"--format {output.format} and '{output.out}' are different formats"
+        raise ConfigError(what, remedy="leave out --format")
+    if kind == "fasta" and not output.only_negatives:
+        raise ConfigError("FASTA files can't contain labels", remedy="add --only-negatives, or write a table")
+    if output.label_positive == output.label:
+        raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
+    return kind
+
+
+def _refuse_without_effect(request: NegativesRequest, mix: Mapping[str, Fraction]) -> None:
+    """Refuse options of recipes that are not asked for."""
+    if not any(RECIPES[name].genome for name in mix) and (words := given(request.genome)):
+        windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
+        raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
+    for word in given(request.recipes):
+        if ONLY_FOR.get(word, word) not in (word, *mix):
+            raise ConfigError(f"{word} is for recipe '{ONLY_FOR[word]}'", remedy="leave it out")
 
 
 def read_positives(
     request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip, others: Counter[str]
 ) -> Iterator[LabeledSequence]:
-    """Read the positives from sequences or a table, with unique ids.
+    """Read the positives from sequences, or from the rows of a table that have their label, with unique ids.
 
-    ``others`` receives the labels of rows that are left out, because they are not that of the positives.
+    ``others`` receives the labels of the rows that are left out.
     """
     from seqray.core.records import LabeledSequence
+    from seqray.io.files import open_input
+    from seqray.io.labeled import read_labeled_table
+    from seqray.io.records import UniqueIds, detect_format
     from seqray.io.sequences import read_sequences
 
     path, label, options = request.positives, request.output.label_positive, request.records
-    skip = None if options.strict else on_skip
+    with open_input(path) as handle:
+        head = handle.peek(1)
     try:
-        if is_table(path):
-            yield from _positive_rows(request, alphabet, others)
+        if not head.strip() or detect_format(head):
+            skip = None if options.strict else on_skip
+            for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
+                yield LabeledSequence(record.sequence, label, record.id, file=path)
             return
-        for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
-            yield LabeledSequence(record.sequence, label, record.id, file=path)
+        rows = read_labeled_table(path, alphabet, on_unread=noting_unread(request))
     except NoRecordsError as error:
-        if not options.allow_empty:
-            remedy = "--allow-empty gives an empty table instead"
-            raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
-
-
-def _positive_rows(
-    request: NegativesRequest, alphabet: Alphabet, others: Counter[str]
-) -> Iterator[LabeledSequence]:
-    """The rows of a table that have the label of the positives."""
-    from seqray.io.labeled import read_labeled_table
-    from seqray.io.records import UniqueIds
-
-    path, label = request.positives, request.output.label_positive
-    rows = read_labeled_table(path, alphabet, on_unread=noting_unread(request))
+        if options.allow_empty:
+            return
+        remedy = "--allow-empty gives an empty table instead"
+        raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
     chosen = [row for row in rows if row.label == label]
     if not chosen:
         labels = ", ".join(sorted({row.label for row in rows}))
         remedy = f"name one of its labels with --label-positive: {labels}"
         raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
     others.update(row.label for row in rows if row.label != label)
-    ids = UniqueIds(request.records.duplicates, path)
+    ids = UniqueIds(options.duplicates, path)
     yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
-
-
-def is_table(path: str) -> bool:
-    """Whether a file is a table rather than sequences, by its first bytes."""
-    from seqray.io.files import open_input
-    from seqray.io.records import detect_format
-
-    with open_input(path) as handle:
-        head = handle.peek(1)
-    return bool(head.strip()) and not detect_format(head)
 
 
 def read_genome_context(
@@ -223,8 +274,8 @@ def read_genome_context(
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
-    from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome
-    from seqray.io.features import read_features
+    from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome, near_starts
+    from seqray.io.features import read_features, select_features
     from seqray.io.sequences import is_genbank, read_sequences
 
     genome = JoinedGenome.of(read_sequences(options.genome, alphabet), alphabet)
@@ -238,74 +289,22 @@ def read_genome_context(
     if options.starts == "none":
         return GenomeContext(genome, annotation), {"starts": "none known"}
     avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
-    near: dict[str, Any] = {}
-    notes: dict[str, object] = {}
-    if avoiding:
-        starts = _read_starts(options, features, source)
-        windows = (
-            "windows" if avoiding == set(needed) else f"windows of recipe {' and '.join(sorted(avoiding))}"
-        )
-        near, notes = _near_starts_of(options, starts, genome, source, windows)
-    return GenomeContext(genome, annotation, near, avoiding), notes
-
-
-def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:
-    """Features that count as starts, of ``--starts`` or of the annotation."""
-    from seqray.io.features import read_features, select_features
-
-    if not options.starts and not source:
+    if not avoiding:
+        return GenomeContext(genome, annotation, avoiding=avoiding), {}
+    where = options.starts or source
+    if not where:
         raise ConfigError(
             "recipe 'genome' requires the starts",
             remedy="give --starts FILE or --annotation FILE, or --starts none",
         )
     kinds = tuple(kind for kind in options.feature.split(",") if kind)
-    found = read_features(options.starts) if options.starts else features
-    return select_features(found, kinds, options.starts or source or "")
-
-
-def _near_starts_of(
-    options: GenomeOptions, starts: Sequence[Feature], genome: JoinedGenome, source: str | None, windows: str
-) -> tuple[dict[str, Any], dict[str, object]]:
-    """Letters near starts, and a line that says which ``windows`` keep away from them."""
-    from seqray.datasets.negatives.genome import near_starts
-
-    near = near_starts(starts, genome, options.distance, options.strands, options.starts or source or "")
+    starts = select_features(read_features(options.starts) if options.starts else features, kinds, where)
+    near = near_starts(starts, genome, options.distance, options.strands, where)
+    recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
     strands = "of both strands" if options.strands == "both" else "of the window's strand"
     kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
-    text = f"{len(starts)} ({kinds}); {windows} keep {options.distance} letters away from those {strands}"
-    return near, {"starts": text}
-
-
-# --- Outputs of ``seqray negatives``: the table, its header, and a summary
-
-FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
-
-
-def output_format(output: TableOutput) -> str:
-    """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
-    name = output.out.lower().removesuffix(".gz")
-    known = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
-    kind = known or output.format or ("tsv" if output.out == "-" else None)
-    if kind is None:
-        remedy = "use .tsv, .csv, .fa or --format"
-        raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
-    if output.format not in (None, kind):
-        raise ConfigError(
-            f"--format {output.format} and '{output.out}' are different formats", remedy="leave out --format"
-        )
-    if kind == "fasta" and not output.only_negatives:
-        raise ConfigError("FASTA files can't contain labels", remedy="add --only-negatives, or write a table")
-    if output.label_positive == output.label:
-        raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
-    return kind
-
-
-def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
-    """Build the header of every output, which names no model."""
-    from seqray.io.tables import describe_alphabet, provenance_lines
-
-    lines = provenance_lines(command, "", "", describe_alphabet(alphabet), extra)
-    return [line for line in lines if not line.startswith("model:")]
+    text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} letters away from those"
+    return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} {strands}"}
 
 
 def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:
@@ -325,10 +324,7 @@ def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -
 
 
 def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
-    """Write a table (``tsv``, ``csv``) or a FASTA file; ``.gz`` is compressed.
-
-    ``lines`` are the provenance, without ``#``; FASTA has none.
-    """
+    """Write a table below the lines of its header, or a FASTA file, which has none; ``.gz`` is compressed."""
     from seqray.io.files import encode_text, open_output
     from seqray.io.labeled import write_labeled_table
 
@@ -355,90 +351,15 @@ def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
     lines = [
         f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
     ]
-    lines += [f"caution: {short}" for short in shortages(result)]
+    cautions = shortages(result)
     if others:
         left_out = describe_labels(others)
-        lines.append(f"caution: rows of other labels than that of the positives are left out: {left_out}")
-    n = len(result.positives)
-    if result.placed is not None and result.placed < n:
-        lines.append(
-            f"caution: {n - result.placed} of {n} positives were not found in the genome, so a negative may "
-            "overlap one of them"
-        )
+        cautions.append(f"rows of other labels than that of the positives are left out: {left_out}")
+    n, placed = len(result.positives), result.placed
+    if placed is not None and placed < n:
+        lost = f"{n - placed} of {n} positives were not found in the genome"
+        cautions.append(f"{lost}, so a negative may overlap one of them")
     ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
-    if result.placed is not None and ambiguous:
-        lines.append(f"caution: {ambiguous} positives contain ambiguous letters, which windows never do")
-    return lines
-
-
-# --- ``seqray negatives``: make negatives for positives, and note what a model learns from them
-
-ONLY_FOR = {"--shuffle-words": "shuffle", "--segments": "substitution", "--keep": "substitution"}
-"""Options of one recipe."""
-
-
-def run(request: NegativesRequest) -> Outcome:
-    """Read, make, write, and report what was made."""
-    from seqray.cli import negatives as inputs, negatives as outputs
-
-    options = negative_options(request)
-    kind = outputs.output_format(request.output)
-    _refuse_without_effect(request, options)
-    out, genome, records = request.output, request.genome, request.records
-    beside = (genome.genome, genome.annotation, genome.starts)
-    check_files([request.positives], [out.out, records.skipped], beside=beside)
-    from seqray.datasets.negatives.make import make_negatives
-    from seqray.io.files import Staging, keep_pipes
-
-    keep_pipes(request.positives, genome.genome)  # their format is found before they are read
-    alphabet = ALPHABETS[records.alphabet]
-    with Staging() as staging:
-        skip_path = records.skipped and staging.path(records.skipped)
-        with SkipLog(
-            skip_path, outputs.provenance(request.command, alphabet, {}), quiet=request.quiet
-        ) as skipped:
-            others = Counter[str]()
-            with naming_alphabet():
-                positives = list(inputs.read_positives(request, alphabet, skipped, others))
-        context, notes = inputs.read_genome_context(genome, alphabet, options.mix)
-        result = make_negatives(positives, options, alphabet, context) if positives else _nothing(options)
-        if records.strict and (short := outputs.shortages(result)):
-            raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
-        facts = outputs.facts(result, options, others) | notes
-        examples = [*(() if out.only_negatives else result.positives), *result.negatives]
-        header = outputs.provenance(request.command, alphabet, facts)
-        outputs.write(staging.path(out.out), kind, examples, header)
-    request.note(*outputs.summary(result, others))
-    return Outcome()
-
-
-def _refuse_without_effect(request: NegativesRequest, options: NegativeOptions) -> None:
-    """Refuse options of recipes that are not asked for."""
-    if not any(RECIPES[name].genome for name in options.mix) and (words := given(request.genome)):
-        windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
-        raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
-    for word in given(request.recipes):
-        if ONLY_FOR.get(word, word) not in (word, *options.mix):
-            raise ConfigError(f"{word} is for recipe '{ONLY_FOR[word]}'", remedy="leave it out")
-
-
-def _nothing(options: NegativeOptions) -> NegativeSet:
-    from seqray.datasets.negatives.make import NegativeSet
-
-    none = dict.fromkeys(options.mix, 0)
-    return NegativeSet((), (), none, none, None)
-
-
-def negative_options(request: NegativesRequest) -> NegativeOptions:
-    """What to make."""
-    from seqray.datasets.negatives.recipes import NegativeOptions
-
-    genome = request.genome
-    return fill(
-        NegativeOptions,
-        request.recipes,
-        genome,
-        mix=parse_mix(request.recipes.recipe),
-        label=request.output.label,
-        gc_bins=genome.gc_bins if genome.match == "gc" else 0,
-    )
+    if placed is not None and ambiguous:
+        cautions.append(f"{ambiguous} positives contain ambiguous letters, which windows never do")
+    return [*lines, *(f"caution: {caution}" for caution in cautions)]

@@ -21,7 +21,6 @@ from seqray.cli.options import (
     given,
     option,
 )
-from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import files_of
 from seqray.core.text import parse_float
@@ -121,27 +120,37 @@ class SplitRequest(Request):
     strict: bool = option("--strict", f"exit with {LEAK} if the proof finds a leak")
 
 
-# --- ``seqray split``: split labeled sequences so that no relative of a test sequence is in training
+# --- Read, group, divide, prove, write and report
 
 MIN_IDENTITY = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
 OWN_COLUMNS = ("id", "label", "group", "split", "context", "subclass")
 
 
 def run(request: SplitRequest) -> Outcome:
-    """Read, group, divide, prove, write and report."""
+    """Split labeled sequences so that no relative of a test sequence is in training."""
     _check(request)
     skipped: list[SkippedRecord] = []
     from seqray.io.files import keep_pipes
 
-    if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
+    named = request.relation
+    if named.group_by or named.positions:  # columns that are read afterwards
         keep_pipes(*request.data.files())
-    files = request.data.located(request, used=_named_columns(request))
+    used = [name.lower() for name in (*named.group_by, *(named.positions or "").split(","))]
+    files = request.data.located(request, used=used)
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
-    from seqray.cli.split_outputs import SplitResult, header, leaking, shared_group, summary, write
+    from seqray.cli.split_outputs import SplitResult, shared_group
+    from seqray.homology.kmers import kmer_length
     from seqray.homology.relatives import find_relatives
     from seqray.homology.split import split_data
 
-    relation, division = relation_options(request, alphabet.name), division_options(request)
+    lowest = MIN_IDENTITY[alphabet.name]
+    if 0 < named.identity < lowest:
+        what = f"which unrelated {alphabet.name} sequences may reach by chance"
+        remedy = f"give {lowest:g} or more, or 0 for none"
+        raise ConfigError(f"--identity is {named.identity:g}, {what}", remedy=remedy)
+    word, strands = kmer_length(alphabet) if named.word is None else named.word, not named.one_strand
+    relation = fill(RelationOptions, named, word=word, both_strands=strands, threads=request.threads)
+    division = fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
     sequences = [example.sequence for example in data]
     others = named_relations(request, data)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
@@ -153,55 +162,32 @@ def run(request: SplitRequest) -> Outcome:
         remedy = error.remedy and (shared_group(data) or error.remedy)
         raise InputError(error.what, where=error.where or files_of(data), remedy=remedy) from None
     result = SplitResult(data, alphabet, relation, division, related, divided, len(skipped))
-    write(request.out, request.proof, result, header(request.command, result))
+    result.write(request.out, request.proof, request.command)
     if request.alphabet is None and alphabet.name != "dna":
         request.note(f"the letters are those of {describe_letters(alphabet.name)} (--alphabet names others)")
     if not division.keep and any(example.split for example in data):
         request.note("the column 'split' of the data is replaced; to keep a part as it is, give --keep test")
     if relation.word > max(map(len, sequences), default=relation.word):
         request.note(f"no sequence has {relation.word} letters, so none share a k-mer: give a smaller --word")
-    request.note(*summary(result))
-    return Outcome(records=len(data), status=LEAK if request.strict and leaking(result) else 0)
+    request.note(*result.summary())
+    return Outcome(records=len(data), status=LEAK if request.strict and result.leaks else 0)
 
 
 def _check(request: SplitRequest) -> None:
     check_suffix(request.out, ".tsv", ".csv")
     check_suffix(request.proof, ".tsv")
     check_files(request.data.files(), [request.out, request.proof])
-    named = given(request)
-    if request.relation.positions is None and "--block" in named:
+    words = given(request)
+    if request.relation.positions is None and "--block" in words:
         raise ConfigError("--block is for neighbors in a genome", remedy="add --positions")
-    if not request.relation.identity and "--tool" in named:
+    if not request.relation.identity and "--tool" in words:
         raise ConfigError("--tool finds pairs of --identity, which is 0", remedy="leave it out")
-    if not request.division.keep and "--relatives" in named:
+    if not request.division.keep and "--relatives" in words:
         raise ConfigError("--relatives is for relatives of kept examples", remedy="add --keep")
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:
         raise ConfigError("--folds is 1", remedy="give 2 or more")
-
-
-def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
-    """What counts as related; raises ConfigError for an identity that is reached by chance."""
-    from seqray.homology.kmers import kmer_length
-    from seqray.homology.options import RelationOptions
-
-    identity, lowest = request.relation.identity, MIN_IDENTITY[alphabet]
-    if 0 < identity < lowest:
-        raise ConfigError(
-            f"--identity is {identity:g}, which unrelated {alphabet} sequences may reach by chance",
-            remedy=f"give {lowest:g} or more, or 0 for none",
-        )
-    word = kmer_length(ALPHABETS[alphabet]) if request.relation.word is None else request.relation.word
-    both = not request.relation.one_strand
-    return fill(RelationOptions, request.relation, word=word, both_strands=both, threads=request.threads)
-
-
-def division_options(request: SplitRequest) -> SplitOptions:
-    """How examples are divided."""
-    from seqray.homology.options import SplitOptions
-
-    return fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
 
 
 def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
@@ -211,31 +197,22 @@ def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> d
     columns = list(dict.fromkeys(name.lower() for name in request.relation.group_by))
     if any(example.group for example in data) and "group" not in columns:
         columns.insert(0, "group")
-    found = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
-    if request.relation.positions is not None:
-        if request.relation.positions == "id":
-            contigs, positions = positions_from_ids(data)
-        else:
-            contig, column = _two_columns(request.relation.positions)
-            contigs = _column(request, data, contig)
-            positions = positions_from_column(data, _column(request, data, column), column)
-        name = f"neighbors within a block of {request.relation.block} letters"
-        longest = max((len(example.sequence) for example in data), default=0)
-        found[name] = position_groups(contigs, positions, request.relation.block, longest)
-    return found
-
-
-def _named_columns(request: SplitRequest) -> list[str]:
-    """Columns that options name, in lower case."""
-    positions = request.relation.positions or ""
-    return [name.lower() for name in (*request.relation.group_by, *positions.split(","))]
-
-
-def _two_columns(positions: str) -> list[str]:
-    names = positions.split(",")
-    if len(names) != 2 or not all(names):
-        raise ConfigError(f"--positions is '{positions}'", remedy="write id, or two columns CONTIG,POSITION")
-    return names
+    groups = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
+    positions, block = request.relation.positions, request.relation.block
+    if positions is None:
+        return groups
+    if positions == "id":
+        contigs, places = positions_from_ids(data)
+    else:
+        names = positions.split(",")
+        if len(names) != 2 or not all(names):
+            remedy = "write id, or two columns CONTIG,POSITION"
+            raise ConfigError(f"--positions is '{positions}'", remedy=remedy)
+        contigs, column = (_column(request, data, name) for name in names)
+        places = positions_from_column(data, column, names[1])
+    longest = max((len(example.sequence) for example in data), default=0)
+    name = f"neighbors within a block of {block} letters"
+    return groups | {name: position_groups(contigs, places, block, longest)}
 
 
 def _column(request: SplitRequest, data: Sequence[LabeledSequence], name: str) -> list[str]:

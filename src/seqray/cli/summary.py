@@ -28,36 +28,6 @@ class SummaryRequest(Request):
     title: Printable = option("--title TEXT", "heading of the page", "Summary")
 
 
-def _divide(word: str) -> tuple[str, str]:
-    """Name and file of ``NAME=TABLE``."""
-    name, equals, path = word.partition("=")
-    if not (name and equals and path):
-        path = path or name
-        raise InputError("has no name for its row", where=path, remedy=f"write NAME={path}")
-    if any(category(letter) in _BREAKING for letter in name):
-        raise InputError(f"the name {name!r} has a tab or another control character", remedy="leave it out")
-    return name, path
-
-
-def _name_models(rows: Sequence[dict[str, str]]) -> None:
-    """Shorten each model to its name; where one name has several models, also to the start of its checksum.
-
-    Raises `InputError` for two rows of one name and one model, which no cell tells apart.
-    """
-    names = Counter((row["sample"], row["model"].partition(" ")[0]) for row in rows)
-    seen: set[tuple[str, str]] = set()
-    for row in rows:
-        model, _, checksum = row["model"].partition(" ")
-        sample = row["sample"]
-        row["model"] = f"{model} {checksum[:_CHECKSUM]}".rstrip() if names[sample, model] > 1 else model
-        if (sample, row["model"]) in seen:
-            raise InputError(
-                f"two tables of the model '{model}' have the name '{sample}'",
-                remedy="give each a unique name",
-            )
-        seen.add((sample, row["model"]))
-
-
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
     from seqray.io.files import Staging, write_file
@@ -67,7 +37,13 @@ def run(request: SummaryRequest) -> Outcome:
     check_suffix(request.html, ".html", ".htm")
     rows: list[dict[str, str]] = []
     for word in request.tables:
-        name, path = _divide(word)
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            path = path or name
+            raise InputError("has no name for its row", where=path, remedy=f"write NAME={path}")
+        if any(category(letter) in _BREAKING for letter in name):
+            what = f"the name {name!r} has a tab or another control character"
+            raise InputError(what, remedy="leave it out")
         check_files([path], [request.out, request.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):
@@ -80,3 +56,20 @@ def run(request: SummaryRequest) -> Outcome:
             write_file(staging.path(request.html), render_summary(request.title, rows))
         write_summary(staging.path(request.out), rows)
     return Outcome(records=len(rows))
+
+
+def _name_models(rows: Sequence[dict[str, str]]) -> None:
+    """Shorten each model to its name; where one name has several models, also to the start of its checksum.
+
+    Two rows of one name and one model are an error: no cell tells them apart.
+    """
+    names = Counter((row["sample"], row["model"].partition(" ")[0]) for row in rows)
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        model, _, checksum = row["model"].partition(" ")
+        sample = row["sample"]
+        row["model"] = f"{model} {checksum[:_CHECKSUM]}".rstrip() if names[sample, model] > 1 else model
+        if (sample, row["model"]) in seen:
+            what = f"two tables of the model '{model}' have the name '{sample}'"
+            raise InputError(what, remedy="give each a unique name")
+        seen.add((sample, row["model"]))
