@@ -112,7 +112,7 @@ def option(
 ) -> Any:
     """Declare the option of a field by its names and the name of its value, such as ``--out -o FILE``.
 
-    Without a name that begins with a dash it is positional, and ``TABLE*`` or ``FILE+`` takes any number, or one
+    Without a name that begins with a dash it is positional; ``TABLE*`` and ``FILE+`` take any number, or one
     or more. Without a default the field is None or empty if its type allows it, else the option is required.
     """
     return _Declared(spec, text, default, choices, required)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from torch import Tensor, nn
 
 from seqray.core.errors import ConfigError
 from seqray.models.tokenizers import pad_arrays
+
+# A fork has none of the threads of OpenMP that its parent has started, and would wait for them for ever.
+os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 # --- Arrays of tokens to tensors
 

@@ -1,0 +1,67 @@
+"""Pools of processes that begin after seqray has computed in their parent: results, and no wait."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import multiprocessing, sys, warnings
+import numpy as np
+import seqray
+
+warnings.simplefilter("ignore")
+RECORDS = "data/example/promoters.fa"
+rng = np.random.default_rng(0)
+SEQUENCES = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(40)]
+CLASSIFIER = seqray.SequenceClassifier(d_model=16, heads=2, layers=1, epochs=1, members=1)
+WORK = {
+    "predict": lambda model, _: seqray.predict(model, RECORDS).iloc[:, 1:].to_csv(),
+    "explain": lambda model, _: seqray.explain(model, RECORDS, method="grad-rollout").to_csv(),
+    "scan": lambda model, _: seqray.scan(model, RECORDS, genes=None).to_csv(),
+    "fit": lambda *_: str(CLASSIFIER.fit(SEQUENCES, ["a", "b"] * 20).predict(SEQUENCES)),
+}
+verb, name, method = sys.argv[1:]  # of the process that begins, also where it spawns others
+MODEL = name if method == "spawn" or verb == "fit" else seqray.load_model(name)
+
+
+def work(number):
+    return WORK[verb](MODEL, number)
+
+
+if __name__ == "__main__":
+    own = work(0)
+    pool = multiprocessing.get_context(method).Pool(2)
+    others = pool.map_async(work, [0, 1]).get(timeout=150)
+    pool.terminate()
+    assert others == [own, own], (own, others)
+"""
+
+
+@pytest.mark.parametrize(
+    ("verb", "model", "method"),
+    [
+        ("predict", "ecoli-promoter", "fork"),
+        ("predict", "ecoli-promoter", "spawn"),
+        ("explain", "ecoli-promoter", "fork"),
+        ("scan", "bacteria-genome", "fork"),
+        ("fit", "-", "fork"),
+    ],
+)
+def test_a_pool_gives_what_its_parent_gives(tmp_path, verb, model, method):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, program, verb, model, method],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"OMP_NUM_THREADS": "2"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
