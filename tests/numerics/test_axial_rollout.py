@@ -12,7 +12,7 @@ from torch import Tensor
 from networks import random_network
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import layers as axial_attention
-from seqray.explanations.layers import without_cls
+from seqray.explanations.letters import without_cls
 from seqray.explanations.rollout import grad_rollout, rollout
 from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer

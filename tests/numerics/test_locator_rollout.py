@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from seqray.explanations.locator_scores import input_effects
 
 from seqray.core.card import Card
 from seqray.core.model_config import LocatorConfig, ModelConfig
-from seqray.explanations.locator_scores import input_effects
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import LocatorTarget

@@ -15,7 +15,7 @@ from seqray.cli.explain_options import ExplainRequest, Genome, faithfulness_path
 from seqray.cli.inputs import describe_input
 from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.explanation import (
     AlignmentExplanation,
     Explanation,
@@ -32,16 +32,14 @@ from seqray.explanations.calls import (
     Stretch,
     best_calls,
     check_calls,
-    check_explained_calls,
     cut_stretches,
     explain_calls,
     extract_call_windows,
     input_shares,
 )
-from seqray.explanations.heads import check_heads
-from seqray.explanations.methods import ALIGNMENT_METHODS, METHODS
+from seqray.explanations.methods import METHODS
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.explanations.sequences import check, explain_records, heads
+from seqray.explanations.sequences import check, check_heads, explain_records, heads
 from seqray.explanations.targets import wanted_class
 from seqray.inference.alignments import depth_read
 from seqray.io.explanations import (
@@ -468,7 +466,12 @@ class LocatorExplainer(LetterExplainer[Stretch]):
         return find_genome(request, model)
 
     def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
-        self._calls = check_explained_calls(request.target.calls)
+        if request.target.calls is None:
+            raise ConfigError(
+                "a locator is explained by its calls",
+                remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
+            )
+        self._calls = request.target.calls
         super().__init__(model, request, genome)
         self._stretches: list[Stretch] = []
         self._radius = model.locators[0].radius
@@ -541,7 +544,7 @@ class AlignmentExplainer(Explainer[Alignment, AlignmentExplanation, AlignmentOpt
         options = self.options
         depth = depth_read(self.model, options.rows)
         facts = {
-            "methods": self._methods_fact({name: m.signed for name, m in ALIGNMENT_METHODS.items()}),
+            "methods": self._methods_fact({name: m.signed for name, m in METHODS.items()}),
             "class": f"{self._target_fact}; rollout is the same for every class",
             "coordinates": "columns and rows of the file and positions in the query (the first row), from 1; "
             "'.' where the query has no letter, and for the score of what was not read",

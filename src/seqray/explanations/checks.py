@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -11,8 +11,9 @@ import numpy as np
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.explanation import Check, Curve, Faithfulness
 from seqray.core.text import counted, format_interval
+from seqray.explanations.letters import generator_for, shuffled_copies
 from seqray.explanations.options import SHUFFLES
-from seqray.explanations.targets import generator_for, shuffled_copies
+from seqray.explanations.targets import CALLED
 from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
 from seqray.metrics.classification import ratio
 
@@ -57,21 +58,10 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
 
 
 def curves(codes: Codes, ranks: Ints, score: Callable[[Codes], Floats]) -> dict[str, Floats]:
-    """Log-odds while letters are replaced, and while they are put back, in the order of the ranks.
+    """Log-odds while letters are replaced, and while they are put back, in the order of the ranks (N, n).
 
-    Parameters
-    ----------
-    codes
-        (N, n) letter codes.
-    ranks
-        (N, n), see `ranks_of`.
-    score
-        Codes (M, n) to log-odds (M,).
-
-    Returns
-    -------
-    dict
-        ``deletion`` and ``insertion``, (N, S) each, at `SHARES`; means over `REFERENCES` shuffled copies.
+    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over `REFERENCES` shuffled copies.
+    ``score`` maps codes (M, n) to log-odds (M,).
     """
     count, length = codes.shape
     limits = np.round(SHARES * length)  # letters replaced at each step
@@ -130,22 +120,18 @@ class Evidence:
     ) -> None:
         """Measure the rankings of N records, each with n letters (or columns) to rank.
 
-        Parameters
-        ----------
-        codes
-            (N, n) letter codes, or (N, R, n) of alignments: what the random rankings belong to.
-        by_member
-            Method to scores (M, N, n) by each member; the reference method is among them.
-        by_chance
-            Method to scores (N, n) by networks of random weights.
-        curves_of
-            Ranks (N, n) to the curves (N, S) of each kind, see `curves`.
+        ``codes`` are (N, n), or (N, R, n) of alignments: what the random rankings belong to. ``by_member``
+        holds the scores (M, N, n) by each member, those of the reference method among them; ``by_chance``
+        the scores (N, n) by networks of random weights. ``curves_of`` maps ranks (N, n) to curves (N, S) of
+        each kind.
         """
         means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
         for method, scores in means.items():
-            self._add_curves(method, curves_of(ranks_of(scores)))
+            for kind, values in curves_of(ranks_of(scores)).items():
+                _append(self.curves, (method, kind), values)
         chance = [curves_of(random_ranks(codes, draw)) for draw in range(RANDOM_RANKINGS)]
-        self._add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
+        for kind in KINDS:
+            _append(self.curves, ("random", kind), np.mean([c[kind] for c in chance], axis=0))
         for method, scores in means.items():
             for other in means:
                 if other != method:
@@ -153,12 +139,8 @@ class Evidence:
                     _append(self.agreement, (method, "rank_correlation", other), values)
             _append(self.agreement, (method, "stability", "members"), stability(by_member[method]))
             if method in by_chance:
-                kept = rank_correlation(scores, by_chance[method])
-                _append(self.agreement, (method, "randomised_weights", "random weights"), kept)
-
-    def _add_curves(self, method: str, found: dict[str, Floats]) -> None:
-        for kind, values in found.items():
-            _append(self.curves, (method, kind), values)
+                alike = rank_correlation(scores, by_chance[method])
+                _append(self.agreement, (method, "randomised_weights", "random weights"), alike)
 
 
 def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:
@@ -179,27 +161,11 @@ def stability(scores: Floats) -> Floats:
 def p_values(
     codes: Codes, scores: Floats, score: Callable[[Codes], Floats], copies: int = SHUFFLES, seed: int = 0
 ) -> Floats:
-    """Empirical p-values of the scores of some records of one length.
+    """Empirical p-values (N, n) of the scores (N, n) of records of one length.
 
     A score is compared with the scores of all letters of shuffled copies of its own record, at any place:
-    p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010.
-
-    Parameters
-    ----------
-    codes
-        (N, n) letter codes.
-    scores
-        (N, n) of the letters.
-    score
-        Codes (M, n) to scores (M, n), by the same method.
-    copies
-        Shuffled copies of each record.
-    seed
-        Of the shuffles.
-
-    Returns
-    -------
-    array of float64, shape (N, n)
+    p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010. ``score`` maps codes
+    (M, n) to scores (M, n) by the same method.
     """
     count, length = codes.shape
     copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)
@@ -207,19 +173,14 @@ def p_values(
     # Copies that are the record itself must tie with it, whatever batch they were computed in.
     slack = 1e-5 * np.abs(scores) + 1e-6 * np.abs(scores).max(axis=1, keepdims=True)
     at_least = [
-        copies * length - np.searchsorted(known, row, "left")
-        for known, row in zip(chance, scores - slack, strict=True)
+        copies * length - np.searchsorted(by_chance, row, "left")
+        for by_chance, row in zip(chance, scores - slack, strict=True)
     ]
     return (1 + np.array(at_least)) / (1 + copies * length)
 
 
 def q_values(p: Floats) -> Floats:
-    """Smallest false discovery rate at which each of (..., n) p-values counts, along the last axis.
-
-    References
-    ----------
-    Benjamini and Hochberg 1995.
-    """
+    """Smallest false discovery rate at which each of (..., n) p-values counts (Benjamini, Hochberg 1995)."""
     order = np.argsort(p, axis=-1)[..., ::-1]
     count = p.shape[-1]
     rates = np.take_along_axis(p, order, axis=-1) * count / np.arange(count, 0, -1)
@@ -244,23 +205,10 @@ MAX_RANDOM_CORRELATION = 0.5
 def conclude(
     evidence: Evidence, reference: str, target: str, seed: int = 0, *, deed: str = "replacing the letters"
 ) -> Faithfulness:
-    """Summarize the evidence.
+    """Summarize the evidence of all records: no figures without records, no intervals for fewer than six.
 
-    Parameters
-    ----------
-    evidence, reference
-        Evidence of all records, and the method that the gains of others are compared with.
-    target
-        Name of the class explained, for the sentences.
-    seed
-        Of the bootstrap over records.
-    deed
-        What was done in the order of the ranks, for the sentences.
-
-    Returns
-    -------
-    Faithfulness
-        Without figures for no record at all, without intervals for fewer than six.
+    ``reference`` is the method that the gains of others are compared with, ``target`` the class explained,
+    ``seed`` that of the bootstrap, ``deed`` what was done in the order of the ranks, for the sentences.
     """
     if not evidence.curves:
         return Faithfulness((), (), {})
@@ -277,7 +225,8 @@ def conclude(
         Curve(*key, SHARES, *np.array([estimates[*key, str(step)] for step in range(len(SHARES))]).T)
         for key in evidence.curves
     ]
-    verdicts = {method: _verdict(method, checks, target, count, deed) for method in evidence.methods}
+    name = "the called class" if target == CALLED else target
+    verdicts = {method: _verdict(method, checks, name, count, deed) for method in evidence.methods}
     return Faithfulness(tuple(checks), tuple(curves), verdicts)
 
 
@@ -291,8 +240,8 @@ class _Ratio(NamedTuple):
 
 def _mean_of(values: Floats) -> _Ratio:
     """The mean over records (N,), those without a figure left out."""
-    known = np.isfinite(values)
-    return _Ratio(np.where(known, values, 0.0), known.astype(np.float64), int(known.sum()))
+    has_figure = np.isfinite(values)
+    return _Ratio(np.where(has_figure, values, 0.0), has_figure.astype(np.float64), int(has_figure.sum()))
 
 
 def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str, str], _Ratio]:
@@ -337,8 +286,7 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
     figures = {(c.measure, c.against): c for c in checks if c.method == method}
     deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
     wins = [check.low > 0 for check in (deletion, insertion)]
-    few = count < MIN_RECORDS
-    if few:
+    if few := count < MIN_RECORDS:
         judgment = "is not judged"
     elif all(wins):
         judgment = "beats random rankings"
@@ -348,33 +296,28 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
         judgment = "is worse than random rankings"
     else:
         judgment = "does not beat random rankings"
+    falls, rises = (f"{c.value:.2f}{format_interval(c.low, c.high, '.2f')}" for c in (deletion, insertion))
     text = (
         f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers the log-odds "
-        f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
-        f"by {_figure(insertion)} more (mean over the curve{'' if few else ', 95 % interval'})."
+        f"of {target} by {falls} more than random order does, putting them back first raises it "
+        f"by {rises} more (mean over the curve{'' if few else ', 95 % interval'})."
     )
     return " ".join([text, *_remarks(figures, count)])
 
 
-def _figure(check: Check) -> str:
-    return f"{check.value:.2f}{format_interval(check.low, check.high, '.2f')}"
-
-
-def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
-    remarks = []
+def _remarks(figures: dict[tuple[str, str], Check], count: int) -> Iterator[str]:
     for (name, against), check in figures.items():
         if name == _SHARE and np.isfinite(check.value):
-            remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
+            yield f"That is {100 * check.value:.0f} % of what {against} gains."
         if name == "stability" and np.isfinite(check.value):
             how = "agree" if check.value >= MIN_AGREEMENT else "disagree"
-            remarks.append(f"Members {how}: their rankings have a correlation of {check.value:.2f}.")
+            yield f"Members {how}: their rankings have a correlation of {check.value:.2f}."
         if name == "randomised_weights" and check.value >= MAX_RANDOM_CORRELATION:
-            remarks.append(
+            yield (
                 "Caution: with random weights the ranking stays much the same (rank correlation "
                 f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
             )
     if count < MIN_RECORDS:
-        remarks.append(f"At least {MIN_RECORDS} records are needed to tell this from chance.")
+        yield f"At least {MIN_RECORDS} records are needed to tell this from chance."
     elif count < MIN_RELIABLE_RECORDS:
-        remarks.append(f"Caution: {count} records are few for a verdict.")
-    return remarks
+        yield f"Caution: {count} records are few for a verdict."

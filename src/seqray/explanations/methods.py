@@ -1,4 +1,4 @@
-"""The table of methods: what each computes, for sequences and for alignments."""
+"""The ways to score letters, and the columns and rows of an alignment: one function each, and their table."""
 
 from __future__ import annotations
 
@@ -7,137 +7,208 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from seqray.core.arrays import Codes, Floats
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentScores
-from seqray.explanations import alignment_scores, locator_scores, rollout_scores, sequence_scores
-from seqray.explanations.options import MethodSettings
-from seqray.explanations.targets import (
-    AlignmentTarget,
-    AttributionTarget,
-    LetterTarget,
-    LocatorTarget,
-    loss_of_letters,
-)
+from seqray.explanations import rollout as roll
+from seqray.explanations.letters import shuffled_copies
+from seqray.explanations.options import COLUMN_BLOCK, LETTER_BLOCK, MethodSettings
+from seqray.explanations.targets import AlignmentTarget, LetterTarget
+from seqray.explanations.trace import Trace
 from seqray.modelfile.model import TrainedModel
+
+AT_ONCE = 1 << 22  # letters of changed sequences held at a time
+REFERENCES = 4  # shuffled copies that occlusion takes letters from
+
+# --- Scores of letters: (target, codes (N, n) of one length, settings) to (N, n)
+
+
+def _rollout(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
+    return target.shares(codes, s.spread, lambda t: roll.rollout(t, residual=s.residual, heads=s.heads))
+
+
+def _grad_rollout(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
+    return target.shares(codes, s.spread, _gradient_relevance(target, s), gradients=True)
+
+
+def _gradient_relevance(
+    target: LetterTarget | AlignmentTarget, s: MethodSettings
+) -> Callable[[Trace], Tensor]:
+    return lambda t: roll.grad_rollout(t, target.of_logits(t.logits), residual=s.residual)
+
+
+def _value_rollout(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
+    check_methods(target.model, ["value-rollout"])
+    return target.shares(codes, s.spread, lambda t: roll.value_rollout(t, residual=s.residual))
+
+
+def _ism(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
+    return loss_of_letters(substitution_effects(codes, target.model.alphabet, target.of_codes))
+
+
+def substitution_effects(codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats]) -> Floats:
+    """Change of the score for every single substitution: (N, n) codes to (N, n, A).
+
+    0 for the letter that is there, nan where the letter is ambiguous; ``score`` maps (M, n) to (M,).
+    """
+    letters = len(alphabet.letters)
+    before = score(codes)
+    effects = np.full((*codes.shape, letters), np.nan)
+    is_letter = codes < letters
+    effects[is_letter] = 0.0
+    places = np.argwhere(is_letter)  # (S, 2): row, place
+    at_once = max(1, AT_ONCE // codes.shape[1])
+    for shift in range(1, letters):  # to each of the other letters in turn
+        for start in range(0, len(places), at_once):
+            row, place = places[start : start + at_once].T
+            letter = (codes[row, place] + shift) % letters
+            mutants = codes[row]
+            mutants[np.arange(len(row)), place] = letter
+            effects[row, place, letter] = score(mutants) - before[row]
+    return effects
+
+
+def loss_of_letters(effects: Floats) -> Floats:
+    """Minus the mean effect of the other letters: (..., n, A) to (..., n); 0 for an ambiguous letter."""
+    return np.nan_to_num(-effects.sum(axis=-1) / (effects.shape[-1] - 1))
+
+
+def _occlusion(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
+    return occlusion(codes, target.model.alphabet, target.of_codes, block=s.block or LETTER_BLOCK)
+
+
+def occlusion(
+    codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
+) -> Floats:
+    """How much the score falls when letters of shuffled copies replace a stretch: (N, n).
+
+    Stretches of ``block`` letters are half a block apart; a letter gets the mean fall over those that hold
+    it, 0 if it is ambiguous.
+    """
+    rows = [_occlude(row, score, min(block, len(row))) for row in codes]
+    return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
+
+
+def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int) -> Floats:
+    starts, places = _stretches(len(codes), block), np.arange(block)
+    falls, before = np.zeros(len(starts)), float(score(codes[None])[0])
+    at_once = max(1, AT_ONCE // len(codes))
+    for shuffled in shuffled_copies(codes, REFERENCES):
+        for first in range(0, len(starts), at_once):
+            some = slice(first, first + at_once)
+            changed = starts[some, None] + places  # (S, block)
+            hidden = np.tile(codes, (len(changed), 1))
+            np.put_along_axis(hidden, changed, shuffled[changed], axis=1)
+            falls[some] += (before - score(hidden)) / REFERENCES
+    return _mean_over_stretches(falls, starts, block)
+
+
+def _stretches(length: int, block: int) -> Ints:
+    """Starts of stretches, half a block apart, that cover every place."""
+    last = length - block
+    return np.unique(np.append(np.arange(0, last + 1, max(1, block // 2)), last))
+
+
+def _mean_over_stretches(falls: Floats, starts: Ints, block: int) -> Floats:
+    """Falls (S,) of the stretches to the mean at each place (n,)."""
+    total, covered = np.zeros(starts[-1] + block), np.zeros(starts[-1] + block)
+    for start, fall in zip(starts, falls, strict=True):
+        total[start : start + block] += fall
+        covered[start : start + block] += 1
+    return total / covered
+
+
+# --- Scores of alignments: (target, settings) to those of columns (C,), rows (R,) and cells (R, C), if any
+
+Profiles = tuple[Floats, Floats, Floats | None]
+
+
+def _rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
+    grid = target.shares(lambda t: roll.rollout(t, residual=s.residual))
+    return grid.sum(axis=0), grid.sum(axis=1), grid
+
+
+def _grad_rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
+    grid = target.shares(_gradient_relevance(target, s), gradients=True)
+    return grid.sum(axis=0), grid.sum(axis=1), grid
+
+
+def _occlude_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
+    return occlude_columns(target, s.block or COLUMN_BLOCK), leave_rows_out(target), None
+
+
+def occlude_columns(target: AlignmentTarget, block: int = 1) -> Floats:
+    """Fall of the log-odds when the mask token hides a column in all rows: (C,), mean over the stretches."""
+    columns = target.tokens.shape[1] - 1
+    block = min(block, columns)
+    starts, place = _stretches(columns, block), np.arange(columns)
+    hidden = (place >= starts[:, None]) & (place < starts[:, None] + block)  # (S, C)
+    before = target.of_hidden(np.zeros((1, columns), dtype=bool))
+    return _mean_over_stretches(before - target.of_hidden(hidden), starts, block)
+
+
+def leave_rows_out(target: AlignmentTarget) -> Floats:
+    """Fall of the log-odds when a row is left out: (R,); nan for the query, and where no letter remains."""
+    rows, letters = len(target.tokens), target.letters().sum(axis=1)
+    falls = np.full(rows, np.nan)
+    out = np.flatnonzero((letters.sum() > letters) & (np.arange(rows) > 0))
+    if len(out):
+        every = np.ones((1, rows), dtype=bool)
+        falls[out] = target.of_rows(every) - target.of_rows(~np.eye(rows, dtype=bool)[out])
+    return falls
+
+
+# --- The table of methods
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to score letters, or the columns and rows of an alignment.
+    """One way to explain.
 
     Attributes
     ----------
-    name, signed
-        As on the command line, and whether a score below 0 is evidence against the class; if not, scores are
-        shares that sum to 1.
+    score
+        (target, codes (N, n) of one length, settings) to scores of the letters (N, n).
+    signed
+        Whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1.
     predicts
         Whether it changes letters and predicts again, so that it sees all that a model reads.
-    of_sequences
-        (target, codes, settings) to scores (N, n): network and class explained, letter codes (N, n) of
-        records of one length, and the settings of the method.
-    of_calls
-        The same for stretches around a call of a locator.
     of_alignment
-        (target, settings) to scores of the columns (C,), of the rows (R,) and of the cells (R, C), if any.
-        None for a method that is for sequences only.
-
-    Examples
-    --------
-    >>> from seqray.explanations.methods import METHODS
-    >>> [method.name for method in METHODS.values() if not method.signed]
-    ['rollout', 'grad-rollout', 'value-rollout']
-    >>> [method.name for method in METHODS.values() if method.of_alignment]
-    ['rollout', 'grad-rollout', 'occlusion']
+        (target, settings) to `Profiles`; None for a method that is for sequences only.
     """
 
-    name: str
-    signed: bool
-    of_sequences: Callable[[AttributionTarget, Codes, MethodSettings], Floats]
-    of_calls: Callable[[LocatorTarget, Codes, MethodSettings], Floats]
-    of_alignment: Callable[[AlignmentTarget, MethodSettings], tuple[Floats, Floats, Floats | None]] | None = (
-        None
-    )
+    score: Callable[[LetterTarget, Codes, MethodSettings], Floats]
+    signed: bool = True
     predicts: bool = False
-
-    def score(self, target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
-        """Scores (N, n) of the letters of records of one length, codes (N, n)."""
-        if isinstance(target, LocatorTarget):
-            return self.of_calls(target, codes, settings)
-        return self.of_sequences(target, codes, settings)
+    of_alignment: Callable[[AlignmentTarget, MethodSettings], Profiles] | None = None
 
 
-_letters, _calls, _cells = sequence_scores, locator_scores, alignment_scores
 METHODS = {
-    method.name: method
-    for method in (
-        Method(
-            "rollout",
-            signed=False,
-            of_sequences=rollout_scores.rollout_shares,
-            of_calls=rollout_scores.rollout_shares,
-            of_alignment=_cells.rollout_shares,
-        ),
-        Method(
-            "grad-rollout",
-            signed=False,
-            of_sequences=rollout_scores.grad_rollout_shares,
-            of_calls=rollout_scores.grad_rollout_shares,
-            of_alignment=_cells.grad_rollout_shares,
-        ),
-        Method(
-            "value-rollout",
-            signed=False,
-            of_sequences=rollout_scores.value_rollout_shares,
-            of_calls=rollout_scores.value_rollout_shares,
-        ),
-        Method(
-            "input-x-gradient",
-            signed=True,
-            of_sequences=_letters.input_x_gradient,
-            of_calls=_calls.input_x_gradient,
-        ),
-        Method(
-            "integrated-gradients",
-            signed=True,
-            of_sequences=_letters.integrated_gradients,
-            of_calls=_calls.integrated_gradients,
-        ),
-        Method(
-            "ism",
-            signed=True,
-            of_sequences=_letters.ism_scores,
-            of_calls=_letters.ism_scores,
-            predicts=True,
-        ),
-        Method(
-            "occlusion",
-            signed=True,
-            of_sequences=_letters.occlusion_scores,
-            of_calls=_letters.occlusion_scores,
-            of_alignment=_cells.occlusion_scores,
-            predicts=True,
-        ),
-    )
+    "rollout": Method(_rollout, signed=False, of_alignment=_rollout_cells),
+    "grad-rollout": Method(_grad_rollout, signed=False, of_alignment=_grad_rollout_cells),
+    "value-rollout": Method(_value_rollout, signed=False),
+    "input-x-gradient": Method(lambda target, codes, s: target.effects(codes)),
+    "integrated-gradients": Method(lambda target, codes, s: target.effects(codes, s.steps)),
+    "ism": Method(_ism, predicts=True),
+    "occlusion": Method(_occlusion, predicts=True, of_alignment=_occlude_cells),
 }
-ALIGNMENT_METHODS = {name: method for name, method in METHODS.items() if method.of_alignment}
 
 
 def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
     """Refuse methods that this kind of model does not support, by a `ConfigError`."""
-    if "value-rollout" in names:
-        rollout_scores.check_values(model)
+    if "value-rollout" in names and model.card.model.backbone is not None:
+        raise ConfigError(
+            f"value-rollout needs values that the backbone of model '{model.card.name}' does not provide",
+            remedy="use rollout or grad-rollout",
+        )
 
 
 def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:
-    """Effects of all substitutions by each member: (M, N, n, A), changes of the log-odds.
-
-    Parameters
-    ----------
-    targets, codes
-        See `ensemble_score`.
-    """
-    return np.stack([sequence_scores.effects(target, codes) for target in targets])
+    """Changes of the log-odds by all substitutions, of each member: (M, N, n, A)."""
+    return np.stack([substitution_effects(codes, t.model.alphabet, t.of_codes) for t in targets])
 
 
 @torch.inference_mode(False)
@@ -147,43 +218,20 @@ def member_scores(
     codes: Codes,
     method: str,
     settings: MethodSettings,
-    known_effects: Floats | None = None,
+    effects: Floats | None = None,
 ) -> Floats:
-    """Scores of all letters by each member.
-
-    Parameters
-    ----------
-    targets, codes
-        See `ensemble_score`.
-    method, settings
-        A name in `METHODS`, and its settings.
-    known_effects
-        Of `member_effects`, which in-silico mutagenesis then takes instead of computing them.
-
-    Returns
-    -------
-    array of float64, shape (M, N, n)
-    """
-    if method == "ism" and known_effects is not None:
-        return loss_of_letters(known_effects)
+    """Scores of all letters by each member: (M, N, n); ism takes the `member_effects` if given."""
+    if method == "ism" and effects is not None:
+        return loss_of_letters(effects)
     return np.stack([METHODS[method].score(target, codes, settings) for target in targets])
 
 
 @torch.inference_mode(False)
 @torch.enable_grad()
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
-    """Score an alignment by one method: the mean over the members of a model.
-
-    Parameters
-    ----------
-    targets
-        One for each member.
-    name, settings
-        A name in `ALIGNMENT_METHODS`, and its settings.
-    """
+    """Score an alignment by a method that explains alignments: the mean over the members of a model."""
     compute = METHODS[name].of_alignment
-    if compute is None:
-        raise ValueError(f"method '{name}' does not explain alignments")
+    assert compute is not None
     columns, rows, grids = zip(*(compute(target, settings) for target in targets), strict=True)
     grid = None if grids[0] is None else np.mean(grids, axis=0)
     return AlignmentScores(name, METHODS[name].signed, np.mean(columns, axis=0), np.mean(rows, axis=0), grid)

@@ -1,29 +1,44 @@
-"""From records to explanations: `explain_records`, and `check` for their reliability."""
+"""From records to explanations: `explain_records`, `check` for their reliability, and `heads`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from seqray.core.errors import require_type
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import ConfigError, require_type
 from seqray.core.explanation import Explanation, Faithfulness, HeadFigures, Place
 from seqray.core.records import SequenceRecord
 from seqray.core.text import kept_parts
-from seqray.explanations.checks import Evidence, conclude
-from seqray.explanations.groups import Group, Item, explain_group, measure_group, reference_method
-from seqray.explanations.heads import head_figures
-from seqray.explanations.methods import check_methods
+from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
+from seqray.explanations.methods import METHODS, check_methods, member_effects, member_scores
 from seqray.explanations.options import ExplainOptions
-from seqray.explanations.sequence_scores import letter_attention
-from seqray.explanations.targets import class_explained, randomized_network, sequence_targets, target_name
+from seqray.explanations.targets import (
+    LetterTarget,
+    SequenceTarget,
+    class_explained,
+    ensemble_score,
+    randomized_network,
+    sequence_targets,
+    wanted_class,
+)
+from seqray.explanations.trace import SequenceLayer, trace, twin
 from seqray.inference.predictions import called_labels
 from seqray.inference.sequences import checked_records, score_codes
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import SequenceNetwork
+from seqray.models.attention import MultiHeadAttention
+from seqray.models.sequence import SequenceTransformer
 
 CHUNK_RECORDS = 128
+MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
+MAX_SUBSTITUTIONS = 4_000  # of a record, so of 210 residues, each of which has 19
 
 
 def explain_records(
@@ -39,7 +54,7 @@ def explain_records(
     Parameters
     ----------
     model, records, source
-        As for `seqray.inference.predict_records`.
+        As for `seqray.predict_records`.
     options
         What is explained, and how.
     places
@@ -61,7 +76,8 @@ def explain_records(
     chosen = options or ExplainOptions()
     class_explained(model, chosen.target, model.card.positive)
     check_methods(model, chosen.methods)
-    return _explain_numbered(model, enumerate(checked_records(records, model, source)), chosen, places)
+    numbered = enumerate(checked_records(records, model, source))
+    return _explain_numbered(model, numbered, chosen, places)
 
 
 def _explain_numbered(
@@ -73,7 +89,7 @@ def _explain_numbered(
     while chunk := list(islice(numbered, CHUNK_RECORDS)):
         items = _read(model, chunk, options, places)
         explained: dict[int, list[Explanation]] = {}
-        for group in _groups(model, items, attention=options.attention):
+        for group in _groups(model, items):
             for explanation in explain_group(group, options):
                 explained.setdefault(explanation.record, []).append(explanation)
         for item in items:
@@ -100,26 +116,49 @@ def check(
     for group in _groups(model, items):
         [chance] = sequence_targets(model, group.items[0].target, [random_weights])
         measure_group(evidence, group, chance, reference, chosen)
-    return conclude(evidence, reference, target_name(model, chosen.target), chosen.seed)
+    return conclude(evidence, reference, wanted_class(model.card, chosen.target), chosen.seed)
 
 
-def heads(
-    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
-) -> tuple[HeadFigures, ...]:
-    """Describe the attention heads of all members by their means over the records.
+# --- Records that are explained together
 
-    Parameters
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A record to explain.
+
+    Attributes
     ----------
-    model
-        A model of sequences.
-    records
-        Records to explain; each is read once.
-    options
-        Class explained; the defaults if None.
+    number, record, place
+        Its number in the input, its letters, and where it lies in a longer sequence, if known.
+    codes
+        (n,) letter codes of what the model reads.
+    read
+        (n,) indices of these letters in the record, which may be longer.
+    label, target, probability
+        The class called, the index of the class explained, and the probability of that.
     """
-    chosen = options or ExplainOptions()
-    items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
-    return head_figures(model, [(group.codes, group.items[0].target) for group in _groups(model, items)])
+
+    number: int
+    record: SequenceRecord
+    codes: Codes
+    read: Ints
+    label: str
+    target: int
+    probability: float
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """N records, at least one, of one length and class, with the target of each member of the model."""
+
+    items: Sequence[Item]
+    targets: Sequence[LetterTarget]
+
+    @property
+    def codes(self) -> Codes:
+        """Letter codes (N, n)."""
+        return np.stack([item.codes for item in self.items])
 
 
 def _read(
@@ -140,16 +179,180 @@ def _read(
             number, record = chunk[i]
             place = None if places is None else places[number]
             parts = kept_parts(len(record), model.card.window, model.card.truncate)
-            kept = np.concatenate([np.arange(len(record))[part] for part in parts])
-            items[i] = Item(number, record, encoded[i], kept, label, target, float(row[target]), place)
+            read = np.concatenate([np.arange(len(record))[part] for part in parts])
+            items[i] = Item(number, record, encoded[i], read, label, target, float(row[target]), place)
     return [items[i] for i in range(len(chunk))]
 
 
-def _groups(model: TrainedModel, items: Sequence[Item], *, attention: bool = False) -> Iterator[Group]:
+def _groups(model: TrainedModel, items: Sequence[Item]) -> Iterator[Group]:
     """Group by length and class explained."""
     groups: dict[tuple[int, int], list[Item]] = {}
     for item in items:
         groups.setdefault((len(item.codes), item.target), []).append(item)
     for (_, target), group in groups.items():
-        weights = letter_attention(model, np.stack([i.codes for i in group])) if attention else None
-        yield Group(group, sequence_targets(model, target), weights)
+        yield Group(group, sequence_targets(model, target))
+
+
+def explain_group(group: Group, options: ExplainOptions) -> Iterator[Explanation]:
+    """Explain the records of a group, each by each method in turn."""
+    codes, settings, targets = group.codes, options.settings, group.targets
+    mutated = options.effects and is_mutated(codes.shape[1], targets[0].model.alphabet)
+    by_member = member_effects(targets, codes) if mutated or "ism" in options.methods else None
+    effects = None if by_member is None else by_member.mean(axis=0)
+    scores = {m: member_scores(targets, codes, m, settings, by_member) for m in options.methods}
+    means = {method: members.mean(axis=0) for method, members in scores.items()}
+    tests = {method: _tests(group, method, mean, options) for method, mean in means.items()}
+    attention = None
+    if options.attention:
+        attention = np.mean([t.attention(codes) for t in targets if isinstance(t, SequenceTarget)], axis=0)
+    for row, item in enumerate(group.items):
+        for method in options.methods:
+            p, q = tests[method]
+            explanation = Explanation(
+                record=item.number,
+                id=item.record.id,
+                sequence=item.record.sequence,
+                label=item.label,
+                target=targets[0].class_name,
+                probability=item.probability,
+                method=method,
+                member="mean",
+                signed=METHODS[method].signed,
+                scores=means[method][row].copy(),  # a view would keep the whole group in memory
+                effects=None if effects is None else effects[row].copy(),
+                p=None if p is None else p[row],
+                q=None if q is None else q[row],
+                attention=None if attention is None else attention[row].copy(),
+                place=item.place,
+            )
+            yield explanation.spread_over(item.read)
+            for number in range(len(targets) if options.members == "each" else 0):
+                own = None if by_member is None else by_member[number, row]
+                changes = {"scores": scores[method][number, row], "effects": own, "p": None, "q": None}
+                yield replace(explanation, member=str(number + 1), **changes).spread_over(item.read)
+
+
+def _tests(
+    group: Group, method: str, scores: Floats, options: ExplainOptions
+) -> tuple[Floats | None, Floats | None]:
+    """p- and q-values (N, n), if requested."""
+    if options.shuffles == 0:
+        return None, None
+
+    def score(shuffled: Codes) -> Floats:
+        return member_scores(group.targets, shuffled, method, options.settings).mean(axis=0)
+
+    p = p_values(group.codes, scores, score, options.shuffles, options.seed)
+    return p, q_values(p)
+
+
+def is_mutated(letters: int, alphabet: Alphabet) -> bool:
+    """Whether a record of so many letters gets every substitution unasked."""
+    return letters <= MAX_MUTATED and letters * (len(alphabet.letters) - 1) <= MAX_SUBSTITUTIONS
+
+
+def reference_method(letters: int, alphabet: Alphabet) -> str:
+    """The method that others are compared with: mutagenesis of short records, else occlusion."""
+    return "ism" if is_mutated(letters, alphabet) else "occlusion"
+
+
+def measure_group(
+    evidence: Evidence, group: Group, chance: LetterTarget, reference: str, options: ExplainOptions
+) -> None:
+    """Add what the checks measure on a group to the evidence.
+
+    Either all records of the group are called as the class explained, or none. ``chance`` is the same
+    question to a network of random weights, ``reference`` the method that others are compared with.
+    """
+    codes, methods = group.codes, dict.fromkeys([*options.methods, reference])
+    by_member = {m: member_scores(group.targets, codes, m, options.settings) for m in methods}
+    by_chance = {m: member_scores([chance], codes, m, options.settings)[0] for m in methods}
+    score = lambda changed: ensemble_score(group.targets, changed)  # noqa: E731
+    evidence.add(codes, by_member, by_chance, lambda ranks: curves(codes, ranks, score))
+
+
+# --- Figures of attention heads: how sharp each is, how far it attends, and the log-odds without it
+
+
+def heads(
+    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
+) -> tuple[HeadFigures, ...]:
+    """Describe the attention heads of all members by their means over the records.
+
+    Entropy, distance and CLS mass are taken over the queries that the prediction uses: all, but only CLS in
+    the last layer of a model whose head reads CLS alone, where distance is undefined (nan). ConfigError is
+    raised for a model on a backbone.
+    """
+    check_heads(model)
+    items = _read(model, list(enumerate(checked_records(records, model, ""))), options or ExplainOptions())
+    groups = list(_groups(model, items))
+    figures = []
+    for number in range(len(model.networks) if groups else 0):
+        described = [_describe(group.targets[number], group.codes) for group in groups]
+        means = np.average(described, axis=0, weights=[len(group.items) for group in groups])
+        for (layer, head), values in zip(np.ndindex(means.shape[:2]), means.reshape(-1, 4), strict=True):
+            figures.append(HeadFigures(number + 1, layer + 1, head + 1, *values.tolist()))
+    return tuple(figures)
+
+
+def check_heads(model: TrainedModel) -> None:
+    """Refuse a model whose heads are not accessible, one on a backbone, with a ConfigError."""
+    if model.card.model.backbone is not None:
+        raise ConfigError(
+            f"model '{model.card.name}' has a backbone, whose heads can't be switched off one by one",
+            remedy="leave out the figures of heads",
+        )
+
+
+def _describe(target: LetterTarget, codes: Codes) -> Floats:
+    """Entropy, distance, CLS mass and importance: (layers, H, 4), means over the records."""
+    assert isinstance(target, SequenceTarget)
+    network = twin(target.network)
+    assert isinstance(network, SequenceTransformer)
+    sums: list[Floats] = []
+    for _, tokens in target.batches(codes):
+        layers = [_weight_figures(layer, network.embedding.stride) for layer in trace(network, tokens).layers]
+        sums.append(torch.stack(layers).double().cpu().numpy() * len(tokens))  # (layers, H, 3)
+    before, changed = target.of_codes(codes), SequenceTarget(target.model, network, target.target)
+    attentions = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
+    importance = np.empty((len(attentions), attentions[0].heads, 1))  # change of the mean log-odds
+    for i, attention in enumerate(attentions):
+        for head in range(attention.heads):
+            columns = slice(head * attention.head_width, (head + 1) * attention.head_width)
+            handle = attention.out.register_forward_pre_hook(_zero(columns))
+            importance[i, head] = (changed.of_codes(codes) - before).mean()
+            handle.remove()
+    return np.concatenate([np.sum(sums, axis=0) / len(codes), importance], axis=-1)
+
+
+@torch.no_grad()
+def _weight_figures(layer: SequenceLayer, stride: int) -> Tensor:
+    """Entropy, distance and CLS mass of a layer's heads, means over batch and queries: (H, 3)."""
+    total, queries = torch.zeros(layer.attention.heads, 3, device=layer.x.device), 0
+    keys = layer.x.shape[1]
+    places = torch.arange(keys, device=layer.x.device, dtype=torch.float32)
+    for block in layer.blocks():
+        weights, rows = block.weights, block.queries[1]
+        entropy = torch.special.entr(weights).sum(dim=-1) / np.log(max(keys, 2))  # (B, H, c)
+        letters = weights[..., 1:] / weights[..., 1:].sum(dim=-1, keepdim=True).clamp(min=1e-12)
+        gaps = (places[rows, None] - places[1:]).abs() * stride  # (c, T - 1)
+        distance = torch.einsum("bhct,ct->bhc", letters, gaps)
+        if rows.start == 0:
+            distance[..., 0] = 0  # CLS has no place
+        total += torch.stack([x.sum(dim=(0, 2)) for x in (entropy, distance, weights[..., 0])], dim=-1)
+        queries += weights.shape[0] * weights.shape[2]
+    figures = total / queries
+    placed = queries - len(layer.x)
+    figures[:, 1] = total[:, 1] / placed if placed else torch.nan
+    return figures
+
+
+def _zero(columns: slice) -> Callable[[torch.nn.Module, tuple[Tensor]], tuple[Tensor]]:
+    """A hook that puts zeros in place of the output of a head."""
+
+    def hook(_: torch.nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
+        outputs = arguments[0].clone()
+        outputs[..., columns] = 0
+        return (outputs,)
+
+    return hook

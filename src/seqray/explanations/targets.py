@@ -1,91 +1,85 @@
-"""What a model answers of changed letters."""
+"""What is explained: a number that one network of a model gives to letters.
+
+Each kind of target can score other letters, trace a forward pass, and bring what falls on tokens back to
+letters; `seqray.explanations.methods` needs nothing else.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError
-from seqray.core.letters import dinucleotide_shuffle
-from seqray.explanations.options import LETTER_BLOCK
+from seqray.explanations.letters import (
+    shares,
+    spread_by_sensitivity,
+    spread_over_spans,
+    spread_over_stretch,
+    to_letters,
+    without_cls,
+    without_letters,
+)
+from seqray.explanations.options import Spread
+from seqray.explanations.rollout import attention_from_start
+from seqray.explanations.trace import Trace, embedding_of, trace
 from seqray.inference.predictions import compute_precision, map_batches
 from seqray.inference.sequences import micro_batch, pad_batch
+from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, SequenceNetwork, build_network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import collate
 from seqray.models.build import BackboneClassifier
 from seqray.models.layers import ConvolutionalStem
-from seqray.models.locator import LETTERS, LocatorStem, LocatorTransformer
-from seqray.models.positions import PositionTerms
+from seqray.models.locator import LETTERS, LocatorTransformer
+from seqray.models.sequence import SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK, OwnTokenizer, size_buckets
-
-# --- What is explained: the log-odds of a class, after the temperature, by one network
 
 CALLED = "called"
 """In place of a class: the one that each record is called."""
 TOKENS_AT_ONCE = 1 << 15
+_SEED = 20_261_121  # of the network of random weights
 
-Tracks = npt.NDArray[np.uint8]
 Net = TypeVar("Net")
+Tracks = npt.NDArray[np.uint8]
+Relevance = Callable[[Trace], Tensor]
+"""A traced pass to the relevance of its tokens (B, T), or cells (B, R, C)."""
 
 
 def wanted_class(card: Card, target: str | None) -> str:
-    """Name of the class to explain, or `CALLED`.
-
-    Parameters
-    ----------
-    card
-        Of the model.
-    target
-        As asked for. None is the positive one of two classes; with more, the one that each record is called.
-    """
+    """Name of the class to explain, or `CALLED`: as asked for, else the positive one of two classes."""
     if target is not None:
         return target
     return card.positive if len(card.classes) <= 2 else CALLED
 
 
 def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
-    """Index of the class explained for a record that is called ``label``.
-
-    Parameters
-    ----------
-    model
-        Gives the classes.
-    target
-        See `wanted_class`.
-    label
-        The class that the record is called.
-
-    Raises
-    ------
-    ConfigError
-        For a class that the model doesn't have.
-    """
+    """Index of the class explained for a record that is called ``label``; ConfigError for an unknown one."""
     classes = model.card.classes
     wanted = wanted_class(model.card, target)
     name = label if wanted == CALLED else wanted
     if name not in classes:
-        known = ", ".join((*classes, CALLED))
-        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")
+        choices = ", ".join((*classes, CALLED))
+        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {choices}")
     return classes.index(name)
 
 
-def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:
-    """Log-odds of one class, log p / (1 - p), of logits (..., K) divided by the temperature: (...)."""
-    scaled = logits / temperature
-    others = torch.cat((scaled[..., :target], scaled[..., target + 1 :]), dim=-1)
-    return scaled[..., target] - torch.logsumexp(others, dim=-1)
+def randomized_network(model: TrainedModel) -> Network:
+    """A network of the model's shape with random weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(_SEED)  # a GPU's generator is left alone
+        if isinstance(model.networks[0], BackboneClassifier):
+            return model.networks[0].with_random_weights()
+        return build_network(model.card.model).to(model.device).requires_grad_(False).eval()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,104 +96,28 @@ class _Target(Generic[Net]):
         return self.model.card.classes[self.target]
 
     def of_logits(self, logits: Tensor) -> Tensor:
-        """Logits (B, K) to log-odds (B,)."""
-        return log_odds(logits.float(), self.target, self.model.card.temperature)
+        """Log-odds of the class, log p / (1 - p), of logits (B, K): (B,)."""
+        scaled = logits.float() / self.model.card.temperature
+        others = torch.cat((scaled[..., : self.target], scaled[..., self.target + 1 :]), dim=-1)
+        return scaled[..., self.target] - torch.logsumexp(others, dim=-1)
+
+    def _slope(self, tokens: Tensor, vectors: Tensor | None = None, site: int = 0) -> tuple[Tensor, Tensor]:
+        """Gradient by the embedded tokens (B, N, width), or by ``vectors`` in their place, and those."""
+        network: Any = self.network
+        traced = trace(network, tokens, gradients=True, attention=False, embedded=vectors, site=site)
+        [slope] = torch.autograd.grad(self.of_logits(traced.logits).sum(), traced.embedded)
+        return slope, traced.embedded.detach()
 
 
-def token_batches(model: TrainedModel, codes: Codes) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of the records (N, n), each with its tokens (B, L) on the device of the model."""
-    size = _records_at_once(model, codes)
-    with compute_precision(model.device, "fp32"):
-        for start in range(0, len(codes), size):
-            tokens = model.tokenizer.encode_codes(codes[start : start + size])
-            yield slice(start, start + size), torch.from_numpy(tokens).to(model.device)
+def mean_slope(slope: Callable[[Tensor], Tensor], start: Tensor, end: Tensor, steps: int) -> Tensor:
+    """Mean of the gradient at ``steps`` points on the straight way between two points, by the midpoint rule.
 
-
-def _records_at_once(model: TrainedModel, codes: Codes) -> int:
-    return micro_batch(model.card.model, codes.shape[1], model.device)
-
-
-class AttributionTarget(_Target[SequenceNetwork]):
-    """What is explained of sequences: the log-odds of class ``target`` by one ``network`` of a ``model``."""
-
-    def of_codes(self, codes: Codes) -> Floats:
-        """Letter codes (N, n) to log-odds (N,)."""
-        return _in_parts(self._score, codes, _records_at_once(self.model, codes), self.model.device)
-
-    @torch.inference_mode()
-    def _score(self, codes: Codes) -> Floats:
-        padded = pad_batch(codes, _records_at_once(self.model, codes))
-        with compute_precision(self.model.device, "fp32"):
-            tokens = torch.from_numpy(self.model.tokenizer.encode_codes(padded)).to(self.model.device)
-            return self.of_logits(self.network(tokens).logits)[: len(codes)].double().cpu().numpy()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LocatorTarget(_Target[LocatorTransformer]):
-    """What is explained of a call: the score, a logit, of class ``target`` at the middle of a stretch.
-
-    Attributes
-    ----------
-    tracks
-        (T, n) uint8 gene tracks of the stretch, where n is 2 radius + 1; None where no genes are known.
-    phase
-        Place of the first letter within its token: tokens are counted from the first letter of the strand.
+    Source: Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks, equation 3.
     """
-
-    tracks: Tracks | None
-    phase: int
-
-    @property
-    def site(self) -> int:
-        """Index of the middle in what the network reads, `letters_of`."""
-        return self.phase + self.network.radius
-
-    def of_logits(self, logits: Tensor) -> Tensor:
-        """Logits (B, K) to scores (B,): each class is a question of its own, not one of several answers."""
-        return logits.float()[..., self.target] / self.model.card.temperature
-
-    def letters_of(self, codes: Codes) -> Tensor:
-        """Codes (N, n) as whole tokens (N, L); what is added is unknown."""
-        added = self._added(codes.shape[1])
-        padded = np.pad(codes, ((0, 0), added), constant_values=self.model.alphabet.unknown)
-        return torch.from_numpy(padded).to(self.model.device)
-
-    def tracks_of(self, count: int) -> Tensor | None:
-        """Tracks (N, T, L) beside the letters of N stretches."""
-        if self.tracks is None:
-            return None
-        padded = np.pad(self.tracks, ((0, 0), self._added(self.tracks.shape[1])))
-        return torch.from_numpy(padded).to(self.model.device).expand(count, -1, -1)
-
-    def of_tokens(self, scores: Tensor, length: int) -> Floats:
-        """Scores (N, L) of all that is read, as those of the n letters of the stretch."""
-        return scores[:, self.phase : self.phase + length].double().cpu().numpy()
-
-    def of_codes(self, codes: Codes) -> Floats:
-        """Letter codes (N, n) to scores (N,)."""
-        return _in_parts(self._score, codes, _stretches_at_once(codes), self.model.device)
-
-    @torch.inference_mode()
-    def _score(self, codes: Codes) -> Floats:
-        with compute_precision(self.model.device, "fp32"):
-            letters = self.letters_of(codes)
-            logits = self.network.scores(self.network(letters, self.tracks_of(len(letters))))[:, self.site]
-            return self.of_logits(logits).double().cpu().numpy()
-
-    def batches(self, codes: Codes) -> Iterator[slice]:
-        """Slices of the stretches that are computed at once."""
-        size = _stretches_at_once(codes)
-        with compute_precision(self.model.device, "fp32"):
-            for start in range(0, len(codes), size):
-                yield slice(start, min(start + size, len(codes)))
-
-    def _added(self, length: int) -> tuple[int, int]:
-        """Letters added before and behind."""
-        return self.phase, -(self.phase + length) % self.network.stem.stride
-
-
-def _stretches_at_once(codes: Codes) -> int:
-    return max(1, TOKENS_AT_ONCE // codes.shape[1])
+    total = torch.zeros_like(end)
+    for step in range(steps):
+        total += slope(start + (step + 0.5) / steps * (end - start))
+    return total / steps
 
 
 def _in_parts(score: Callable[[Codes], Floats], codes: Codes, size: int, device: torch.device) -> Floats:
@@ -208,75 +126,259 @@ def _in_parts(score: Callable[[Codes], Floats], codes: Codes, size: int, device:
     return np.concatenate([np.empty(0), *map_batches(score, parts, device)])
 
 
-LetterTarget = AttributionTarget | LocatorTarget
+# --- Sequences
+
+
+class SequenceTarget(_Target[SequenceNetwork]):
+    """The log-odds of a class for sequences."""
+
+    def of_codes(self, codes: Codes) -> Floats:
+        """Letter codes (N, n) to log-odds (N,)."""
+        return _in_parts(self._score, codes, self._at_once(codes), self.model.device)
+
+    @torch.inference_mode()
+    def _score(self, codes: Codes) -> Floats:
+        padded = pad_batch(codes, self._at_once(codes))
+        with compute_precision(self.model.device, "fp32"):
+            tokens = torch.from_numpy(self.model.tokenizer.encode_codes(padded)).to(self.model.device)
+            return self.of_logits(self.network(tokens).logits)[: len(codes)].double().cpu().numpy()
+
+    def shares(
+        self, codes: Codes, spread: Spread, relevance: Relevance, *, gradients: bool = False
+    ) -> Floats:
+        """Carry the relevance of tokens to the letters that they have read: (N, n), rows sum to 1."""
+        network = self.network
+        stem = None if isinstance(network, BackboneClassifier) else network.embedding
+
+        def of_tokens(tokens: Tensor) -> Tensor:
+            by_token = relevance(trace(network, tokens, gradients=gradients))
+            if spread == "span" or not isinstance(stem, ConvolutionalStem):
+                return by_token
+            assert isinstance(network, SequenceTransformer)
+            return spread_by_sensitivity(by_token, stem, tokens, network.position_terms(tokens))
+
+        return shares(self._by_batches(codes, of_tokens))
+
+    def effects(self, codes: Codes, steps: int = 0) -> Floats:
+        """Gradient times (letter minus the mean letter), over ``steps`` points between them: (N, n).
+
+        The part of a gradient that points off the simplex of real sequences is noise, which the mean over the
+        letters removes (Majdandzic et al. 2023, Genome Biology 24:109). 0 at special and unknown tokens.
+        """
+
+        def of_tokens(tokens: Tensor) -> Tensor:
+            if steps:
+                slope, end = None, trace(self.network, tokens, attention=False).embedded
+            else:
+                slope, end = self._slope(tokens)
+            start, are_letters = self._mean_letters(tokens, end)
+            if slope is None:
+                slope = mean_slope(lambda vectors: self._slope(tokens, vectors)[0], start, end, steps)
+            effect = ((end - start) * slope).sum(dim=-1) * are_letters
+            return F.pad(
+                effect, (tokens.shape[1] - effect.shape[1], 0)
+            )  # CLS, which is not embedded, has none
+
+        return self._by_batches(codes, of_tokens)
+
+    def attention(self, codes: Codes) -> Floats:
+        """Attention of CLS, or of all tokens that the head reads, to the letters: (N, layers, heads, n)."""
+        return self._by_batches(codes, lambda tokens: attention_from_start(trace(self.network, tokens)))
+
+    def batches(self, codes: Codes) -> Iterator[tuple[slice, Tensor]]:
+        """Yield slices of the records (N, n), each with its tokens (B, L) on the device of the model."""
+        size = self._at_once(codes)
+        with compute_precision(self.model.device, "fp32"):
+            for start in range(0, len(codes), size):
+                tokens = self.model.tokenizer.encode_codes(codes[start : start + size])
+                yield slice(start, start + size), torch.from_numpy(tokens).to(self.model.device)
+
+    def _at_once(self, codes: Codes) -> int:
+        return micro_batch(self.model.card.model, codes.shape[1], self.model.device)
+
+    @torch.no_grad()
+    def _mean_letters(self, tokens: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
+        """The embedded tokens with their letters at the mean letter, and which are letters (B, N)."""
+        table, tokenizer = embedding_of(self.network), self.model.tokenizer
+        if isinstance(tokenizer, BackboneTokenizer):
+            letters = torch.from_numpy(tokenizer.letter_tokens).to(self.model.device)
+            are_letters = torch.isin(tokens, letters)
+            return torch.where(are_letters[..., None], table(letters - 1).mean(dim=0), embedded), are_letters
+        weight = table.weight
+        assert isinstance(weight, Tensor)
+        are_letters = tokens[:, 1:] >= FIRST_LETTER  # an ambiguous letter has no effect of its own
+        return weight[FIRST_LETTER:].mean(dim=0).expand_as(embedded), are_letters
+
+    def _by_batches(self, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:
+        """Scores of tokens, (B, L) to (B, ..., L) or to (B, ..., T) behind a stem, as those of letters."""
+        tokenizer, network, length, parts = self.model.tokenizer, self.network, codes.shape[1], []
+        for rows, tokens in self.batches(codes):
+            scores = compute(tokens).double().cpu().numpy()
+            if isinstance(tokenizer, OwnTokenizer):
+                assert not isinstance(network, BackboneClassifier)
+                stride = network.embedding.stride if scores.shape[-1] < tokens.shape[1] else 1
+                parts.append(to_letters(scores, tokenizer, stride, length))
+            else:
+                assert isinstance(tokenizer, BackboneTokenizer)
+                parts.append(spread_over_spans(scores, [tokenizer.spans(row) for row in codes[rows]], length))
+        return np.concatenate(parts)
+
+
+# --- Calls of a locator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocatorTarget(_Target[LocatorTransformer]):
+    """The score, a logit, of a class at the middle of a stretch around a call.
+
+    Attributes
+    ----------
+    tracks
+        (T, n) uint8 gene tracks of the stretch, where n is 2 radius + 1; None where no genes are known. They
+        stay as they are while letters change; what they add themselves is measured in `input_effects`.
+    phase
+        Place of the first letter within its token: tokens are counted from the first letter of the strand.
+    """
+
+    tracks: Tracks | None
+    phase: int
+
+    def of_logits(self, logits: Tensor) -> Tensor:
+        """Logits (B, K) to scores (B,): each class is a question of its own, not one of several answers."""
+        return logits.float()[..., self.target] / self.model.card.temperature
+
+    def of_codes(self, codes: Codes) -> Floats:
+        """Letter codes (N, n) to scores (N,)."""
+        return _in_parts(self._score, codes, self._at_once(codes), self.model.device)
+
+    @torch.inference_mode()
+    def _score(self, codes: Codes) -> Floats:
+        with compute_precision(self.model.device, "fp32"):
+            output = self.network(*self._read(codes))
+            return self.of_logits(self.network.scores(output)[:, self._site]).double().cpu().numpy()
+
+    def shares(
+        self, codes: Codes, spread: Spread, relevance: Relevance, *, gradients: bool = False
+    ) -> Floats:
+        """As `SequenceTarget.shares`; what falls on unknown letters is taken out."""
+        stem = self.network.stem
+
+        def of_letters(letters: Tensor, tracks: Tensor | None) -> Tensor:
+            traced = trace(self.network, letters, tracks, site=self._site, gradients=gradients)
+            by_token = relevance(traced)
+            if spread == "span":
+                return (by_token / stem.stride).repeat_interleave(stem.stride, dim=1)
+            return spread_over_stretch(by_token, stem, traced.embedded.detach())
+
+        return shares(self._by_batches(codes, of_letters) * (codes < len(self.model.alphabet.letters)))
+
+    def effects(self, codes: Codes, steps: int = 0) -> Floats:
+        """As `SequenceTarget.effects`; the genes stay."""
+
+        def of_letters(letters: Tensor, tracks: Tensor | None) -> Tensor:
+            end = self.network.embed(letters, tracks)
+            start = without_letters(end)
+            slope_at = lambda vectors: self._slope(letters, vectors, self._site)[0]  # noqa: E731
+            slope = mean_slope(slope_at, start, end, steps) if steps else slope_at(end)
+            return ((end - start) * slope).sum(dim=-1)
+
+        return self._by_batches(codes, of_letters)
+
+    def input_effects(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Gradient times input of one stretch (n,): of its letters (n,), and of its tracks (T, n).
+
+        Letters are compared with the mean letter, tracks with those of unknown genes.
+        """
+        with compute_precision(self.model.device, "fp32"):
+            letters, tracks = self._read(codes[None])
+            end = self.network.embed(letters, tracks)
+            start = without_letters(end)
+            start[..., LETTERS:] = 0
+            slope, _ = self._slope(letters, end, self._site)
+            [effect] = ((end - start) * slope).double().cpu().numpy()  # (L, 4 + T)
+        inside = effect[self.phase : self.phase + len(codes)]
+        return inside[:, :LETTERS].sum(axis=1), inside[:, LETTERS:].T
+
+    @property
+    def _site(self) -> int:
+        """Index of the middle in what the network reads."""
+        return self.phase + self.network.radius
+
+    def _at_once(self, codes: Codes) -> int:
+        return max(1, TOKENS_AT_ONCE // codes.shape[1])
+
+    def _read(self, codes: Codes) -> tuple[Tensor, Tensor | None]:
+        """Codes (N, n) and their tracks as whole tokens: (N, L) and (N, T, L); what is added is unknown."""
+        device = self.model.device
+        added = self.phase, -(self.phase + codes.shape[1]) % self.network.stem.stride
+        padded = np.pad(codes, ((0, 0), added), constant_values=self.model.alphabet.unknown)
+        letters = torch.from_numpy(padded).to(device)
+        if self.tracks is None:
+            return letters, None
+        tracks = torch.from_numpy(np.pad(self.tracks, ((0, 0), added))).to(device)
+        return letters, tracks.expand(len(codes), -1, -1)
+
+    def _by_batches(self, codes: Codes, compute: Callable[[Tensor, Tensor | None], Tensor]) -> Floats:
+        """Scores (N, n) of the letters from those (N, L) of all that is read, some stretches at a time."""
+        size, inside, parts = self._at_once(codes), slice(self.phase, self.phase + codes.shape[1]), []
+        with compute_precision(self.model.device, "fp32"):
+            for start in range(0, len(codes), size):
+                scores = compute(*self._read(codes[start : start + size]))
+                parts.append(scores[:, inside].double().cpu().numpy())
+        return np.concatenate(parts)
+
+
+LetterTarget = SequenceTarget | LocatorTarget
 """What is explained by scores of letters."""
 
 
 def sequence_targets(
     model: TrainedModel, target: int, networks: Sequence[SequenceNetwork] | None = None
-) -> list[AttributionTarget]:
-    """What is explained of sequences, by each member of a model or by other networks of its shape.
-
-    Parameters
-    ----------
-    model
-        A model of sequences.
-    target
-        Index of the class explained.
-    networks
-        In place of the model's own.
-    """
+) -> list[SequenceTarget]:
+    """Targets of each member of a model of sequences, or of other networks of its shape."""
     chosen = model.sequence_networks if networks is None else networks
-    return [AttributionTarget(model, network, target) for network in chosen]
+    return [SequenceTarget(model, network, target) for network in chosen]
 
 
 def ensemble_score(targets: Sequence[LetterTarget], codes: Codes) -> Floats:
-    """Mean score over the members: (N,). With two classes, the log-odds of the model itself.
+    """Mean score over the members: (N,). With two classes, the log-odds of the model itself."""
+    return np.mean([target.of_codes(codes) for target in targets], axis=0)
 
-    Parameters
-    ----------
-    targets
-        One for each member.
-    codes
-        (N, n) letter codes of records of one length.
-    """
-    return np.mean([one.of_codes(codes) for one in targets], axis=0)
+
+# --- Alignments
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentTarget(_Target[AxialTransformer]):
-    """What is explained of an alignment: the log-odds of class ``target`` for its ``tokens`` (R, 1 + C)."""
+    """The log-odds of a class for the ``tokens`` (R, 1 + C) of an alignment."""
 
     tokens: Ints
 
-    @property
-    def batch(self) -> Tensor:
-        """The tokens as a batch of one: (1, R, 1 + C)."""
-        return torch.from_numpy(self.tokens)[None].to(self.model.device)
+    def shares(self, relevance: Relevance, *, gradients: bool = False) -> Floats:
+        """Relevance of the cells (R, C), CLS taken out."""
+        batch = torch.from_numpy(self.tokens)[None].to(self.model.device)
+        with compute_precision(self.model.device, "fp32"):
+            by_cell = relevance(trace(self.network, batch, gradients=gradients))
+        return without_cls(by_cell)[0].double().cpu().numpy()
 
     def of_hidden(self, hidden: Bools) -> Floats:
-        """Log-odds (N,) with columns hidden: flags (N, C), CLS not counted."""
-        return self._score([self._hide(columns) for columns in hidden])
+        """Log-odds (N,) with columns hidden by the mask token: flags (N, C), CLS not counted."""
+        variants = np.repeat(self.tokens[None], len(hidden), axis=0)
+        variants[:, :, 1:] = np.where(hidden[:, None], MASK, variants[:, :, 1:])
+        return self._score(list(variants))
 
-    def of_rows(self, kept: Bools) -> Floats:
-        """Log-odds (N,) with some rows only: flags (N, R), the query always kept."""
-        return self._score([self._keep(rows) for rows in kept])
+    def of_rows(self, chosen: Bools) -> Floats:
+        """Log-odds (N,) with some rows only, and the columns in which these have letters: flags (N, R)."""
+        letters = self.letters()
+        columns = [np.append(True, letters[rows].any(axis=0)) for rows in chosen]
+        return self._score([self.tokens[rows][:, c] for rows, c in zip(chosen, columns, strict=True)])
 
     def letters(self) -> Bools:
         """Which cells hold a letter, not a gap: (R, C)."""
         return self.tokens[:, 1:] < FIRST_LETTER + len(self.model.alphabet.letters)  # gaps come after
 
-    def _hide(self, columns: Bools) -> Ints:
-        tokens = self.tokens.copy()
-        tokens[:, 1:] = np.where(columns, MASK, tokens[:, 1:])
-        return tokens
-
-    def _keep(self, rows: Bools) -> Ints:
-        return self.tokens[rows][:, np.append(True, self.letters()[rows].any(axis=0))]
-
     def _score(self, variants: Sequence[Ints]) -> Floats:
-        result = np.empty(len(variants))
-        device = self.model.device
+        result, device = np.empty(len(variants)), self.model.device
 
         def compute(indices: Ints) -> None:
             with compute_precision(device, "fp32"), torch.inference_mode():
@@ -284,341 +386,6 @@ class AlignmentTarget(_Target[AxialTransformer]):
                 logits = self.network(batch.tokens, *batch.masks).logits
                 result[indices] = self.of_logits(logits).double().cpu().numpy()
 
-        shapes = [one.shape for one in variants]
-        map_batches(compute, size_buckets(shapes, len(variants), TOKENS_AT_ONCE), device)
+        sizes = [variant.shape for variant in variants]
+        map_batches(compute, size_buckets(sizes, len(variants), TOKENS_AT_ONCE), device)
         return result
-
-
-# --- From tokens back to letters: CLS is taken out, and each token's score is spread over its letters
-
-
-def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
-    """Spread scores of a network's tokens evenly over the letters that they represent.
-
-    Parameters
-    ----------
-    scores
-        (..., 1 + T) with CLS first, where T = ceil(tokens / stride); longer for padding, which is cut.
-    stride
-        Tokens that the network's stem merges into one; 1 without a stem.
-    letters
-        Length n of the sequence.
-
-    Returns
-    -------
-    array of float64, shape (..., n)
-        Its sum is that of the scores without CLS and padding.
-    """
-    count = tokenizer.token_length(letters) - 1
-    merged = -(-count // stride)
-    body = np.asarray(scores, dtype=np.float64)[..., 1 : 1 + merged]
-    sizes = np.full(merged, stride)
-    sizes[-1] = count - stride * (merged - 1)
-    tokens = np.repeat(body / sizes, sizes, axis=-1)  # (..., count)
-    starts, ends = tokenizer.spans(letters)[1:].T
-    result = np.zeros((*tokens.shape[:-1], letters))
-    width = int((ends - starts).max())  # of every token alike
-    for offset in range(width):
-        result[..., offset : offset + count] += tokens / width
-    return result
-
-
-def spread_over_spans(scores: Floats, spans: Sequence[Ints], letters: int) -> Floats:
-    """Spread scores of tokens evenly over the letters of each, sequence by sequence.
-
-    Parameters
-    ----------
-    scores
-        (N, ..., L) of N sequences, padded at the end.
-    spans
-        For each sequence the half-open letter interval of each token, (L_i, 2); empty for special tokens,
-        whose scores are left out.
-    letters
-        Length n of every sequence; the result is (N, ..., n).
-    """
-    result = np.zeros((*scores.shape[:-1], letters))
-    for i, places in enumerate(spans):
-        for token in np.flatnonzero(places[:, 1] > places[:, 0]):
-            start, end = places[token]
-            result[i, ..., start:end] += scores[i, ..., token, None] / (end - start)
-    return result
-
-
-def shares(scores: Floats) -> Floats:
-    """Scale (..., n) non-negative scores to sum to 1; where all are 0, every letter gets the same."""
-    total = scores.sum(axis=-1, keepdims=True)
-    even = np.full_like(scores, 1 / max(1, scores.shape[-1]))
-    return np.where(total > 0, scores / np.where(total > 0, total, 1), even)
-
-
-@torch.no_grad()
-def spread_by_sensitivity(
-    relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, terms: PositionTerms | None = None
-) -> Tensor:
-    """Spread relevance over the letters that each token has read.
-
-    Parameters
-    ----------
-    relevance
-        (B, 1 + T) with CLS first.
-    tokens
-        (B, 1 + N) letter tokens with CLS first, none padded.
-    terms
-        What letters are worth at their places, if the model has that.
-
-    Returns
-    -------
-    Tensor
-        (B, 1 + N) with the same sums; CLS keeps its own.
-    """
-    changes, letters = sensitivities(stem, tokens[:, 1:], terms)
-    return torch.cat(
-        (relevance[:, :1], _spread(relevance[:, 1:], changes, letters, tokens.shape[1] - 1)), dim=1
-    )
-
-
-@torch.no_grad()
-def spread_over_stretch(relevance: Tensor, stem: LocatorStem, embedded: Tensor) -> Tensor:
-    """Spread relevance of the tokens of a locator over the letters that each has read; tracks get none.
-
-    Parameters
-    ----------
-    relevance
-        (B, T).
-    embedded
-        (B, N, 4 + tracks) of `LocatorTransformer.embed`.
-
-    Returns
-    -------
-    Tensor
-        (B, N) with the same sums.
-    """
-    changes, letters = letter_changes(stem, embedded, without_letters(embedded), stem.field, stem.stride)
-    return _spread(relevance, changes, letters, embedded.shape[1])
-
-
-def without_letters(embedded: Tensor) -> Tensor:
-    """Put the mean letter in place of each known one: (B, N, 4 + tracks); tracks stay."""
-    letters, tracks = embedded.split([LETTERS, embedded.shape[-1] - LETTERS], dim=-1)
-    mean = letters.sum(dim=-1, keepdim=True).expand_as(letters) / LETTERS
-    return torch.cat((mean, tracks), dim=-1)
-
-
-def sensitivities(
-    stem: ConvolutionalStem, letters: Tensor, terms: PositionTerms | None = None
-) -> tuple[Tensor, Tensor]:
-    """How much each token changes when one of the letters that it reads becomes the mean letter.
-
-    ``letters`` are (B, N) tokens, ``terms`` what letters are worth at their places, if the model has that.
-    The result is that of `letter_changes`.
-    """
-    vectors = stem.letters(letters)  # (B, N, width)
-    mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0).expand_as(vectors)
-    read = lambda changed: stem.read(changed, None, terms)[0]  # noqa: E731
-    return letter_changes(read, vectors, mean, stem.field, stem.stride)
-
-
-def letter_changes(
-    read: Callable[[Tensor], Tensor], vectors: Tensor, replaced: Tensor, field: int, stride: int
-) -> tuple[Tensor, Tensor]:
-    """How much each token of a stem changes when one of its letters is replaced.
-
-    No token reads letters that are further apart than its field, so every F-th letter is changed at once, and
-    F passes of the stem suffice.
-
-    Parameters
-    ----------
-    read
-        The stem: vectors (B, N, width) to tokens (B, T, D).
-    vectors, replaced
-        (B, N, width), as they are, and what replaces each.
-    field, stride
-        Letters that a token reads [F], and those that it represents.
-
-    Returns
-    -------
-    changes, places
-        (B, T, F) norm of the change, and (T, F) the letter changed. Places beyond the ends have no weight.
-        A token that nothing changes gets the same weight for each letter under its stride.
-    """
-    count, reach = vectors.shape[1], (field - stride) // 2
-    whole = read(vectors)
-    lowest = torch.arange(whole.shape[1], device=vectors.device) * stride - reach  # (T,)
-    places = lowest[:, None] + torch.arange(field, device=vectors.device)  # (T, F)
-    changes = whole.new_zeros(*whole.shape[:2], field)
-    for turn in range(min(field, count)):
-        changed = vectors.clone()
-        changed[:, turn::field] = replaced[:, turn::field]
-        difference = (read(changed) - whole).float().norm(dim=-1)  # (B, T)
-        changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
-    inside = (places >= 0) & (places < count)
-    own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stride) & inside
-    changes = changes * inside
-    return torch.where(changes.sum(dim=-1, keepdim=True) > 0, changes, own.to(changes.dtype)), places
-
-
-def _spread(relevance: Tensor, changes: Tensor, letters: Tensor, count: int) -> Tensor:
-    """Relevance (B, T) of tokens to that of their letters (B, count), in proportion to changes (B, T, F)."""
-    body = relevance[..., None] * changes / changes.sum(dim=-1, keepdim=True)
-    result = relevance.new_zeros(len(relevance), count)
-    return result.index_add_(1, letters.clamp(0, count - 1).flatten(), body.flatten(1))
-
-
-# --- In-silico mutagenesis: replace letters, run the network again, and measure the change of the score
-
-AT_ONCE = 1 << 22  # letters of mutated sequences held at a time
-
-
-def substitution_effects(codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats]) -> Floats:
-    """Change of the score for every single substitution.
-
-    Parameters
-    ----------
-    codes
-        (N, n) letter codes.
-    score
-        Codes (M, n) to the quantity explained (M,).
-
-    Returns
-    -------
-    array of float64, shape (N, n, A)
-        0 for the letter that is there; nan where the letter is ambiguous.
-    """
-    letters = len(alphabet.letters)
-    count, length = codes.shape
-    before = score(codes)
-    effects = np.full((count, length, letters), np.nan)
-    known = codes < letters
-    effects[known] = 0.0
-    places = np.argwhere(known)  # (S, 2): row, place
-    at_once = max(1, AT_ONCE // length)
-    for shift in range(1, letters):  # to each of the other letters in turn
-        for start in range(0, len(places), at_once):
-            row, place = places[start : start + at_once].T
-            letter = (codes[row, place] + shift) % letters
-            mutants = codes[row]
-            mutants[np.arange(len(row)), place] = letter
-            effects[row, place, letter] = score(mutants) - before[row]
-    return effects
-
-
-def loss_of_letters(effects: Floats) -> Floats:
-    """How much the letters that are there support the target: (..., n, A) effects to (..., n).
-
-    Minus the mean effect of the other letters; 0 for an ambiguous letter.
-    """
-    others = effects.shape[-1] - 1
-    return np.nan_to_num(-effects.sum(axis=-1) / others)
-
-
-# --- Shuffled copies that belong to a record: the same letters give the same copies, in any batch
-
-
-def generator_for(codes: Codes, *keys: int) -> np.random.Generator:
-    """Generator of random numbers that depends on the letters (n,) and the keys alone."""
-    digest = hashlib.blake2b(codes.tobytes(), digest_size=16).digest()
-    return np.random.default_rng([int.from_bytes(digest, "little"), *keys])
-
-
-def shuffled_copies(codes: Codes, copies: int, *keys: int) -> Codes:
-    """Shuffle a record (n,), its dinucleotides kept: (copies, n)."""
-    rng = generator_for(codes, *keys)
-    return np.stack([dinucleotide_shuffle(codes, rng) for _ in range(copies)])
-
-
-# --- Occlusion: how much the log-odds of a class fall when a stretch of the input is hidden
-
-REFERENCES = 4
-
-
-def occlusion(
-    codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
-) -> Floats:
-    """How much the score falls when shuffled letters replace a stretch.
-
-    Stretches of ``block`` letters are half a block apart; each record is shuffled `REFERENCES` times. The
-    result (N, n) is for each letter the mean fall over the stretches that hold it, 0 for an ambiguous letter.
-    ``score`` is as in `substitution_effects`.
-    """
-    rows = [_occlude(row, score, min(block, len(row))) for row in codes]
-    return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
-
-
-def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int) -> Floats:
-    starts, places = _stretches(len(codes), block), np.arange(block)
-    falls = np.zeros(len(starts))
-    before = float(score(codes[None])[0])
-    at_once = max(1, AT_ONCE // len(codes))
-    for shuffled in shuffled_copies(codes, REFERENCES):
-        for first in range(0, len(starts), at_once):
-            some = slice(first, first + at_once)
-            changed = starts[some, None] + places  # (S, block)
-            hidden = np.tile(codes, (len(changed), 1))
-            np.put_along_axis(hidden, changed, shuffled[changed], axis=1)
-            falls[some] += (before - score(hidden)) / REFERENCES
-    return _mean_over_stretches(falls, starts, block)
-
-
-def occlude_columns(target: AlignmentTarget, block: int = 1) -> Floats:
-    """Fall of the log-odds when a column is hidden in all rows: (C,), below 0 where it rises.
-
-    Stretches of ``block`` columns are hidden, half a block apart; the score of a column is the mean over the
-    stretches that hold it.
-    """
-    columns = target.tokens.shape[1] - 1
-    block = min(block, columns)
-    starts = _stretches(columns, block)
-    place = np.arange(columns)
-    hidden = (place >= starts[:, None]) & (place < starts[:, None] + block)  # (S, C)
-    before = target.of_hidden(np.zeros((1, columns), dtype=bool))
-    return _mean_over_stretches(before - target.of_hidden(hidden), starts, block)
-
-
-def leave_rows_out(target: AlignmentTarget) -> Floats:
-    """Fall of the log-odds when a row is left out: (R,).
-
-    nan for the query, which can't be left out, and for a row without which no letter remains.
-    """
-    rows = len(target.tokens)
-    falls = np.full(rows, np.nan)
-    letters = target.letters().sum(axis=1)
-    out = np.flatnonzero((letters.sum() > letters) & (np.arange(rows) > 0))
-    if len(out):
-        every = np.ones((1, rows), dtype=bool)
-        falls[out] = target.of_rows(every) - target.of_rows(~np.eye(rows, dtype=bool)[out])
-    return falls
-
-
-def _stretches(length: int, block: int) -> Ints:
-    """Starts of stretches that cover every place."""
-    last = length - block
-    return np.unique(np.append(np.arange(0, last + 1, max(1, block // 2)), last))
-
-
-def _mean_over_stretches(falls: Floats, starts: Ints, block: int) -> Floats:
-    """Falls (S,) of the stretches to the mean at each place (n,)."""
-    total, covered = np.zeros(starts[-1] + block), np.zeros(starts[-1] + block)
-    for start, fall in zip(starts, falls, strict=True):
-        total[start : start + block] += fall
-        covered[start : start + block] += 1
-    return total / covered
-
-
-# --- What the checks of every kind of model share: a network of random weights, and the name of the class
-
-_SEED = 20_261_121
-
-
-def randomized_network(model: TrainedModel) -> Network:
-    """A network of the model's shape with random weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(_SEED)  # a GPU's generator is left alone
-        if isinstance(model.networks[0], BackboneClassifier):
-            return model.networks[0].with_random_weights()
-        return build_network(model.card.model).to(model.device).requires_grad_(False).eval()
-
-
-def target_name(model: TrainedModel, target: str | None) -> str:
-    """The class explained, for a sentence."""
-    wanted = wanted_class(model.card, target)
-    return "the called class" if wanted == CALLED else wanted

@@ -1,59 +1,417 @@
-"""A forward pass that keeps attention, and gradients."""
+"""A forward pass that keeps what each attention layer read and, with gradients, the output of its heads.
+
+Hooks are set on a `twin` of the network, so that a pass disturbs no other one, in this thread or another.
+"""
 
 from __future__ import annotations
 
-import inspect
+import copy
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import singledispatch
-from typing import Any
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import Any, NamedTuple, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.explanations.layers import (
-    KEPT_BYTES,
-    AttentionCall,
-    AttentionLayer,
-    ColumnLayer,
-    RowLayer,
-    SequenceLayer,
-    StoredLayer,
-    Trace,
-    WindowedLayer,
-    attend_and_average,
-)
-from seqray.explanations.options import STEPS
 from seqray.models.alignment import AxialTransformer
-from seqray.models.attention import MultiHeadAttention, WindowedAttention, fused_attention
+from seqray.models.attention import (
+    SAFE_SUMS,
+    MultiHeadAttention,
+    WindowedAttention,
+    attention_weights,
+    fused_attention,
+    scaled_dot_product,
+)
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.build import BackboneClassifier
 from seqray.models.locator import LocatorTransformer
+from seqray.models.positions import Rotation
 from seqray.models.sequence import SequenceTransformer
-from seqray.models.tokenizers import FIRST_LETTER
 
-# --- Watch a forward pass: what each attention layer read and, with gradients, the output of its heads
+CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
+LINE_BYTES = 8 << 20  # the same for the lines of an alignment
+KEPT_BYTES = 8 << 20  # of what is kept of a layer; for longer sequences it is computed again
+MIN_QUERIES = 8
 
-LAYERS: dict[type[nn.Module], Callable[[Any, AttentionCall], AttentionLayer]] = {
-    MultiHeadAttention: SequenceLayer.of_call,
-    ColumnAttention: ColumnLayer.of_call,
-    RowAttention: RowLayer.of_call,
-    WindowedAttention: WindowedLayer.of_call,
+Index = tuple[int | slice, slice]
+Module = TypeVar("Module", bound=nn.Module)
+
+# --- Attention layers, as rollout reads them: their weights, and where the queries and keys are
+
+
+class WeightBlock(NamedTuple):
+    """Attention weights of some queries.
+
+    Attributes
+    ----------
+    terms
+        (n, H, q, k), the weights times the sums; (1, H, q, k) where all n lines share them.
+    sums
+        (n, H, q) of the rows of the terms; None where they are 1.
+    queries, keys
+        Where the n·q queries and the n·k keys are in `AttentionLayer.lines` of the tokens.
+    values
+        (n, H, k, E) of the keys; None where the network does not show them.
+    """
+
+    terms: Tensor
+    sums: Tensor | None
+    queries: Index
+    keys: Index
+    values: Tensor | None
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights, of the shape of the terms; each row sums to 1."""
+        return self.terms if self.sums is None else self.terms / self.sums[..., None]
+
+
+class AttentionLayer(ABC):
+    """One attention layer of a forward pass, made of its module and the arguments of the call."""
+
+    one_line = True
+    """Whether the tokens of a record are one line (B, T), not a grid (B, R, C)."""
+
+    heads: Tensor | None = None
+    """Output of the heads, side by side, before the output matrix: what gradients are taken of."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Yield the weights of some queries at a time, without gradients."""
+
+    @abstractmethod
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        """Gradient by the weights of a block, (n, H, q, k), from the slope: that by `heads`."""
+
+    def lines(self, tokens: Tensor) -> Tensor:
+        """View (B, ..., D) so that attention runs along the axis before the last index of a block."""
+        return tokens
+
+
+class LineLayer(AttentionLayer):
+    """A layer in which the tokens (B, T, D) of a record attend to each other along one line."""
+
+    attention: Any  # MultiHeadAttention or WindowedAttention
+
+    @abstractmethod
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, Lq, E), keys and values (B, H, T, E), as the layer computes them."""
+
+    @abstractmethod
+    def attended(self, queries: Index) -> Tensor | None:
+        """Which keys some queries of some records attend to, bool, to fit (n, H, q, T); None for all."""
+
+    @torch.no_grad()
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Cut the records and their queries so that the weights of one block stay small."""
+        q, k, v = (part.float() for part in self.states())
+        most = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[1:3].numel()))
+        for some in _cuts(len(q), max(1, most // q.shape[2])):
+            for rows in _cuts(q.shape[2], most):
+                # No name holds the block, so that the next one takes the same memory, which is in the cache.
+                yield WeightBlock(
+                    *_softmax_terms(q[some, :, rows], k[some], self.attended((some, rows))),
+                    (some, rows),
+                    (some, slice(None)),
+                    v[some],
+                )
+
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        slope = slope.float().unflatten(-1, (self.attention.heads, -1))  # (B, Lq, H, E)
+        return _slope_of_weights(slope[block.queries], block)
+
+    def added_norm(self) -> Callable[[WeightBlock], Tensor]:
+        """Norm of what each key adds to the output of each query, output matrix included: (B, q, T).
+
+        ‖Σ_h A_h[q, k] u_h[k]‖ with u_h[k] = v_h[k] W_O,h, by way of the products u_h[k] · u_g[k].
+        """
+        with torch.no_grad():
+            v = self.states()[2].float()
+        columns = self.attention.out.weight.detach().float().unflatten(1, (-1, self.attention.head_width))
+        u = torch.einsum("bhte,dhe->bhtd", v, columns)  # columns (D, H, E)
+        gram = torch.einsum("bhtd,bgtd->bhgt", u, u)
+
+        def norm(block: WeightBlock) -> Tensor:
+            squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram[block.keys[0]])
+            return squared.clamp(min=0).sqrt()
+
+        return norm
+
+
+class SequenceLayer(LineLayer):
+    """A layer in which each token of a sequence attends to all of them, made of a call of its module.
+
+    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept, ``mean``
+    the means (B, Lq, T) of the weights over the heads where they were computed.
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        x: Tensor,
+        mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        *,
+        first_query_only: bool = False,
+        need_weights: bool = False,
+    ) -> None:
+        self.attention, self.x, self.mask, self.rotation = attention, x, mask, rotation
+        self.cls_only = first_query_only
+        self.projected: Tensor | None = None
+        self.mean: Tensor | None = None
+
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        if self.projected is not None:
+            return self.attention.split_heads(self.projected, self.rotation)
+        return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
+
+    def attended(self, queries: Index) -> Tensor | None:
+        return None if self.mask is None else self.mask[queries[0], None, None, :]
+
+    @torch.no_grad()
+    def attention_from(self, start: Tensor) -> Tensor:
+        """Mean weights of the queries by their shares (B, T), such as those of CLS alone: (B, H, T)."""
+        total = torch.zeros(len(start), self.attention.heads, start.shape[1], device=start.device)
+        for block in self.blocks():
+            asked = start[block.queries]
+            if asked.any():
+                total[block.keys[0]] += torch.einsum("bq,bhqk->bhk", asked, block.weights)
+        return total
+
+
+class WindowedLayer(LineLayer):
+    """A layer in which each token attends to those within a window around it."""
+
+    def __init__(
+        self, attention: WindowedAttention, x: Tensor, rotation: Rotation, *, need_weights: bool = False
+    ) -> None:
+        self.attention, self.x, self.rotation = attention, x, rotation
+
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.attention.project(self.x.detach(), self.rotation)
+
+    def attended(self, queries: Index) -> Tensor:
+        key = torch.arange(self.x.shape[1], device=self.x.device)
+        return (key[queries[1], None] - key).abs() <= self.attention.window
+
+
+class AxialLayer(AttentionLayer):
+    """A step of attention along the columns or the rows of an alignment (B, R, C, D).
+
+    The heads are in the order in which the layer takes the cells, that of its lines.
+    """
+
+    one_line = False
+
+    def __init__(
+        self,
+        module: ColumnAttention | RowAttention,
+        x: Tensor,
+        row_mask: Tensor | None = None,
+        column_mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        **_: bool,
+    ) -> None:
+        self.module, self.x, self.rotation = module, x, rotation
+        self.row_mask, self.column_mask = row_mask, column_mask
+
+    def lines(self, tokens: Tensor) -> Tensor:
+        return tokens if isinstance(self.module, RowAttention) else tokens.transpose(1, 2)
+
+    @torch.no_grad()
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Take some lines of one alignment at a time."""
+        attention = self.module.attention
+        real = self.column_mask if isinstance(self.module, RowAttention) else self.row_mask
+        for b, cells in enumerate(self.lines(self.x.detach())):  # (N, L, D)
+            mask, shared = None if real is None else real[b], self._shared_weights(b)
+            step = max(1, LINE_BYTES // (4 * attention.heads * cells.shape[1] ** 2))
+            for start in range(0, len(cells), step):
+                lines = slice(start, min(start + step, len(cells)))
+                q, k, v = attention.project(cells[lines], self.rotation)
+                weights = scaled_dot_product(q, k, v, mask)[1] if shared is None else shared
+                yield WeightBlock(weights, None, (b, lines), (b, lines), v)
+
+    def _shared_weights(self, b: int) -> Tensor | None:
+        """(1, H, C, C) weights that all rows of an alignment share where they are tied."""
+        if not isinstance(self.module, RowAttention) or not self.module.tied:
+            return None
+        rows = None if self.row_mask is None else self.row_mask[b : b + 1]
+        columns = None if self.column_mask is None else self.column_mask[b]
+        folded = self.module.fold(self.x.detach()[b : b + 1], rows, self.rotation)
+        return scaled_dot_product(*folded, columns)[1]
+
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        lines = slope.reshape(*self.lines(self.x).shape[:3], -1)
+        heads = lines.unflatten(-1, (-1, self.module.attention.head_width))  # (B, N, L, H, E)
+        return _slope_of_weights(heads[block.queries], block)
+
+
+class StoredLayer(AttentionLayer):
+    """A layer that holds weights (B, H, Lq, L): those that transformers gives of a backbone, or means."""
+
+    def __init__(self, weights: Tensor) -> None:
+        self.weights = self.heads = weights  # gradients are taken of the weights themselves
+
+    @torch.no_grad()
+    def blocks(self) -> Iterator[WeightBlock]:
+        """All weights at once."""
+        every = slice(None)
+        queries = slice(self.weights.shape[2])  # CLS alone, or all tokens
+        yield WeightBlock(self.weights.detach().float(), None, (every, queries), (every, every), None)
+
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        return slope
+
+    @torch.no_grad()
+    def attention_from(self, start: Tensor) -> Tensor:
+        """As `SequenceLayer.attention_from`."""
+        return torch.einsum("bq,bhqk->bhk", start, self.weights.float())
+
+
+LAYERS: dict[type[nn.Module], Callable[..., AttentionLayer]] = {
+    MultiHeadAttention: SequenceLayer,
+    WindowedAttention: WindowedLayer,
+    ColumnAttention: AxialLayer,
+    RowAttention: AxialLayer,
 }
-"""How an attention layer is described: from the module and what was seen of its call."""
+"""How an attention layer is described: by its module and the arguments of the call."""
 
 
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Switch dropout off for a while; every part is left in the mode in which it was found."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
+def attend_and_average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """softmax(Q Kᵀ / √E + mask) V, (B, H, Lq, E), and the mean of the weights over the heads, (B, Lq, T).
+
+    ``q`` is (B, H, Lq, E), ``k`` and ``v`` are (B, H, T, E); the mask (B, T) is True where a key may be
+    attended to.
+    """
+    heads, mean = torch.empty_like(q), q.new_empty(len(q), q.shape[2], k.shape[2])
+    for record in range(len(q)):  # whose weights stay in the processor's cache
+        allowed = None if mask is None else mask[record]
+        weights, sums = _softmax_terms(q[record], k[record], allowed)
+        if sums is not None:
+            weights *= sums.reciprocal_()[..., None]
+        torch.matmul(weights, v[record], out=heads[record])
+        torch.mean(weights, dim=0, out=mean[record])
+        del weights  # before the next ones are made
+    return heads, mean
+
+
+def _cuts(length: int, most: int) -> Iterator[slice]:
+    """As few cuts as may be, of the same size."""
+    step = math.ceil(length / math.ceil(length / most))
+    return (slice(start, min(start + step, length)) for start in range(0, length, step))
+
+
+def _softmax_terms(q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Exponentials of the scores and their row sums; the weights where a sum nears the limits of float32."""
+    q = q / math.sqrt(q.shape[-1])
+    terms = q @ k.mT
+    if mask is not None:
+        terms.masked_fill_(~mask, float("-inf"))
+    sums = terms.exp_().sum(dim=-1)
+    low, high = (float(value) for value in torch.aminmax(sums))
+    if SAFE_SUMS[0] < low and high < SAFE_SUMS[1]:
+        return terms, sums
+    return attention_weights(q @ k.mT, mask), None
+
+
+def _slope_of_weights(slope: Tensor, block: WeightBlock) -> Tensor:
+    """dy/dA[h, q, k] = dy/dO[h, q] · v[h, k], as O = A V: slope (n, q, H, E) to (n, H, q, k)."""
+    assert isinstance(block.values, Tensor)
+    return slope.transpose(1, 2) @ block.values.mT
+
+
+# --- A forward pass, and what was seen of it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A forward pass.
+
+    Attributes
+    ----------
+    logits
+        (B, K).
+    layers
+        Attention layers, first layer first.
+    embedded
+        (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
+        (B, L, E) of backbones, of all tokens.
+    start
+        Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1.
+    """
+
+    logits: Tensor
+    layers: tuple[Any, ...]
+    embedded: Tensor
+    start: Tensor
+
+
+def trace(
+    network: nn.Module,
+    tokens: Tensor,
+    *masks: Tensor | None,
+    gradients: bool = False,
+    attention: bool = True,
+    embedded: Tensor | None = None,
+    site: int = 0,
+) -> Trace:
+    """Run a network without dropout and keep what its attention layers read; the network is not touched.
+
+    Parameters
+    ----------
+    network
+        Of sequences, on a backbone, of alignments, or a locator.
+    tokens
+        (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments; codes of letters
+        (B, L) for a locator.
+    *masks
+        (B, L) bool, True at real tokens; nothing where nothing is padded. Two masks, (B, R) of the rows and
+        (B, C) of the columns, for alignments; none for a backbone; gene tracks (B, T, L) for a locator.
+    gradients
+        Record the graph from the embedded tokens on, for `torch.autograd.grad`.
+    attention
+        Keep the attention layers.
+    embedded
+        (B, N, width) to put in place of the embedded tokens; not for alignments.
+    site
+        Of a locator: the letter whose scores are traced.
+
+    Raises
+    ------
+    RuntimeError
+        If a layer of the network attended without being seen.
+    """
+    watched = _Pass(twin(network), gradients, attention, embedded, site)
+    with torch.set_grad_enabled(gradients):
+        logits, start = watched.run(watched.network, tokens, *masks)
+    assert isinstance(watched.embedded, Tensor)
+    return Trace(logits, watched.all_layers(), watched.embedded, start)
+
+
+def twin(module: Module) -> Module:
+    """Copy of a network with the same weights, in evaluation mode, whose hooks are its own."""
+    return _twin(module, {})
+
+
+def _twin(module: Module, configs: dict[int, Any]) -> Module:
+    """`twin`; the settings of an encoder, which its modules share and switch, are copied once."""
+    copied = object.__new__(type(module))
+    parts: dict[str, Any] = dict(vars(module))
+    for name, value in vars(module).items():
+        if "_hooks" in name and isinstance(value, dict):
+            parts[name] = value.copy()
+        elif name == "config":
+            parts[name] = configs.setdefault(id(value), copy.copy(value))
+        elif name == "_held":  # of `BackboneClassifier`: no registered part
+            parts[name] = tuple(_twin(held, configs) for held in value)
+    children = module._modules.items()
+    parts["_modules"] = {name: None if child is None else _twin(child, configs) for name, child in children}
+    vars(copied).update(parts, training=False)
+    return copied
 
 
 def embedding_of(network: nn.Module) -> nn.Module:
@@ -63,307 +421,111 @@ def embedding_of(network: nn.Module) -> nn.Module:
     return next(module for module in network.modules() if isinstance(module, nn.Embedding))
 
 
-@singledispatch
-def trace(
-    network: nn.Module,
-    tokens: Tensor,
-    mask: Tensor | None = None,
-    *,
-    gradients: bool = False,
-    attention: bool = True,
-    embedded: Tensor | None = None,
-) -> Trace[Any]:
-    """Run a network and keep what its attention layers read.
+class _Pass:
+    """Hooks on the attention layers and the embedding of a network, and what they saw of one pass."""
 
-    Parameters
-    ----------
-    network
-        Of sequences, on a backbone (in evaluation mode), of alignments, or a locator; left in the mode in
-        which it was found.
-    tokens
-        (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments; codes of letters
-        (B, L) for a locator, and ``site``, the letter whose scores are traced.
-    mask
-        (B, L) bool, True at real tokens; None where nothing is padded. Two masks, (B, R) of the rows and
-        (B, C) of the columns, for alignments; none for a backbone; gene tracks (B, T, L) for a locator.
-    gradients
-        Record the graph from the embedded tokens on, for `torch.autograd.grad`.
-    attention
-        Keep the attention layers.
-    embedded
-        (B, N, width) to put in place of the embedded tokens; not for alignments.
+    def __init__(
+        self, network: nn.Module, gradients: bool, attention: bool, embedded: Tensor | None, site: int
+    ) -> None:
+        self.network, self.gradients, self.attention, self.site = network, gradients, attention, site
+        self.embedded = embedded
+        self.layers: list[Any] = []
+        self.watched = 0
+        if attention:
+            self._watch_attentions(network)
+        if isinstance(network, AxialTransformer):
+            network.embedding.register_forward_hook(self._exchange_embedding)
+        elif not isinstance(network, LocatorTransformer):
+            embedding_of(network).register_forward_hook(self._exchange_embedding)
 
-    Raises
-    ------
-    RuntimeError
-        If a layer of the network attended without being seen.
-    """
-    raise TypeError(f"{type(network).__name__} can't be traced")
+    @singledispatchmethod
+    def run(self, network: nn.Module, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Logits, and the share of each token in what the head reads."""
+        raise TypeError(f"{type(network).__name__} can't be traced")
 
-
-@trace.register(SequenceTransformer)
-def _trace_sequence(
-    network: SequenceTransformer,
-    tokens: Tensor,
-    mask: Tensor | None = None,
-    *,
-    gradients: bool = False,
-    attention: bool = True,
-    embedded: Tensor | None = None,
-) -> Trace[Any]:
-    starts: list[Tensor] = []
-
-    def run() -> Tensor:
+    @run.register
+    def _(
+        self, network: SequenceTransformer, tokens: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         x, real, rotation = network.embed(tokens, mask)
+        at_cls = _at_cls(x, *x.shape[:2])
         states, _ = network.read_states(x, real, rotation)
-        if network.pooling.cls_only:
-            starts.append(_at_cls(x, *x.shape[:2]))
-        else:
-            starts.append(network.pooling.shares(states.detach(), real))
-        return network.head(network.pooling(states, real))
+        start = at_cls if network.pooling.cls_only else network.pooling.shares(states.detach(), real)
+        return network.head(network.pooling(states, real)), start
 
-    watched = _Watch(network, embedding_of(network), gradients, embedded, attention=attention)
-    return Trace(watched.run(run), watched.layers(), watched.vectors, starts[0])
+    @run.register
+    def _(self, network: AxialTransformer, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:
+        logits = network.head(network.states(tokens, *masks)[:, 0, 0])
+        return logits, _at_cls(logits, *tokens.shape)
 
+    @run.register
+    def _(self, network: BackboneClassifier, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        # The vectors are exchanged inside the encoder, which still reads the tokens: some encoders scale by
+        # them, or count positions by their padding, and answer differently to ``inputs_embeds``.
+        pooling = network.pooling_weights(tokens)
+        states, steps = network.encode(tokens, return_attention=self.attention)
+        self.layers += [StoredLayer(step.weights) for step in steps]
+        return network.classify_states(states, tokens), pooling
 
-@trace.register(AxialTransformer)
-def _trace_alignment(
-    network: AxialTransformer,
-    tokens: Tensor,
-    row_mask: Tensor | None = None,
-    column_mask: Tensor | None = None,
-    *,
-    gradients: bool = False,
-) -> Trace[Any]:
-    watched = _Watch(network, network.embedding, gradients)
-    logits = watched.run(lambda: network.head(network.states(tokens, row_mask, column_mask)[:, 0, 0]))
-    return Trace(logits, watched.layers(), watched.vectors, _at_cls(logits, *tokens.shape))
+    @run.register
+    def _(
+        self, network: LocatorTransformer, letters: Tensor, tracks: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        vectors = network.embed(letters, tracks) if self.embedded is None else self.embedded
+        self.embedded = vectors.detach().requires_grad_(self.gradients)
+        logits = network.scores(network.locate(self.embedded))[:, self.site]
+        start = vectors.new_zeros(len(letters), letters.shape[1] // network.stem.stride)
+        tokens = (self.site + network.smoothing.distance) // network.stem.stride
+        start.index_add_(1, tokens, network.smoothing.shares().expand(len(letters), -1))
+        return logits, start
 
+    def all_layers(self) -> tuple[Any, ...]:
+        """The layers, all of which must have been seen."""
+        seen = [layer for layer in self.layers if layer.heads is not None or not self.gradients]
+        if len(seen) < self.watched:
+            raise RuntimeError(f"saw {len(seen)} of {self.watched} attention layers")
+        return tuple(self.layers)
 
-@trace.register(BackboneClassifier)
-def _trace_backbone(
-    network: BackboneClassifier,
-    tokens: Tensor,
-    *,
-    gradients: bool = False,
-    attention: bool = True,
-    embedded: Tensor | None = None,
-) -> Trace[Any]:
-    """Exchange the vectors of the tokens inside the encoder, which still reads the tokens.
+    def _watch_attentions(self, module: nn.Module) -> None:
+        """Watch the attention layers, those within another one left out."""
+        for child in module.children():
+            if type(child) not in LAYERS:
+                self._watch_attentions(child)
+                continue
+            self.watched += 1
+            child.register_forward_pre_hook(self._see_call, with_kwargs=True)
+            if isinstance(child, MultiHeadAttention):
+                child.qkv.register_forward_hook(self._see_projection)
+                if not self.gradients:
+                    child.attend = self._attend
+            if self.gradients:
+                output = child.get_submodule("attention.out" if hasattr(child, "attention") else "out")
+                output.register_forward_pre_hook(self._see_heads)
 
-    Some encoders scale by the tokens, or count positions by their padding, and answer differently to
-    ``inputs_embeds``.
-    """
-    pooling, layers = network.pooling_weights(tokens), []
+    def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self.layers.append(LAYERS[type(module)](module, *arguments, **named))
 
-    def run() -> Tensor:
-        states, steps = network.encode(tokens, return_attention=attention)
-        layers.extend(StoredLayer(step.weights) for step in steps)
-        return network.classify_states(states, tokens)
+    def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
+        if output.nbytes <= KEPT_BYTES:
+            self.layers[-1].projected = output.detach()
 
-    watched = _Watch(network, embedding_of(network), gradients, embedded)
-    return Trace(watched.run(run), tuple(layers), watched.vectors, pooling)
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        size = 4 * len(q) * q.shape[2] * k.shape[2]
+        if q.dtype != torch.float32 or q.device.type != "cpu" or size > KEPT_BYTES:
+            return fused_attention(q, k, v, mask)
+        heads, self.layers[-1].mean = attend_and_average(q, k, v, mask)
+        return heads
 
+    def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
+        self.layers[-1].heads = arguments[0]
 
-@trace.register(LocatorTransformer)
-def _trace_locator(
-    network: LocatorTransformer,
-    letters: Tensor,
-    tracks: Tensor | None = None,
-    *,
-    site: int,
-    gradients: bool = False,
-    attention: bool = True,
-    embedded: Tensor | None = None,
-) -> Trace[Any]:
-    """Trace the scores of the letter ``site``; ``embedded`` (B, L, 4 + T) replaces letters and tracks."""
-    vectors = network.embed(letters, tracks) if embedded is None else embedded
-    vectors = vectors.detach().requires_grad_(gradients)
-    watched = _Watch(network, None, gradients, attention=attention)
-    logits = watched.run(lambda: network.scores(network.locate(vectors))[:, site])
-    start = vectors.new_zeros(len(letters), letters.shape[1] // network.stem.stride)
-    tokens = (site + network.smoothing.distance) // network.stem.stride
-    start.index_add_(1, tokens, network.smoothing.shares().expand(len(letters), -1))
-    return Trace(logits, watched.layers(), vectors, start)
+    def _exchange_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
+        vectors = output if self.embedded is None else self.embedded
+        self.embedded = vectors.detach().requires_grad_(self.gradients)
+        return self.embedded.clone()  # an encoder may write into what its embedding gives
 
 
 def _at_cls(like: Tensor, *shape: int) -> Tensor:
     start = torch.zeros(shape, device=like.device)
     start.flatten(1)[:, 0] = 1.0
     return start
-
-
-class _Watch:
-    """Hooks on the embedding of a network, if it has one, and on its attention layers, for one pass."""
-
-    def __init__(
-        self,
-        network: nn.Module,
-        embedding: nn.Module | None,
-        gradients: bool,
-        embedded: Tensor | None = None,
-        attention: bool = True,
-    ) -> None:
-        self.network, self.embedding, self.embedded = network, embedding, embedded
-        self.gradients = gradients
-        self.attentions = list(_attentions(network)) if attention else []
-        self.calls: list[tuple[nn.Module, AttentionCall]] = []
-        self.vectors: Tensor | None = None
-
-    def run(self, forward: Callable[[], Tensor]) -> Tensor:
-        with ExitStack() as stack:
-            stack.enter_context(evaluating(self.network))
-            stack.enter_context(torch.set_grad_enabled(self.gradients))
-            if self.embedding is not None:
-                stack.callback(self.embedding.register_forward_hook(self._see_embedding).remove)
-            for attention in self.attentions:
-                hook = attention.register_forward_pre_hook(self._see_call, with_kwargs=True)
-                stack.callback(hook.remove)
-                if isinstance(attention, MultiHeadAttention):
-                    stack.callback(attention.qkv.register_forward_hook(self._see_projection).remove)
-                    if not self.gradients:
-                        attention.attend = self._attend
-                        stack.callback(delattr, attention, "attend")
-                if self.gradients:
-                    output = attention.get_submodule(
-                        "attention.out" if hasattr(attention, "attention") else "out"
-                    )
-                    stack.callback(output.register_forward_pre_hook(self._see_heads).remove)
-            return forward()
-
-    def layers(self) -> tuple[AttentionLayer, ...]:
-        seen = [call for _, call in self.calls if call.heads is not None or not self.gradients]
-        if len(seen) != len(self.attentions):
-            raise RuntimeError(f"saw {len(seen)} of {len(self.attentions)} attention layers")
-        return tuple(LAYERS[type(module)](module, call) for module, call in self.calls)
-
-    def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        bound = inspect.signature(module.forward).bind(*arguments, **named)
-        self.calls.append((module, AttentionCall(bound.arguments)))
-
-    def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
-        if output.nbytes <= KEPT_BYTES:
-            self.calls[-1][1].projected = output.detach()
-
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        size = 4 * len(q) * q.shape[2] * k.shape[2]
-        if q.dtype != torch.float32 or q.device.type != "cpu" or size > KEPT_BYTES:
-            return fused_attention(q, k, v, mask)
-        heads, self.calls[-1][1].mean = attend_and_average(q, k, v, mask)
-        return heads
-
-    def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
-        self.calls[-1][1].heads = arguments[0]
-
-    def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
-        start = output if self.embedded is None else self.embedded
-        if self.attentions and not self.gradients:
-            return start
-        self.vectors = start.detach().requires_grad_(self.gradients)
-        return self.vectors.clone()  # an encoder may write into what its embedding gives
-
-
-def _attentions(module: nn.Module) -> Iterator[nn.Module]:
-    """Attention layers, those within another one left out."""
-    for child in module.children():
-        if type(child) in LAYERS:
-            yield child
-        else:
-            yield from _attentions(child)
-
-
-# --- Signed scores from gradients: input times gradient, and integrated gradients
-
-Target = Callable[[Tensor], Tensor]
-"""Logits (B, K) to the quantity explained (B,)."""
-
-
-def input_x_gradient(
-    network: nn.Module, tokens: Tensor, target: Target, letter_tokens: Tensor | None = None
-) -> Tensor:
-    """Gradient times (token minus the mean letter): first-order effect of the letter.
-
-    Parameters
-    ----------
-    network
-        Of sequences, or on a backbone; left in the mode in which it was found.
-    tokens
-        (B, L) int64, CLS first; padded for a backbone only.
-    letter_tokens
-        (V,) tokens of a backbone that encode letters, over which the mean is taken.
-
-    Returns
-    -------
-    Tensor
-        (B, L), 0 at special and unknown tokens.
-    """
-    slope, embedded = input_gradient(network, tokens, target)
-    start, known = _mean_letters(network, tokens, embedded, letter_tokens)
-    return _attribute(tokens, embedded - start, slope, known)
-
-
-def integrated_gradients(
-    network: nn.Module,
-    tokens: Tensor,
-    target: Target,
-    letter_tokens: Tensor | None = None,
-    steps: int = STEPS,
-) -> Tensor:
-    """Gradients averaged on the straight way from the mean letter to the sequence.
-
-    The scores of a record sum to target(sequence) - target(mean letters), but for the error of the midpoint
-    rule with that many steps.
-
-    The parameters and the result are those of `input_x_gradient`; the gradient is taken at ``steps`` points.
-
-    References
-    ----------
-    Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks, equation 3.
-    """
-    end = trace(network, tokens, attention=False).embedded
-    start, known = _mean_letters(network, tokens, end, letter_tokens)
-    slope = mean_slope(lambda between: input_gradient(network, tokens, target, between)[0], start, end, steps)
-    return _attribute(tokens, end - start, slope, known)
-
-
-def mean_slope(slope: Callable[[Tensor], Tensor], start: Tensor, end: Tensor, steps: int) -> Tensor:
-    """Mean of the gradient on the straight way between two points, by the midpoint rule.
-
-    ``slope`` maps a point to the gradient there, which is taken at ``steps`` points.
-    """
-    total = torch.zeros_like(end)
-    for step in range(steps):
-        total += slope(start + (step + 0.5) / steps * (end - start))
-    return total / steps
-
-
-def input_gradient(
-    network: nn.Module, tokens: Tensor, target: Target, embedded: Tensor | None = None, **named: Any
-) -> tuple[Tensor, Tensor]:
-    """Gradient of the target with respect to the embedded tokens, and those tokens: (B, N, width) each.
-
-    ``embedded`` and what else has a name are as in `trace`.
-    """
-    traced = trace(network, tokens, gradients=True, attention=False, embedded=embedded, **named)
-    [slope] = torch.autograd.grad(target(traced.logits).sum(), traced.embedded)
-    return slope, traced.embedded.detach()
-
-
-@torch.no_grad()
-def _mean_letters(
-    network: nn.Module, tokens: Tensor, embedded: Tensor, letter_tokens: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The embedded tokens with their letters at the mean letter, and which tokens are letters (B, N)."""
-    table = embedding_of(network)
-    if letter_tokens is not None:
-        known = torch.isin(tokens, letter_tokens)
-        return torch.where(known[..., None], table(letter_tokens - 1).mean(dim=0), embedded), known
-    weight = table.weight
-    assert isinstance(weight, Tensor)
-    known = tokens[:, 1:] >= FIRST_LETTER  # an ambiguous letter has no effect of its own
-    return weight[FIRST_LETTER:].mean(dim=0).expand_as(embedded), known
-
-
-def _attribute(tokens: Tensor, change: Tensor, slope: Tensor, known: Tensor) -> Tensor:
-    effect = (change * slope).sum(dim=-1) * known
-    return F.pad(effect, (tokens.shape[1] - effect.shape[1], 0))  # CLS, which is not embedded, has none

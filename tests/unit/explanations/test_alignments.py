@@ -13,8 +13,9 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment
 from seqray.explanations.alignments import check_alignments, explain_alignments, hiding_curves
 from seqray.explanations.checks import SHARES
+from seqray.explanations.methods import leave_rows_out, occlude_columns
 from seqray.explanations.options import AlignmentOptions, MethodSettings
-from seqray.explanations.targets import AlignmentTarget, leave_rows_out, occlude_columns
+from seqray.explanations.targets import AlignmentTarget
 from seqray.inference.alignments import predict_alignments
 from seqray.models.tokenizers import MASK, AlignmentTokenizer
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from seqray.explanations.sequence_scores import effects
 from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import ExplainOptions, MethodSettings
-from seqray.explanations.sequence_scores import effects
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import AttributionTarget
 

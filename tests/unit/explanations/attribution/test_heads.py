@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from seqray.explanations.heads import head_figures
 
 from seqray.core.model_config import ModelConfig
-from seqray.explanations.heads import head_figures
 from seqray.explanations.targets import ensemble_score, sequence_targets
 from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model

@@ -6,7 +6,7 @@ import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.explanations import targets as mutagenesis, targets as occlusion_file
-from seqray.explanations.targets import loss_of_letters, occlusion, substitution_effects
+from seqray.explanations.methods import loss_of_letters, occlusion, substitution_effects
 
 
 def additive(weights):

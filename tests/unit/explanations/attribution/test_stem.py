@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.explanations.targets import sensitivities, spread_by_sensitivity
+from seqray.explanations.letters import spread_by_sensitivity
+from seqray.explanations.targets import sensitivities
 from seqray.models.build import build_model
 
 STEMS = [

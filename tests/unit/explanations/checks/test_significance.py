@@ -9,7 +9,7 @@ from scipy.stats import false_discovery_control, kstest
 
 from seqray.core.alphabet import DNA
 from seqray.explanations.checks import p_values, q_values
-from seqray.explanations.targets import shuffled_copies
+from seqray.explanations.letters import shuffled_copies
 
 
 def test_copies_keep_the_dinucleotides_and_belong_to_the_record():
