@@ -11,7 +11,6 @@ from Bio import SeqIO
 
 from seqray.cli import scan_page as letter_shares
 from seqray.core.alphabet import DNA, reverse_complement_codes
-from seqray.explanations.locator_scores import input_effects
 from seqray.explanations.targets import LocatorTarget
 from seqray.genome import predict
 from seqray.genome.read import read_genes
@@ -352,5 +351,5 @@ def test_letters_on_the_page_have_the_bars_that_explain_gives(scan, locator, tmp
     effects = []
     for network in locator.locators:
         target = LocatorTarget(locator, network, 0, tracks[:, window], first % network.stem.stride)
-        effects.append(input_effects(target, codes[window])[0])
+        effects.append(target.input_effects(codes[window])[0])
     assert shares == pytest.approx(np.mean(effects, axis=0)[radius - 20 : radius + 6], abs=1e-6)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from seqray.explanations.locator_scores import input_effects
 
 from seqray.core.card import Card
 from seqray.core.model_config import LocatorConfig, ModelConfig
@@ -197,8 +196,8 @@ def double_score(vectors, phase, which=0):
 def test_gradients_are_those_of_differences(phase):
     codes, tracks = stretch(unknown=3)
     one = target(tracks, phase)
-    end = NET.embed(one.letters_of(codes[None]), one.tracks_of(1)).double()
-    letters, by_track = input_effects(one, codes)
+    end = NET.embed(*one._read(codes[None])).double()
+    letters, by_track = one.input_effects(codes)
     step = 3e-3  # smaller ones meet the rounding of the rotation
     for place in (0, 10, RADIUS - 1, RADIUS, RADIUS + 9, 2 * RADIUS):
         at = phase + place
@@ -221,7 +220,7 @@ def _tracks_off(end, at, effects):
 def test_integrated_gradients_add_up_to_the_change_from_mean_letters():
     codes, tracks = stretch()
     one = target(tracks, 1)
-    end = NET.embed(one.letters_of(codes[None]), one.tracks_of(1)).double()
+    end = NET.embed(*one._read(codes[None])).double()
     start = end.clone()
     start[0, 1 : 1 + len(codes), :4] = 0.25
     [found] = METHODS["integrated-gradients"].score(one, codes[None], MethodSettings(steps=300))

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.explanations import layers as attention_layers, trace as forward_trace
+from seqray.explanations import trace as forward_trace
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
 from seqray.explanations.trace import trace
 from seqray.models.attention import MultiHeadAttention, fused_attention
@@ -97,7 +97,7 @@ def test_other_ways_to_make_heads_one(heads):
 )
 def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
     net, (tokens, mask) = network(), batch([1 + n for n in lengths])
-    with mock.patch.object(attention_layers, "CHUNK_BYTES", chunk):
+    with mock.patch.object(forward_trace, "CHUNK_BYTES", chunk):
         relevance = rollout(trace(net, tokens, mask))
     assert (relevance >= 0).all()
     torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))

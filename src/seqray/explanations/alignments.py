@@ -95,7 +95,7 @@ def check_alignments(
     takes an answer of the model for each column, and some dozen for each method.
     """
     chosen = options or AlignmentOptions()
-    methods = dict.fromkeys([*chosen.methods, REFERENCE])
+    methods, networks = dict.fromkeys([*chosen.methods, REFERENCE]), alignment_networks(model)
     evidence, random_weights = Evidence(), randomized_network(model)
     assert isinstance(random_weights, AxialTransformer)
 
@@ -106,18 +106,18 @@ def check_alignments(
 
     for alignment in alignments:
         read = _read(model, alignment, chosen)
-        targets, [chance] = (read.targets(model, n) for n in (alignment_networks(model), [random_weights]))
+        targets, [chance] = (read.targets(model, n) for n in (networks, [random_weights]))
         evidence.add(
             read.codes[None],
             {method: np.stack([scores(target, method) for target in targets]) for method in methods},
             {method: scores(chance, method) for method in chosen.methods},
-            partial(_hiding_curves, targets),
+            partial(hiding_curves, targets),
         )
     name = wanted_class(model.card, chosen.target)
     return conclude(evidence, REFERENCE, name, chosen.seed, deed="hiding the columns")
 
 
-def _hiding_curves(targets: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
+def hiding_curves(targets: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
     """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (1, C).
 
     ``deletion`` and ``insertion`` are (1, S), at `seqray.explanations.checks.SHARES`; the mean over the

@@ -176,24 +176,26 @@ class Method:
         Whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1.
     predicts
         Whether it changes letters and predicts again, so that it sees all that a model reads.
-    of_alignment
-        (target, settings) to `Profiles`; None for a method that is for sequences only.
     """
 
     score: Callable[[LetterTarget, Codes, MethodSettings], Floats]
     signed: bool = True
     predicts: bool = False
-    of_alignment: Callable[[AlignmentTarget, MethodSettings], Profiles] | None = None
 
 
 METHODS = {
-    "rollout": Method(_rollout, signed=False, of_alignment=_rollout_cells),
-    "grad-rollout": Method(_grad_rollout, signed=False, of_alignment=_grad_rollout_cells),
+    "rollout": Method(_rollout, signed=False),
+    "grad-rollout": Method(_grad_rollout, signed=False),
     "value-rollout": Method(_value_rollout, signed=False),
     "input-x-gradient": Method(lambda target, codes, s: target.effects(codes)),
     "integrated-gradients": Method(lambda target, codes, s: target.effects(codes, s.steps)),
     "ism": Method(_ism, predicts=True),
-    "occlusion": Method(_occlusion, predicts=True, of_alignment=_occlude_cells),
+    "occlusion": Method(_occlusion, predicts=True),
+}
+OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] = {
+    "rollout": _rollout_cells,
+    "grad-rollout": _grad_rollout_cells,
+    "occlusion": _occlude_cells,
 }
 
 
@@ -230,8 +232,7 @@ def member_scores(
 @torch.enable_grad()
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
     """Score an alignment by a method that explains alignments: the mean over the members of a model."""
-    compute = METHODS[name].of_alignment
-    assert compute is not None
-    columns, rows, grids = zip(*(compute(target, settings) for target in targets), strict=True)
+    profiles = (OF_ALIGNMENTS[name](target, settings) for target in targets)
+    columns, rows, grids = zip(*profiles, strict=True)
     grid = None if grids[0] is None else np.mean(grids, axis=0)
     return AlignmentScores(name, METHODS[name].signed, np.mean(columns, axis=0), np.mean(rows, axis=0), grid)

@@ -249,7 +249,7 @@ def test_curves_hide_and_show_columns_in_the_order_of_the_ranks(alignment_model)
     alignment = made(3, 8, seed=9)
     asked = questions(alignment_model, alignment)
     ranks = np.array([3, 0, 1, 2, 7, 6, 5, 4])
-    found = hiding_curves(asked, ranks)
+    found = hiding_curves(asked, ranks[None])
     for kind in ("deletion", "insertion"):
         for step, share in enumerate(SHARES):
             first = ranks < round(share * 8)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from seqray.explanations.sequence_scores import effects
 from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import METHODS, member_effects
 from seqray.explanations.options import ExplainOptions, MethodSettings
 from seqray.explanations.sequences import check, explain_records, heads
-from seqray.explanations.targets import AttributionTarget
+from seqray.explanations.targets import SequenceTarget
 
 SEQUENCES = {
     "esm": "MKTAYIAKQRQISFVKSHFS",
@@ -29,8 +28,8 @@ SPANS = {
 
 def scores(model, sequence, method, target=1, **knobs):
     codes = model.alphabet.encode(sequence)[None]
-    question = AttributionTarget(model, model.networks[0], target)
-    return METHODS[method].of_sequences(question, codes, MethodSettings(**knobs))[0]
+    question = SequenceTarget(model, model.networks[0], target)
+    return METHODS[method].score(question, codes, MethodSettings(**knobs))[0]
 
 
 def spans_of(kind, directory):
@@ -144,12 +143,10 @@ def test_sequences_of_one_length_and_several_numbers_of_tokens(on_backbone):
     model = on_backbone("kmer", "lora")
     sequences = ["ACGTACGTACGTACGTACGT", "NACGTACGTNCGTACGTACG", "ACGTACNNGTACGTACGTAC"]
     codes = np.stack([model.alphabet.encode(s) for s in sequences])
-    question = AttributionTarget(model, model.networks[0], 1)
+    question = SequenceTarget(model, model.networks[0], 1)
     for method in ("rollout", "grad-rollout", "input-x-gradient", "integrated-gradients"):
-        together = METHODS[method].of_sequences(question, codes, MethodSettings(steps=4))
-        alone = [
-            METHODS[method].of_sequences(question, row[None], MethodSettings(steps=4))[0] for row in codes
-        ]
+        together = METHODS[method].score(question, codes, MethodSettings(steps=4))
+        alone = [METHODS[method].score(question, row[None], MethodSettings(steps=4))[0] for row in codes]
         np.testing.assert_allclose(together, alone, atol=1e-5)
         if not METHODS[method].signed:
             np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)
@@ -157,9 +154,9 @@ def test_sequences_of_one_length_and_several_numbers_of_tokens(on_backbone):
 
 def test_mutagenesis_is_the_difference_of_two_answers(on_backbone):
     model = on_backbone("bpe")
-    question = AttributionTarget(model, model.networks[0], 1)
+    question = SequenceTarget(model, model.networks[0], 1)
     codes = model.alphabet.encode("ACGTTGCA")[None]
-    found = effects(question, codes)
+    [found] = member_effects([question], codes)
     changed = codes.copy()
     changed[0, 3] = 0
     assert found[0, 3, 0] == pytest.approx(

@@ -11,14 +11,13 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement, reverse_complement_codes
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.explanation import InputShares, Place
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
 from seqray.explanations.calls import (
     check_calls,
-    check_explained_calls,
     cut_stretches,
     explain_calls,
     input_shares,
@@ -231,12 +230,6 @@ def test_rankings_of_calls_are_checked():
 def test_calls_that_are_not_of_this_genome_and_model_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
         cut_stretches(MODEL, CONTIGS, [wrong], tracks_of, source="calls.gff3")
-
-
-def test_a_locator_is_explained_by_calls_only():
-    assert check_explained_calls("c.gff3") == "c.gff3"
-    with pytest.raises(ConfigError, match="name them by --calls"):
-        check_explained_calls(None)
 
 
 def test_positions_beyond_the_ends_of_a_line_are_none():

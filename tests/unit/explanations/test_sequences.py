@@ -13,7 +13,7 @@ import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.explanations import groups, sequences
+from seqray.explanations import sequences
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import SHUFFLES, ExplainOptions, MethodSettings
 from seqray.explanations.sequences import check, explain_records, heads
@@ -182,7 +182,7 @@ def test_letters_that_no_shuffling_moves_are_never_significant(tiny_model, lette
 
 
 def test_long_records_are_not_mutated(tiny_model, monkeypatch):
-    monkeypatch.setattr(groups, "MAX_MUTATED", 15)
+    monkeypatch.setattr(sequences, "MAX_MUTATED", 15)
     found = list(explain_records(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0)))
     assert [e.effects is None for e in found] == [True, False]
     verdict = check(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0))
@@ -195,7 +195,7 @@ def test_long_records_are_not_mutated(tiny_model, monkeypatch):
 )
 def test_the_reference_costs_at_most_4000_predictions(letters, alphabet, method):
     assert letters * (len(alphabet.letters) - 1) <= 4_000 or method == "occlusion"
-    assert groups.reference_method(letters, alphabet) == method
+    assert sequences.reference_method(letters, alphabet) == method
 
 
 def test_ambiguous_letters_are_explained_around(tiny_model):

@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from seqray.explanations.heads import head_figures
 
+from seqray.core.alphabet import DNA
 from seqray.core.model_config import ModelConfig
+from seqray.core.records import SequenceRecord
+from seqray.explanations.options import ExplainOptions
+from seqray.explanations.sequences import heads
 from seqray.explanations.targets import ensemble_score, sequence_targets
 from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
@@ -29,14 +32,19 @@ def model(tiny_model):
 CODES = np.random.default_rng(0).integers(0, 4, (9, 20)).astype(np.uint8)
 
 
+def figures(model, codes=CODES):
+    records = [SequenceRecord(f"r{i}", DNA.decode(row)) for i, row in enumerate(codes)]
+    return heads(model, records, ExplainOptions(target=model.card.classes[0]))
+
+
 def test_every_head_of_every_member_once(model):
-    found = head_figures(model, [(CODES, 0)])
+    found = figures(model)
     assert [(h.member, h.layer, h.head) for h in found] == [
         (m, layer, h) for m in (1, 2) for layer in (1, 2) for h in (1, 2)
     ]
     assert all(0 <= h.entropy <= 1 and 0 <= h.cls_mass <= 1 for h in found)
     assert [math.isnan(h.distance) for h in found] == [h.layer == 2 for h in found]
-    assert head_figures(model, []) == ()
+    assert figures(model, []) == ()
 
 
 def test_even_attention(model):
@@ -44,7 +52,7 @@ def test_even_attention(model):
         for block in network.blocks:
             block.attention.qkv.weight[:16] = 0  # queries and keys
             block.attention.qkv.bias[:16] = 0
-    found = head_figures(model, [(CODES, 0)])
+    found = figures(model)
     letters = np.arange(20)
     for head in found:
         assert head.entropy == pytest.approx(1, abs=1e-5)
@@ -54,7 +62,7 @@ def test_even_attention(model):
 
 
 def test_importance_is_what_the_answer_loses_without_the_columns_of_the_head(model):
-    found = {(h.member, h.layer, h.head): h for h in head_figures(model, [(CODES, 0)])}
+    found = {(h.member, h.layer, h.head): h for h in figures(model)}
     for member, network in enumerate(model.networks, start=1):
         one = TrainedModel(replace(model.card, members=1), (network,))
         maimed = copy.deepcopy(network)
@@ -66,8 +74,13 @@ def test_importance_is_what_the_answer_loses_without_the_columns_of_the_head(mod
 
 
 def test_groups_weigh_by_their_records(model):
-    whole = head_figures(model, [(CODES, 0)])
-    parts = head_figures(model, [(CODES[:2], 0), (CODES[2:], 0)])
-    for a, b in zip(whole, parts, strict=True):
-        assert b.entropy == pytest.approx(a.entropy, rel=1e-5)
-        assert b.importance == pytest.approx(a.importance, abs=1e-6)
+    parts = [figures(model, codes) for codes in (CODES[:2, :12], CODES[2:])]
+    records = [DNA.decode(row) for row in (*CODES[:2, :12], *CODES[2:])]
+    together = heads(
+        model,
+        [SequenceRecord(str(i), letters) for i, letters in enumerate(records)],
+        ExplainOptions(target=model.card.classes[0]),
+    )
+    for whole, short, long in zip(together, *parts, strict=True):
+        assert whole.entropy == pytest.approx((2 * short.entropy + 7 * long.entropy) / 9, rel=1e-5)
+        assert whole.importance == pytest.approx((2 * short.importance + 7 * long.importance) / 9, abs=1e-6)

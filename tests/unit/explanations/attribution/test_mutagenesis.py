@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.explanations import targets as mutagenesis, targets as occlusion_file
+from seqray.explanations import methods
 from seqray.explanations.methods import loss_of_letters, occlusion, substitution_effects
 
 
@@ -20,7 +20,7 @@ def additive(weights):
 
 
 def test_effects_of_an_additive_score_are_differences_of_weights(monkeypatch):
-    monkeypatch.setattr(mutagenesis, "AT_ONCE", 100)  # several pieces
+    monkeypatch.setattr(methods, "AT_ONCE", 100)  # several pieces
     rng = np.random.default_rng(0)
     for alphabet in (DNA, PROTEIN):
         size = len(alphabet.letters)
@@ -82,8 +82,7 @@ def test_long_records_are_taken_a_few_stretches_at_a_time(monkeypatch):
         seen.append(c.size)
         return score(c)
 
-    for module in (mutagenesis, occlusion_file):
-        monkeypatch.setattr(module, "AT_ONCE", 200)  # three rows of 60 letters
+    monkeypatch.setattr(methods, "AT_ONCE", 200)  # three rows of 60 letters
     np.testing.assert_allclose(occlusion(codes, DNA, watched), whole[0], atol=1e-12)
     np.testing.assert_allclose(substitution_effects(codes, DNA, watched), whole[1], atol=1e-12)
     assert max(seen) <= 200
