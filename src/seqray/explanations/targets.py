@@ -214,13 +214,13 @@ class SequenceTarget(_Target[SequenceNetwork]):
         tokenizer, network, length, parts = self.model.tokenizer, self.network, codes.shape[1], []
         for rows, tokens in self.batches(codes):
             scores = compute(tokens).double().cpu().numpy()
-            if isinstance(tokenizer, OwnTokenizer):
-                assert not isinstance(network, BackboneClassifier)
-                stride = network.embedding.stride if scores.shape[-1] < tokens.shape[1] else 1
-                parts.append(to_letters(scores, tokenizer, stride, length))
-            else:
+            if isinstance(network, BackboneClassifier):
                 assert isinstance(tokenizer, BackboneTokenizer)
                 parts.append(spread_over_spans(scores, [tokenizer.spans(row) for row in codes[rows]], length))
+            else:
+                assert isinstance(tokenizer, OwnTokenizer)
+                stride = network.embedding.stride if scores.shape[-1] < tokens.shape[1] else 1
+                parts.append(to_letters(scores, tokenizer, stride, length))
         return np.concatenate(parts)
 
 
