@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions
-from seqray.cli.model import check_address_space, keep_kernels, let_waiting_threads_sleep
+from seqray.cli.model import check_address_space, prepare_threads
 from seqray.cli.options import name_options
 from seqray.core.errors import ConfigError, SeqrayError, Terminated, raise_if_terminated, terminable
 from seqray.core.version import __version__
@@ -216,8 +216,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
 
     resources = Resources()
     check_address_space()
-    let_waiting_threads_sleep()
-    keep_kernels()
+    prepare_threads()
     request = parse(verb, words)
     if request.verbose:
         report_versions(request.command)

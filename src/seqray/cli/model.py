@@ -32,21 +32,15 @@ _SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 _COUNT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def let_waiting_threads_sleep() -> None:
-    """Make OpenMP's threads sleep while they wait, not spin; what the user has set stays.
+def prepare_threads() -> None:
+    """Set what OpenMP and oneDNN read when torch is loaded; what the user has set stays.
 
-    A thread that spins takes the processor from another program, whose work this program then waits for. The
-    runtime reads the policy when torch is loaded, so call this before.
+    Threads sleep while they wait: one that spins takes the processor from another program, whose work it then
+    waits for. oneDNN keeps the kernels of more shapes than its 1,024: batches of sequences of different
+    lengths have more, and each kernel would be made anew.
     """
     if "torch" not in sys.modules and not any(name in os.environ for name in _SPIN):
         os.environ.update(SLEEP)
-
-
-def keep_kernels() -> None:
-    """Let oneDNN keep the kernels of more shapes than its 1,024; call this before torch is loaded.
-
-    Batches of sequences of different lengths have more, and each kernel would be made anew.
-    """
     os.environ.setdefault(*KERNELS)
 
 
@@ -69,33 +63,28 @@ def use_threads(asked: int | None) -> int:
     Where no number is asked for, take those of ``OMP_NUM_THREADS``, else torch's default, but no more than
     `free_processors`. Raises `ConfigError` if so many can't be started.
     """
+    from threading import Event, Thread
+
     import torch
 
     count = asked or torch.get_num_threads()
     if not asked and not any(os.environ.get(name) for name in _COUNT):
         count = min(count, free_processors())
-    _try_threads(count)
-    torch.set_num_threads(count)
-    return count
-
-
-def _try_threads(count: int) -> None:
-    """Start so many threads and end them: OpenMP ends the process where one of its own can't start."""
-    from threading import Event, Thread
-
-    done, started = Event(), list[Thread]()
-    try:
+    done, workers = Event(), list[Thread]()
+    try:  # start so many threads and end them: OpenMP ends the process where one of its own can't start
         for _ in range(count - 1):
-            thread = Thread(target=done.wait)
-            thread.start()
-            started.append(thread)
+            workers.append(Thread(target=done.wait))
+            workers[-1].start()
     except RuntimeError:
+        workers.pop()
         remedy = "give a smaller --threads or OMP_NUM_THREADS, or raise the limits (ulimit -u, -v)"
         raise ConfigError(f"can't start {count} threads", remedy=remedy) from None
     finally:
         done.set()
-        for thread in started:
+        for thread in workers:
             thread.join()
+    torch.set_num_threads(count)
+    return count
 
 
 def count_threads(asked: int | None) -> int:
@@ -219,16 +208,40 @@ def open_model(
     from seqray.modelfile.zoo import locate_model
 
     path = locate_model(options.model)  # a misspelled name is reported before torch is loaded
-    engine = _engine_without_torch(options, computing, path)
-    model, threads = _open_torch(options, computing) if engine is None else _open(path, computing, engine)
+    engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
+    dtype = computing.dtype if isinstance(computing, EngineOptions) else "fp32"
+    if light := _engine_without_torch(options, computing, path):
+        from seqray.inference.engines import open_with_engine
+
+        threads = count_threads(computing.threads)
+        model = open_with_engine(path, light, dtype, threads)
+    else:
+        from seqray.modelfile.zoo import load_model
+        from seqray.models.batches import torch_device
+
+        threads = use_threads(computing.threads)
+        on_cpu = engine not in ("auto", "torch") and computing.device == "auto"
+        device = "cpu" if on_cpu else torch_device(computing.device)
+        model = load_model(options.model, options.backbone).to(device)
+        if engine != "torch":
+            from seqray.inference.engines import with_engine
+
+            model = with_engine(model, engine, dtype)
     if not (locators if model.is_locator else alignments):
         model.check_reads_sequences()
     if options.context not in (AUTO, NO_CONTEXT):
         model = model.with_context(options.context)
     if verbose:
-        about = f"model {model.card.name} sha256:{model.sha256}, {model.engine or _torch_version()}"
+        about = f"model {model.card.name} sha256:{model.sha256}, {model.engine or torch_version()}"
         print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
     return model
+
+
+def torch_version() -> str:
+    """Which torch computes."""
+    import torch
+
+    return f"torch {torch.__version__}"
 
 
 def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path: Path) -> Engine | None:
@@ -248,63 +261,26 @@ def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path:
     return None if found == "torch" else found
 
 
-def _open(path: Path, computing: DeviceOptions, engine: Engine) -> tuple[TrainedModel, int]:
-    """The model and the number of threads, without torch."""
-    from seqray.inference.engines import open_with_engine
-
-    dtype = computing.dtype if isinstance(computing, EngineOptions) else "fp32"
-    threads = count_threads(computing.threads)
-    return open_with_engine(path, engine, dtype, threads), threads
-
-
-def _open_torch(options: ModelOptions, computing: DeviceOptions) -> tuple[TrainedModel, int]:
-    """The model and the number of threads; by another engine where one was asked for."""
-    from seqray.modelfile.zoo import load_model
-    from seqray.models.batches import torch_device
-
-    threads = use_threads(computing.threads)
-    engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
-    on_cpu = engine not in ("auto", "torch") and computing.device == "auto"
-    device = "cpu" if on_cpu else torch_device(computing.device)
-    model = load_model(options.model, options.backbone).to(device)
-    if engine == "torch" or not isinstance(computing, EngineOptions):
-        return model, threads
-    from seqray.inference.engines import with_engine
-
-    return with_engine(model, engine, computing.dtype), threads
-
-
-def _torch_version() -> str:
-    import torch
-
-    return f"torch {torch.__version__}"
-
-
 @contextmanager
 def naming_other_models() -> Iterator[None]:
     """Let an error about proteins for a model of nucleotides, or the reverse, say which models ship."""
     try:
         yield
     except OtherLettersError as error:
-        models = _shipped_for(error.found)
+        from seqray.core.alphabet import ALPHABETS
+        from seqray.modelfile.header import read_card
+        from seqray.modelfile.zoo import available_models, locate_model
+
+        cards = ((name, read_card(locate_model(name)).model) for name in available_models())
+        names = [
+            f"{name} (reads {model.kind}s)"
+            for name, model in cards
+            if ALPHABETS[model.alphabet].is_nucleotide == (error.found == "nucleotides")
+        ]
+        models = f"shipped for {error.found}: {', '.join(names) or 'none'}"
+        if len(names) > MAX_NAMED_MODELS:
+            models = f"'seqray models' lists those for {error.found}"
         raise InputError(error.what, where=error.where, remedy=f"{error.remedy}; {models}") from None
-
-
-def _shipped_for(letters: str) -> str:
-    """Shipped models of proteins or nucleotides, and what each reads."""
-    from seqray.core.alphabet import ALPHABETS
-    from seqray.modelfile.header import read_card
-    from seqray.modelfile.zoo import available_models, locate_model
-
-    cards = [(name, read_card(locate_model(name)).model) for name in available_models()]
-    wanted = [
-        f"{name} (reads {model.kind}s)"
-        for name, model in cards
-        if ALPHABETS[model.alphabet].is_nucleotide == (letters == "nucleotides")
-    ]
-    if len(wanted) > MAX_NAMED_MODELS:
-        return f"'seqray models' lists those for {letters}"
-    return f"shipped for {letters}: {', '.join(wanted) or 'none'}"
 
 
 def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, object]) -> list[str]:

@@ -18,8 +18,7 @@ from seqray.cli.model import (
     count_threads,
     free_processors,
     has_gpu_device,
-    keep_kernels,
-    let_waiting_threads_sleep,
+    prepare_threads,
     use_threads,
 )
 from seqray.core.errors import ConfigError, InputError
@@ -189,20 +188,20 @@ def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
 def test_what_the_user_has_set_stays(monkeypatch, name):
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setenv(name, "1")
-    let_waiting_threads_sleep()
+    prepare_threads()
     assert {other for other in SPIN if other in os.environ} == {name}
 
 
 def test_nothing_is_set_once_torch_is_loaded():
-    let_waiting_threads_sleep()
+    prepare_threads()
     assert not any(name in os.environ for name in SPIN)
 
 
 def test_onednn_keeps_the_kernels_of_many_shapes_unless_the_user_says_how_many(monkeypatch):
     name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
     monkeypatch.delenv(name, raising=False)
-    keep_kernels()
+    prepare_threads()
     assert int(os.environ[name]) > 1024  # its default
     monkeypatch.setenv(name, "7")
-    keep_kernels()
+    prepare_threads()
     assert os.environ[name] == "7"
