@@ -21,7 +21,7 @@ import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
 from machine import describe, script_parser, with_decimals
-from seqray.cli.train_learn import override
+from seqray.cli.train_settings import override
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.run_config import load_run_config

@@ -14,7 +14,7 @@ import torch
 
 from commands import Run
 from seqray.cli.messages import calibration_cautions
-from seqray.cli.train_learn import override
+from seqray.cli.train_settings import override
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
 from seqray.modelfile.file import load_model_file

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from commands import Run
-from seqray.cli.train_learn import settings_of, write_config
+from seqray.cli.train_settings import settings_of, write_config
 from seqray.core.run_config import DataConfig, RunConfig, load_run_config
 from seqray.core.serialization import to_mapping
 from seqray.modelfile.header import read_card

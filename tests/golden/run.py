@@ -31,8 +31,8 @@ from itertools import zip_longest
 from pathlib import Path
 from pkgutil import walk_packages
 
-from goldens import Command, commands
 from contents import lines_of
+from goldens import Command, commands
 from inputs import make_inputs
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"

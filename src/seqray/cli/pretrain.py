@@ -9,8 +9,8 @@ from seqray.cli.inputs import SkipLog, check_files
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Probability, Request, option
 from seqray.cli.train import report_interruption
-from seqray.cli.train_learn import configure
 from seqray.cli.train_options import CONFIG, FitOptions
+from seqray.cli.train_settings import configure
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import Terminated
 from seqray.core.run_config import load_run_config

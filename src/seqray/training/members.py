@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import lightning
 import torch
@@ -30,73 +30,47 @@ from seqray.models.locator import LocatorStem, locator_radius
 from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import BEST, LAST, WorkDir, check_whole, make_trainer, on_gpu, quiet, run_fit
 
-# --- Train several networks side by side, each in a process of its own
+# --- How many networks to train at once
 
 MIN_PROCESS_LETTERS = 3_000_000
 """Letters that a network must read, over all epochs: a process needs some ten seconds to begin."""
 PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
-REPORT_SECONDS = 0.3
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-Arguments = Mapping[str, Any]
-Done = tuple[bool, Usage]
-"""Whether a call came to its end, and what it used."""
-
-
-class OutOfTimeError(Exception):
-    """The time for a network is over."""
 
 
 def plan_processes(config: RunConfig, networks: int, threads: int, letters: int) -> tuple[int, int]:
     """Tell how many networks to train at once, and how many threads each gets.
 
     The threads, which decide on the last digits of the weights, depend on the settings and the data, and not
-    on the memory that is free.
-
-    Encoders of others, and networks on a GPU or on several devices, are trained one after the other.
-    ``threads`` are for all networks together, ``letters`` those of the training part.
+    on the memory that is free. Encoders of others, and networks on a GPU or on several devices, are trained
+    one after the other. ``threads`` are for all networks together, ``letters`` those of the training part.
     """
+    genomes, epochs = config.genomes, config.max_epochs
+    chunks = genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
     alone = (
         config.model.kind == "backbone"
         or on_gpu(config)
         or config.trainer.get("devices", 1) != 1
-        or letters_read(config, letters) < MIN_PROCESS_LETTERS
+        or epochs * (chunks if config.model.kind == "locator" else letters) < MIN_PROCESS_LETTERS
     )
     at_once = 1 if alone else max(1, min(networks, threads))
     fitting = min(at_once, free_memory() / network_bytes(config, letters))  # infinity where memory is unknown
     return max(1, int(fitting)), max(1, threads // at_once)
 
 
-def letters_read(config: RunConfig, letters: int) -> int:
-    """Letters that a network reads in all its epochs."""
-    epochs, genomes = config.max_epochs, config.genomes
-    if config.model.kind == "locator":
-        return epochs * genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
-    return epochs * letters
-
-
 def network_bytes(config: RunConfig, letters: int) -> int:
-    """Estimate the memory of the process that trains a network, from above."""
-    floats = _locator_floats(config) if config.model.kind == "locator" else _window_floats(config)
+    """Estimate the memory of the process that trains a network, from above: what a step keeps of gradients."""
+    model, stem, locator = config.model, config.model.stem, config.model.locator or LocatorConfig()
+    batch, width = config.optimizer.batch_size, config.model.d_model
+    if model.kind == "locator":  # whose tokens attend to a window each
+        token = model.layers * (24 * width + 8 * model.heads * (2 * locator.window + 1))
+        of_letter = 4 * locator.stem + 3 * len(model.tracks) + token // LocatorStem.stride
+        floats = batch * (config.genomes.chunk + 2 * locator_radius(model)) * of_letter
+    else:
+        window, batch = config.data.window, batch * (model.max_rows if model.kind == "alignment" else 1)
+        tokens = -(-window // (stem.stride if stem else 1))
+        full = batch * window * width * (4 + (len(stem.kernels) + 4 * stem.depth if stem else 0))
+        floats = full + batch * model.layers * (24 * tokens * width + 4 * model.heads * tokens**2)
     return PROCESS_BYTES + 8 * letters + 4 * floats
-
-
-def _window_floats(config: RunConfig) -> int:
-    """Numbers that a step keeps for its gradients, of models of windows and alignments."""
-    model, stem, window = config.model, config.model.stem, config.data.window
-    batch = config.optimizer.batch_size * (model.max_rows if model.kind == "alignment" else 1)
-    tokens = -(-window // (stem.stride if stem else 1))
-    full = batch * window * model.d_model * (4 + (len(stem.kernels) + 4 * stem.depth if stem else 0))
-    return full + batch * model.layers * (24 * tokens * model.d_model + 4 * model.heads * tokens**2)
-
-
-def _locator_floats(config: RunConfig) -> int:
-    """The same of locators, whose tokens attend to a window each."""
-    model, locator = config.model, config.model.locator or LocatorConfig()
-    letters = config.optimizer.batch_size * (config.genomes.chunk + 2 * locator_radius(model))
-    attended = 2 * locator.window + 1
-    token = model.layers * (24 * model.d_model + 8 * model.heads * attended)
-    return letters * (4 * locator.stem + 3 * len(model.tracks) + token // LocatorStem.stride)
 
 
 def free_memory(root: Path = Path("/")) -> float:
@@ -112,163 +86,120 @@ def free_memory(root: Path = Path("/")) -> float:
     return free
 
 
-class WorkerPool:
-    """Calls a function many times, some at once, each in a process of its own.
+# --- Calls of a function, some at once, each in a process of its own
 
-    To be used in ``with``: the processes begin with the first run of several calls, and end with the block.
+REPORT_SECONDS = 0.3
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    ``work`` is a function of a module, called as ``work(**call, **shared, progress=report)``; each process
-    receives ``shared`` once. One process is this one. ``on_progress`` receives steps and total over all calls
-    of a `run`; None for nobody.
+
+class _StoppedError(Exception):
+    """Another call failed, or the user ended the training."""
+
+
+def call_side_by_side(
+    work: Callable[..., Any],
+    calls: Sequence[Mapping[str, Any]],
+    shared: Mapping[str, Any],
+    phase: str,
+    *,
+    processes: int,
+    threads: int,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Call ``work(**call, **shared, progress=report)`` for each call.
+
+    ``work`` is a function of a module; one process is this one. ``on_progress`` receives steps and total over
+    all calls. SeqrayError is raised where a call does, or a process was ended from outside.
     """
-
-    def __init__(
-        self,
-        work: Callable[..., Any],
-        shared: Mapping[str, Any],
-        *,
-        processes: int,
-        threads: int,
-        on_progress: OnProgress | None = None,
-    ) -> None:
-        self._work, self._shared, self._on_progress = work, shared, on_progress
-        self.processes, self._threads = processes, threads
-        # A fork of a process with threads may hang; the server that forks has only loaded what they need. On
-        # macOS libraries of the system do not survive a fork.
-        context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-        context.set_forkserver_preload(["seqray.training.fit", "seqray.training.genomes.fit"])
-        self._stop, self._reports = context.Event(), context.SimpleQueue()
-        self._context, self._pool = context, None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """End all processes at the next step of their work."""
-        self._stop.set()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def run(self, calls: Sequence[Arguments], phase: str, stop_at: float | None = None) -> list[bool]:
-        """Make all calls; return for each whether it came to its end before time ran out.
-
-        After the moment ``stop_at`` of `time.time`, the next step of a call ends it. SeqrayError is raised
-        where a call does, or a process was ended from outside.
-        """
-        if self.processes == 1 or len(calls) < 2:
-            torch.set_num_threads(self._threads)
-            return [self._here(call, phase, stop_at) for call in calls]
-        try:
-            futures = self._submitted(calls, stop_at)
-            self._wait(futures, phase)
-            results = [future.result() for future in futures]
-        except BrokenProcessPool:
-            raise SeqrayError(
-                "a process that trained a network was ended from outside",
-                remedy="if memory ran out, give --threads 1, which trains them one after the other",
-            ) from None
-        for _, used in results:
-            SERVED.add(used)
-        return [finished for finished, _ in results]
-
-    def _here(self, call: Arguments, phase: str, stop_at: float | None) -> bool:
-        def report(done: int, total: int | None, _: str) -> None:
-            if self._on_progress is not None:
-                self._on_progress(done, total, phase)
-            _check_time(stop_at)
-
-        return _finished(self._work, call, report, self._shared)
-
-    def _submitted(self, calls: Sequence[Arguments], stop_at: float | None) -> list[Future[Done]]:
-        """Start what is to be done, in processes that hear no Ctrl-C until they can ignore it."""
-        if self._pool is None:
-            given = (self._work, self._shared, self._threads, self._stop, self._reports)
-            self._pool = ProcessPoolExecutor(self.processes, self._context, _begin, given)
+    if processes == 1 or len(calls) < 2:
+        torch.set_num_threads(threads)
+        for call in calls:
+            with quiet():
+                work(
+                    **call,
+                    **shared,
+                    progress=lambda done, total, _: on_progress and on_progress(done, total, phase),
+                )
+        return
+    # A fork of a process with threads may hang; the server that forks has only loaded what they need. On
+    # macOS libraries of the system do not survive a fork.
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    context.set_forkserver_preload(["seqray.training.fit", "seqray.training.genomes.fit"])
+    stop, reports = context.Event(), context.SimpleQueue()
+    pool = ProcessPoolExecutor(processes, context, _begin, (work, shared, threads, stop, reports))
+    try:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # a new process begins with this mask
         try:
-            return [self._pool.submit(_in_process, i, call, stop_at) for i, call in enumerate(calls)]
+            futures = [pool.submit(_in_process, i, call) for i, call in enumerate(calls)]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    def _wait(self, futures: Sequence[Future[Done]], phase: str) -> None:
-        """Wait for all, or for the first error, and pass progress on."""
-        steps: dict[int, tuple[int, int]] = {}
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, timeout=REPORT_SECONDS)
-            for future in done:
-                future.result()  # raises its error
-            while not self._reports.empty():
-                number, taken, total = self._reports.get()
-                steps[number] = taken, total
-            if steps and self._on_progress is not None:
-                totals = [total for _, total in steps.values()]
-                expected = sum(totals) * len(futures) // len(totals)  # those that wait are like the others
-                self._on_progress(sum(taken for taken, _ in steps.values()), expected, phase)
+        _wait(futures, reports, phase, on_progress)
+        for future in futures:
+            SERVED.add(future.result())
+    except BrokenProcessPool:
+        raise SeqrayError(
+            "a process that trained a network was ended from outside",
+            remedy="if memory ran out, give --threads 1, which trains them one after the other",
+        ) from None
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _check_time(stop_at: float | None) -> None:
-    if stop_at is not None and time.time() >= stop_at:
-        raise OutOfTimeError
+def _wait(futures: Sequence[Future[Usage]], reports: Any, phase: str, on_progress: OnProgress | None) -> None:
+    """Wait for all, or for the first error, and pass progress on."""
+    steps: dict[int, tuple[int, int]] = {}
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=REPORT_SECONDS)
+        for future in done:
+            future.result()  # raises its error
+        while not reports.empty():
+            number, taken, total = reports.get()
+            steps[number] = taken, total
+        if steps and on_progress is not None:
+            totals = [total for _, total in steps.values()]
+            expected = sum(totals) * len(futures) // len(totals)  # those that wait are like the others
+            on_progress(sum(taken for taken, _ in steps.values()), expected, phase)
 
 
-def _finished(
-    work: Callable[..., Any], call: Arguments, report: OnProgress, shared: Mapping[str, Any]
-) -> bool:
-    try:
-        with quiet():
-            work(**call, **shared, progress=report)
-    except OutOfTimeError:
-        return False
-    return True
-
-
-# ------------------------------------------------------------------------------------- in the processes
-
-_given: dict[str, Any] = {}
+_process: dict[str, Any] = {}  # what a process is given once
 
 
 def _begin(work: Any, shared: Mapping[str, Any], threads: int, stop: Any, reports: Any) -> None:
     """Prepare a process: it leaves signals to the one that started it, and ends with that one."""
+
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            wait_for_end([parent.sentinel])
+            os.kill(os.getpid(), signal.SIGKILL)
+
     for number in _ENDING:  # they reach the first process, which ends this one
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
-    _given.update(work=work, shared=shared, stop=stop, reports=reports)
+    _process.update(work=work, shared=shared, stop=stop, reports=reports)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for_end([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _in_process(number: int, call: Arguments, stop_at: float | None) -> Done:
-    reported, before = 0.0, _used()
+def _in_process(number: int, call: Mapping[str, Any]) -> Usage:
+    """Make a call; what this process has used for it."""
+    reported, before = 0.0, resource.getrusage(resource.RUSAGE_SELF)
 
     def report(done: int, total: int | None, _: str) -> None:
         nonlocal reported
-        if _given["stop"].is_set():
-            raise OutOfTimeError
+        if _process["stop"].is_set():
+            raise _StoppedError
         if time.monotonic() - reported >= REPORT_SECONDS:
             reported = time.monotonic()
-            _given["reports"].put((number, done, total or done))
-        _check_time(stop_at)
+            _process["reports"].put((number, done, total or done))
 
-    finished = _finished(_given["work"], call, report, _given["shared"])
-    used = _used()
-    return finished, Usage(used.cpu_seconds - before.cpu_seconds, used.peak_bytes)
-
-
-def _used() -> Usage:
-    """What this process has used."""
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * RSS_UNIT)
+    with quiet():
+        _process["work"](**call, **_process["shared"], progress=report)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Usage(seconds, after.ru_maxrss * RSS_UNIT)
 
 
 # --- Where a training keeps its state, and with what it runs
@@ -328,16 +259,10 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Result of a training run.
+    """Card of a model, as saved, and its members, in evaluation mode on the CPU.
 
-    Attributes
-    ----------
-    card, networks
-        Card of the model, as saved, and the members, in evaluation mode on the CPU.
-    validation
-        Figures of merit of the calibrated model on the validation part, at the card's threshold.
-    history
-        For each member one mapping an epoch, see `Classifier.history`.
+    ``validation`` are figures of merit of the calibrated model on the validation part, at the card's
+    threshold; ``history`` has for each member one mapping an epoch, see `Classifier.history`.
     """
 
     card: Card
@@ -354,21 +279,11 @@ def fit_member(
     *,
     progress: bool | OnProgress = False,
 ) -> tuple[Network, dict[str, Any]]:
-    """Train one member, or load it from ``folder`` if it is finished.
+    """Train a member, counted from 1, or load it from ``folder`` if it is finished.
 
-    Parameters
-    ----------
-    number
-        Number of the member, from 1; it also sets the seed.
-    build
-        Makes the module and its data from the seed of the member; torch is seeded before.
-
-    Returns
-    -------
-    network
-        Weights of the best epoch, in evaluation mode on the CPU.
-    result
-        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
+    ``build`` makes the module and its data from the seed of the member; torch is seeded before. Returned are
+    the network with the weights of the best epoch, in evaluation mode on the CPU, and its ``seed``,
+    ``best_epoch``, ``history``, and the ``seconds`` since it was last resumed.
     """
     seed = config.seed + number - 1
     result = folder.result(number)
@@ -382,14 +297,9 @@ def fit_member(
             "seed": seed,
             "best_epoch": best_epoch(module.history, config.stopping.monitor),
             "history": module.history,
+            "seconds": round(time.monotonic() - began, 1),
         }
-        result["seconds"] = round(time.monotonic() - began, 1)  # since it was last resumed
-    network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
-    folder.finish(number, result)
-    return network, result
-
-
-def _load_network(config: RunConfig, path: Path) -> Network:
+    path = folder.member(number) / f"{BEST}.ckpt"
     if not path.is_file():
         raise SeqrayError("training left no checkpoint", where=str(path))
     check_whole(path)
@@ -397,36 +307,23 @@ def _load_network(config: RunConfig, path: Path) -> Network:
     prefix = "average." if config.optimizer.ema > 0 else "network."
     network = build_network(config.model)
     network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
-    return network.eval()
-
-
-# --- All members of a model: trained one after the other, or side by side
-
-Member = tuple[Network, dict[str, Any]]
-"""A network, and the result of `seqray.training.member.fit_member`."""
+    folder.finish(number, result)
+    return network.eval(), result
 
 
 def train_members(
-    train_member: Callable[..., Member],
+    train_member: Callable[..., tuple[Network, dict[str, Any]]],
     calls: Sequence[Mapping[str, Any]],
     shared: Mapping[str, Any],
     folder: WorkDir,
     run: RunOptions,
     *,
     letters: int,
-) -> list[Member]:
-    """Train the members that ``folder`` lacks, and load all of them.
+) -> list[tuple[Network, dict[str, Any]]]:
+    """Train the members that ``folder`` lacks, one after the other or side by side, and load all of them.
 
-    Parameters
-    ----------
-    train_member
-        A function of a module, called as ``train_member(**call, **shared, folder=folder, progress=...)``.
-    calls
-        For each member its ``config``, its ``number`` and what else differs between members.
-    shared
-        What all members are called with.
-    letters
-        Of the training part, see `plan_processes`.
+    The function of a module is called as ``train_member(**call, **shared, folder=folder, progress=...)``; the
+    calls hold the ``config`` and the ``number`` of each. ``letters`` are as for `plan_processes`.
     """
     before = torch.get_num_threads()
     try:
@@ -435,11 +332,15 @@ def train_members(
         missing = [call for call in calls if folder.result(call["number"]) is None]
         if processes > 1 and len(missing) > 1:
             folder = replace(folder, resume=True)  # what was there before is gone
-            given = {**shared, "folder": folder}
-            with WorkerPool(
-                train_member, given, processes=processes, threads=threads, on_progress=run.on_progress
-            ) as pool:
-                pool.run(missing, "train members")
+            call_side_by_side(
+                train_member,
+                missing,
+                {**shared, "folder": folder},
+                "train members",
+                processes=processes,
+                threads=threads,
+                on_progress=run.on_progress,
+            )
         return [train_member(**call, **shared, folder=folder, progress=run.progress) for call in calls]
     finally:
         torch.set_num_threads(before)

@@ -12,7 +12,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.run_config import RunConfig, change_settings
 from seqray.modelfile.header import check_model_path
 from seqray.training.fit import count_letters, open_folder, train, train_member
-from seqray.training.members import RunOptions, TrainResult, WorkerPool
+from seqray.training.members import RunOptions, TrainResult, call_side_by_side
 from seqray.training.partitions import data_sha256, partition
 from seqray.training.trainer import BEST, LAST, fingerprint, make_trainer, quiet
 
@@ -51,10 +51,15 @@ def train_best(
             folder.claim()
             calls.append({"config": changed, "number": 1, "parts": parts, "folder": folder})
         processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))
-        with WorkerPool(
-            train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
-        ) as pool:
-            pool.run([call for call in calls if call["folder"].result(1) is None], "try settings")
+        call_side_by_side(
+            train_member,
+            [call for call in calls if call["folder"].result(1) is None],
+            {"data": data},
+            "try settings",
+            processes=processes,
+            threads=threads,
+            on_progress=run.on_progress,
+        )
 
     monitor = config.stopping.monitor
     steps = -(-len(parts.train) // config.optimizer.batch_size)

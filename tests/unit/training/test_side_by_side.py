@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,13 @@ import torch
 from seqray.core.errors import SERVED, InputError, SeqrayError
 from seqray.core.model_config import ModelConfig
 from seqray.training import fit, members as side_by_side
-from seqray.training.members import RunOptions, WorkerPool, free_memory, network_bytes, plan_processes
+from seqray.training.members import (
+    RunOptions,
+    call_side_by_side,
+    free_memory,
+    network_bytes,
+    plan_processes,
+)
 
 WORK = """
 import os, time, torch
@@ -74,37 +79,34 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
     assert {phase for *_, phase in reports} == {"train members"}
 
 
-def test_calls_share_processes_that_report_and_end_in_time(touch, done):
+def test_calls_share_processes_that_report(touch, done):
     reports = []
-    with WorkerPool(
-        touch, {"folder": done}, processes=2, threads=1, on_progress=lambda *r: reports.append(r)
-    ) as pool:
-        assert pool.run([{"name": name} for name in "abc"], "work") == [True] * 3
-        assert sorted(path.name for path in done.iterdir()) == ["a", "b", "c"]
-        assert (done / "a").read_text() == "1"
-        late = [{"name": "d"}, {"name": "e", "steps": 100_000}]
-        assert pool.run(late, "work", time.time() + 0.5) == [True, False]
-        assert not (done / "e").exists()
-        with pytest.raises(InputError, match="f: is bad"):
-            pool.run([{"name": "f", "fault": "input"}, {"name": "g"}], "work")
-        with pytest.raises(SeqrayError, match="was ended from outside; if memory ran out, give --threads 1"):
-            pool.run([{"name": "h", "fault": "end"}, {"name": "i", "steps": 500}], "work")
-    assert {phase for *_, phase in reports} <= {"work"}
 
+    def call(*calls, processes=2):
+        call_side_by_side(
+            touch,
+            calls,
+            {"folder": done},
+            "work",
+            processes=processes,
+            threads=1,
+            on_progress=lambda *report: reports.append(report),
+        )
 
-def test_what_the_processes_used_is_counted(touch, done):
     SERVED.reset()
-    with WorkerPool(touch, {"folder": done}, processes=2, threads=1) as pool:
-        pool.run([{"name": name, "fault": "burn"} for name in "ab"], "work")
+    call(*({"name": name, "fault": "burn"} for name in "ab"))
     assert SERVED.cpu_seconds >= 2  # each of the two calls goes on until it has used a second
     assert 10_000_000 < SERVED.peak_bytes < 5_000_000_000
-
-
-def test_one_call_needs_no_process_and_ends_in_time(touch, done):
-    with WorkerPool(touch, {"folder": done}, processes=4, threads=1) as pool:
-        assert pool.run([{"name": "a"}], "work", time.time() - 1) == [False]
-        assert pool.run([{"name": "a"}], "work") == [True]
-        assert pool.run([], "work") == []
+    call({"name": "c"}, processes=4)  # in this process
+    call()
+    assert sorted(path.name for path in done.iterdir()) == ["a", "b", "c"]
+    assert (done / "a").read_text() == "1"
+    with pytest.raises(InputError, match="f: is bad"):
+        call({"name": "f", "fault": "input"}, {"name": "g", "steps": 100_000})
+    assert not (done / "g").exists()
+    with pytest.raises(SeqrayError, match="was ended from outside; if memory ran out, give --threads 1"):
+        call({"name": "h", "fault": "end"}, {"name": "i", "steps": 500})
+    assert {phase for *_, phase in reports} == {"work"}
 
 
 def test_processes_follow_threads_work_memory_and_device(make_config, monkeypatch):

@@ -1,0 +1,193 @@
+"""Settings of ``seqray train``: chosen from the data, taken from a model, or written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from seqray.cli.options import given
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import Example, LabeledSequence
+from seqray.core.run_config import RunConfig, change_settings, read_small_text
+from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
+
+if TYPE_CHECKING:
+    from seqray.cli.train_options import FitOptions, TrainRequest
+    from seqray.kinds.labeled import LabeledFiles
+
+
+def choose_settings(
+    request: TrainRequest,
+) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
+    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
+
+    The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
+    genomes, and for alignments without a model to take the settings of.
+    """
+    if words := given(request.genomes):
+        raise ConfigError(
+            f"{words[0]} needs settings of a locator",
+            remedy="give --like bacteria-genome, or --config YAML such as configs/genome.yaml",
+        )
+    if request.like is None and (words := given(request.labels)):
+        raise ConfigError(
+            f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
+        )
+    files = request.data.located(request, request.labels)
+    from seqray.kinds.labeled import read_inferred_examples
+    from seqray.training import settings_from_data as rules
+    from seqray.training.data_facts import measure_data
+
+    if request.like is None:
+        data, alphabet = read_inferred_examples(files)
+        facts = measure_data(data, alphabet)
+        config = rules.choose_settings(facts)
+    else:
+        config = settings_of(request.like)
+        if config.model.kind == "locator":
+            what = "is a locator, which learns from genomes"
+            raise ConfigError(what, where=request.like, remedy="give --genome and --sites")
+        data = read_examples(files, config)
+        facts = measure_data(data, ALPHABETS[config.model.alphabet])
+        config = rules.fit_settings(config, facts)
+    config = override_settings(replace(config, name=model_name(request.out)), request)
+    alphabet = ALPHABETS[config.model.alphabet]
+    if alphabet != facts.alphabet:  # --set names another one
+        data = [
+            replace(one, sequence=alphabet.normalize(one.sequence, one.where))
+            if isinstance(one, LabeledSequence)
+            else one
+            for one in data
+        ]
+    request.note(*rules.describe_settings(config, facts, request.like or "the data"))
+    decided = request.like or request.teacher or request.init
+    return config, data, () if decided else rules.alternatives_of(config, facts, request.fit.named())
+
+
+def settings_of(model: str) -> RunConfig:
+    """The settings that a model was trained with; the name, summary and text of its card are left out."""
+    from seqray.modelfile.header import read_card
+    from seqray.modelfile.zoo import locate_model
+
+    card = read_card(locate_model(model))
+    settings = {"data": {"window": card.window}, **card.training.get("config", {})}
+    try:
+        return from_mapping(RunConfig, {**settings, "model": to_mapping(card.model)})
+    except ConfigError as error:
+        raise ConfigError(error.what, where=model, remedy=error.remedy) from None
+
+
+def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:
+    """Read what the kind of model learns from."""
+    from seqray.kinds.kinds import kind_of
+
+    kind = kind_of(config)
+    return kind.adapt(kind.read_labeled(files, ALPHABETS[config.model.alphabet]), config.data.window)
+
+
+def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Example]) -> RunConfig:
+    """Take from the data what they state and nobody has set: classes, positive class, and a longer window.
+
+    ``named`` are the settings that the user has set, as in ``section.key``.
+    """
+    from seqray.training.data_facts import choose_positive
+
+    learned = [example for example in data if example.split != "test"]
+    counts = Counter(example.label or "" for example in learned)
+    longest = max((len(one.sequence) for one in learned if isinstance(one, LabeledSequence)), default=0)
+    changes: dict[str, Any] = {}
+    if "model.classes" not in named:
+        changes["model.classes"] = max(len(counts), 2)
+    if "data.positive" not in named and config.data.positive not in counts:
+        changes["data.positive"] = choose_positive(counts)
+    if "data.window" not in named and longest > config.data.window + 2 * config.data.flank:
+        changes["data.window"] = longest
+        changes["model.max_length"] = max(config.model.max_length, longest)
+    return change_settings(config, changes)
+
+
+def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
+    """Override settings by those of the command line."""
+    from seqray.kinds.kinds import check_options, kind_of
+
+    if request.truncate is not None:
+        check_options(kind_of(config), ["--truncate"])
+        config = replace(config, data=replace(config.data, truncate=request.truncate))
+    return configure(config, request.fit, members=request.members, backbone=request.backbone)
+
+
+def configure(
+    config: RunConfig, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
+) -> RunConfig:
+    """Override settings by ``--set``, seed and device, number of networks and directory of the encoder."""
+    config = override(config, fit.set)
+    if backbone is not None:
+        if config.model.backbone is None:
+            raise ConfigError(
+                f"--backbone is given, but 'model.kind' is {config.model.kind}",
+                remedy="write 'kind: backbone' in the section 'model'",
+            )
+        encoder = replace(config.model.backbone, path=backbone)
+        config = replace(config, model=replace(config.model, backbone=encoder))
+    changed = {"seed": fit.seed, "members": members}
+    config = replace(config, **{key: value for key, value in changed.items() if value is not None})
+    from seqray.models.batches import trainer_device
+
+    return replace(config, trainer=config.trainer | trainer_device(fit.device))
+
+
+def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
+    """Change settings by ``section.key=value``; values are read as YAML.
+
+    Raises ConfigError for an unknown key (the nearest is named), or an assignment of another form.
+    """
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        path = path.strip()
+        if not equals or not all(path.split(".")):
+            raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
+        try:
+            changes[path] = parse_yaml(text)
+        except ConfigError as error:
+            raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
+    return change_settings(config, changes)
+
+
+def model_name(out: str) -> str:
+    """Name of a model: that of its file, in one word."""
+    return re.sub(r"[^\w.+-]+", "-", Path(out).name.removesuffix(".safetensors")).strip("-") or "model"
+
+
+def write_config(path: str | Path, config: RunConfig) -> None:
+    """Write settings as YAML that ``--config`` reads; those of genomes only for a locator."""
+    mapping = to_mapping(config)
+    if config.model.kind != "locator":
+        del mapping["genomes"]
+    from seqray.io.files import write_file
+
+    write_file(path, yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True))
+
+
+def read_metrics(path: str) -> dict[str, Any]:
+    """Read figures for the card: a JSON object."""
+    text = read_small_text(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("is not valid JSON", where=path) from None
+    if not isinstance(content, dict):
+        raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
+    try:
+        check_plain(content, "metrics")
+    except ConfigError as error:
+        raise InputError(error.what, where=path, remedy=error.remedy) from None
+    return content
