@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,9 @@ from seqray.core.explanation import (
 )
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
-from seqray.core.results import Box, Call, CallContext
+from seqray.core.results import Audit, AuditFigure, Box, Call, CallContext, Evaluation, Finding, Histogram
+from seqray.evaluation.floor import answers_from_probabilities
+from seqray.evaluation.run import evaluate_scores
 from seqray.genome.genes import Gene
 from seqray.report.pages.alignments import AlignmentReport
 from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
@@ -314,3 +316,54 @@ def made_call_report(
 def made_scan() -> Callable[..., ScanReport]:
     """Make the data of the page of a scan; see `made_call_report`."""
     return made_call_report
+
+
+def made_up_audit(label: str = "pos", findings: Sequence[Finding] | None = None) -> Audit:
+    """An audit with a figure for each table of the page."""
+    figures = [
+        AuditFigure("counts", "all", "*", "sequences", 30),
+        AuditFigure("counts", "all", label, "sequences", 12),
+        AuditFigure("copies", "all", label, "duplicates", 7),
+        AuditFigure("copies", "all", label, "strand_duplicates", 0),
+        AuditFigure("rules", "given", label, "gc_auroc", 0.8765, 0.8, 0.91),
+        AuditFigure("rules", "given", label, "gc_mcc", 0.4321, 0.3, 0.5),
+        AuditFigure("baselines", "grouped", label, "kmer_logistic_auroc", 0.912, 0.9, 0.93),
+    ]
+    histograms = [
+        Histogram("gc", "all", label, (0.0, 0.5, 1.0), (3, 9)),
+        Histogram("identity", "test to train", label, (0.0, 0.5, 1.0), (1, 0)),
+    ]
+    leak = Finding("leak", "copies_across", f"copies of {label}", f"effect on {label}", f"drop {label}")
+    settings = {"given": "5 random folds", "grouped": "5 folds that keep relatives together", "word": "40"}
+    return Audit(figures, histograms, [leak] if findings is None else findings, settings)
+
+
+@pytest.fixture(scope="session")
+def made_audit() -> Callable[..., Audit]:
+    """Make an audit; see `made_up_audit`."""
+    return made_up_audit
+
+
+def made_up_evaluation(classes: Sequence[str] = ("background", "promoter"), context: str = "c") -> Evaluation:
+    """An evaluation of random scores, compared with three others, with subsets of each kind."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, len(classes), 60)
+
+    def scores() -> np.ndarray:
+        table = rng.dirichlet(np.ones(len(classes)), 60) + 0.5 * np.eye(len(classes))[truth]
+        return table / table.sum(axis=1, keepdims=True)
+
+    beside = [
+        answers_from_probabilities(name, f"the {name}", scores(), classes, classes[-1])
+        for name in ("against", "floor", "majority")
+    ]
+    parts = {"similarity:0.0-0.5": np.arange(30), "similarity:1.0": np.arange(30, 60)}
+    parts[f"context:{context}"] = np.arange(9)
+    labels = [classes[k] for k in truth]
+    return evaluate_scores(labels, scores(), classes, classes[-1], beside=beside, subsets=parts, draws=20)
+
+
+@pytest.fixture(scope="session")
+def made_evaluation() -> Callable[..., Evaluation]:
+    """Make an evaluation; see `made_up_evaluation`."""
+    return made_up_evaluation

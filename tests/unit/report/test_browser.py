@@ -14,6 +14,7 @@ from seqray.report.pages.scan import render_scan
 from seqray.report.pages.sequences import render_sequences
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on this machine")
 HOSTILE = (
     "<script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=1">',
@@ -78,7 +79,6 @@ def without_policy(page):
     return weak
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 def test_hostile_names_are_text_and_the_controls_work(hostile_page, tmp_path):
     weak = without_policy(hostile_page).replace("</body>", PROBE)
     page = dump(weak, tmp_path)
@@ -93,7 +93,6 @@ def test_hostile_names_are_text_and_the_controls_work(hostile_page, tmp_path):
     assert report == expected
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 def test_the_policy_lets_the_page_run_and_nothing_else(hostile_page, tmp_path):
     foreign = "<script>document.title = 'owned'</script></body>"
     page = dump(hostile_page.replace("</body>", foreign), tmp_path)
@@ -101,7 +100,6 @@ def test_the_policy_lets_the_page_run_and_nothing_else(hostile_page, tmp_path):
     assert "<title>Safe &amp; sound</title>" in page
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 def test_the_page_of_alignments_shows_names_as_text(explained, report, tmp_path):
     e = explained(3, 20)
     alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
@@ -123,7 +121,6 @@ document.documentElement.dataset.report = wide.map((one) => one.outerHTML.slice(
 </script></body>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 @pytest.mark.parametrize("kind", ["scan", "sequences", "alignments"])
 def test_a_page_fits_a_narrow_window(kind, made_scan, make_report, explained, report, tmp_path):
     page = {
@@ -176,7 +173,6 @@ document.documentElement.dataset.report = JSON.stringify(report);
 </script></body>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 def test_the_table_of_calls_sorts_and_searches(made_scan, tmp_path):
     data = made_scan(calls=150)
     calls = list(data.calls)
@@ -210,7 +206,6 @@ def test_the_table_of_calls_sorts_and_searches(made_scan, tmp_path):
     assert "<img" not in page
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
 def test_the_policy_lets_the_table_be_laid_out(made_scan, tmp_path):
     foreign = "<script>document.title = 'owned'</script></body>"
     page = dump(render_scan(made_scan(calls=5)).replace("</body>", foreign), tmp_path)

@@ -18,12 +18,6 @@ from seqray.report.palette import components, tint
 from seqray.report.svg.logo import picture
 from seqray.report.svg.rows import line_width
 
-HOSTILE = (
-    "<script>document.title='owned'</script>",
-    '"><img src=x onerror="document.title=1">',
-    "</script></title></style><svg onload=alert(1)>",
-)
-
 
 def checked():
     shares = np.linspace(0, 1, 3)
@@ -55,14 +49,6 @@ def test_every_section_is_there(explained, report):
         assert text in page
     for text in ("SS_cons", "position in the query", "made up", "read 6 × 30"):
         assert page.count(text) >= 2
-
-
-def test_nothing_comes_from_outside_and_nothing_runs(explained, report):
-    page = render_alignments(report(explained(), faithfulness=checked()))
-    assert "<script" not in page
-    assert "default-src 'none'" in page
-    assert set(re.findall(r'(?:href|src)="?([^#"> ]{5})', page)) == {"data:"}
-    assert "://" not in page
 
 
 def test_without_checks_and_without_alignments_it_says_so(report):
@@ -163,17 +149,3 @@ def test_letters_are_colored_gaps_are_white_and_missing_data_gray(decoded, alpha
     assert '<path class=gaps d="M28 8h4"/>' in panel
     text = alphabet.letters[0] * 2 + "~" + alphabet.unknown_letter
     assert f'<text class=seq x="6 18 42 54" y=12>{text}</text>' in panel
-
-
-@pytest.fixture
-def hostile_page(explained, report):
-    e = explained(3, 20)
-    alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
-    e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])
-    return render_alignments(replace(report(e), title=HOSTILE[2], provenance=HOSTILE))
-
-
-def test_names_are_escaped(hostile_page):
-    assert "<img" not in hostile_page
-    assert "<script" not in hostile_page
-    assert 'onload="' not in hostile_page

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -14,47 +13,15 @@ from seqray.report.pages.calls import PLACES, card_of, place_index, short_names
 from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
 from seqray.report.svg.genome import CALL_REACH, arrow_path, outline, strongest
 
-EVIL = '</script><script>alert("x")</script>&\u202e'
-
-
-class Elements(HTMLParser):
-    """Collects tags, their attributes and the text of each script."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.scripts, self.open = [], [], [], ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, *pair) for pair in attrs]
-        self.open = tag
-
-    def handle_data(self, data):
-        if self.open == "script":
-            self.scripts.append(data)
-
-    def handle_endtag(self, tag):
-        self.open = ""
-
 
 def embedded(page):
     """The data of the table, as the page's script reads them."""
     return json.loads(re.search(r"<script type=application/json id=data>(.*?)</script>", page)[1])
 
 
-def test_the_page_holds_every_section_and_refers_to_nothing_outside(made_scan):
-    page = render_scan(made_scan())
-    found = Elements(page)
-    sections = [value for tag, key, value in found.attributes if (tag, key) == ("section", "id")]
-    assert sections == ["genome", "best", "doubtful", "where", "expected", "all", "card", "provenance"]
-    assert not {"link", "img", "iframe"} & set(found.tags)
-    assert not re.search(r"(https?:)?//\w", page.replace("// ", ""))
-    anchors = {value for _, key, value in found.attributes if key == "id"}
-    links = {value for tag, key, value in found.attributes if (tag, key) == ("a", "href")}
-    assert links <= {f"#{anchor}" for anchor in anchors}
-    assert len(anchors) == sum(key == "id" for _, key, _ in found.attributes)
-    assert page == render_scan(made_scan())
+def test_the_page_holds_every_section(made_scan):
+    sections = ["genome", "best", "doubtful", "where", "expected", "all", "card", "provenance"]
+    assert re.findall(r"<section id=(\w+)", render_scan(made_scan())) == sections
 
 
 def test_the_figures_come_first_and_cautions_before_the_maps(made_scan):
@@ -103,18 +70,6 @@ def test_the_density_of_calls_shows_what_was_searched(made_scan):
     contigs = [ScannedContig("empty", 50_000, parts=[(0, 10)]), ScannedContig("chromosome", 50_000)]
     page = render_scan(replace(made_scan(calls=300, length=50_000), contigs=contigs))
     assert '<path class=searched d="M74 4H75V78H74z"/>' in page  # a pixel at least
-
-
-@pytest.mark.parametrize("field", ["title", "contig", "names", "gene_source", "expected_note"])
-def test_names_from_files_are_text(made_scan, field):
-    page = render_scan(made_scan(**{field: EVIL}))
-    found = Elements(page)
-    assert found.tags.count("script") == 2  # the data and the page's own
-    assert 'alert("x")' not in page  # its quotation marks are escaped, in data and in text
-    assert "<" not in found.scripts[0]
-    if field in ("contig", "names"):
-        assert EVIL.replace("\u202e", "\ufffd") in embedded(page)["names"]
-    assert "\u202e" not in page
 
 
 def test_a_bacterium_with_five_thousand_calls_stays_below_five_megabytes(made_scan):

@@ -1,10 +1,8 @@
 """The page as text: what is on it, what must not be, and how large it gets."""
 
-import base64
-import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
+from html import unescape
 
 import numpy as np
 import pytest
@@ -15,30 +13,9 @@ from seqray.core.explanation import Check, Explanation, Faithfulness, Place
 from seqray.core.model_config import ModelConfig
 from seqray.report.pages.sequences import SequenceReport, render_sequences
 
-HOSTILE = (
-    "<script>document.title='owned'</script>",
-    '"><img src=x onerror="document.title=1">',
-    "' onmouseover='alert(1)",
-    "</script></title></style><svg onload=alert(1)>",
-    "&lt;b&gt; javascript:alert(1)",
-)
 
-
-class Reader(HTMLParser):
-    """Elements, attributes and text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.texts = [], [], []
-        self.feed(page)
-        self.text = "".join(self.texts)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, key, value or "") for key, value in attrs]
-
-    def handle_data(self, data):
-        self.texts.append(data)
+def text_of(page):
+    return unescape(re.sub(r"<[^>]+>", "", page))
 
 
 def tables(page):
@@ -66,45 +43,6 @@ def single(sequence="ACGT", scores=(0.1, 0.4, 0.3, 0.2), **more):
     return Explanation(**{**settings, **more})
 
 
-# --- text from files -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_from_files_is_shown_and_makes_no_element(make_report, text):
-    plain = make_report(records=2)
-    card = replace(
-        plain.card, name=text, summary=text, info={"licence": text, "limits": [text]}, training={text: text}
-    )
-    faithfulness = replace(
-        plain.faithfulness,
-        verdicts={text: text},
-        checks=(Check(text, text, text, 1.0, 0.5, 1.5, 3),),
-        curves=tuple(
-            replace(c, method=c.method + text, kind=c.kind + text) for c in plain.faithfulness.curves
-        ),
-    )
-    explanations = [
-        replace(
-            e, id=text, label=text, target=text, method=e.method + text, member=text,
-            place=Place(text, 0, 80, "+", 1000),
-        )
-        for e in plain.explanations
-    ]  # fmt: skip
-    motifs = [replace(m, name=text, consensus=text, known=text) for m in plain.motifs]
-    page = render_sequences(
-        replace(
-            plain, title=text, card=card, faithfulness=faithfulness, explanations=explanations,
-            motifs=motifs, provenance=[text],
-        )
-    )  # fmt: skip
-    read = Reader(page)
-    expected = {"script": 1, "style": 1, "title": 1, "img": 0}
-    assert {tag: read.tags.count(tag) for tag in expected} == expected
-    assert not [key for _, key, _ in read.attributes if key.startswith("on")]
-    assert read.text.count(text) >= 15
-    assert page.count("</script") == 1
-
-
 def test_characters_that_turn_the_writing_or_break_the_file_are_replaced():
     data = single(id="a\u202eb\x00c\ud800d")
     page = render_sequences(page_of(data))
@@ -118,53 +56,8 @@ def page_of(*explanations, **more):
     return SequenceReport(explanations=explanations, **{**settings, **more})
 
 
-# --- nothing from outside --------------------------------------------------------------------------------
-
-
-def test_the_page_refers_to_nothing_outside(make_report):
-    read = Reader(page := render_sequences(make_report(records=2)))
-    links = [value for _, key, value in read.attributes if key in {"href", "src", "xlink:href", "srcset"}]
-    assert links
-    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
-    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert "https://" not in page
-    assert "@import" not in page
-    assert set(re.findall(r"url\(([^)]*)\)", page)) == {"#sign"}
-
-
-def test_every_inner_link_has_its_target(make_report):
-    read = Reader(render_sequences(make_report(records=3, length=130)))
-    ids = [value for _, key, value in read.attributes if key == "id"]
-    assert len(ids) == len(set(ids))
-    assert {value for _, key, value in read.attributes if key == "href" and value[0] == "#"} <= {
-        f"#{name}" for name in ids
-    }
-
-
-def test_the_policy_allows_this_style_and_script_alone(make_report):
-    page = render_sequences(make_report(records=1))
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
-    for part in ("script", "style"):
-        text = re.search(f"<{part}>(.*?)</{part}>", page, flags=re.DOTALL)[1]
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"{part}-src 'sha256-{digest}'" in policy
-    assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
-    assert not [key for _, key, _ in Reader(page).attributes if key == "style"]
-
-
-# --- size, order -----------------------------------------------------------------------------------------
-
-
 def test_a_hundred_records_of_251_letters_stay_below_2_mb(make_report):
     assert len(render_sequences(make_report(records=100, length=251)).encode()) < 2_000_000
-
-
-def test_the_same_data_give_the_same_page(make_report):
-    assert render_sequences(make_report(records=3)) == render_sequences(make_report(records=3))
-
-
-# --- records and ranks -----------------------------------------------------------------------------------
 
 
 def test_every_record_and_every_ranked_position_is_there(make_report):
@@ -229,9 +122,6 @@ def test_records_of_one_name_stay_apart():
     assert "id=r1 " in page
 
 
-# --- what it says ----------------------------------------------------------------------------------------
-
-
 def test_omitted_records_are_told():
     assert "1 record on this page; 7 records left out" in render_sequences(page_of(single(), omitted=7))
 
@@ -246,7 +136,7 @@ def test_verdicts_come_first_with_a_cue(make_report):
         < page.index("<h3>Checks")
         < page.index("id=records")
     )
-    assert "associated with the model's output" in Reader(page).text
+    assert "associated with the model's output" in text_of(page)
     assert "causes" not in page
 
 
@@ -274,7 +164,7 @@ def test_badges_follow_the_gains_over_random(bounds, badge):
 def test_the_reference_is_the_one_of_the_checks(reference, words):
     checks = (Check("rollout", "share_of_reference", reference, 0.5, 0.4, 0.6, 9),)
     faithfulness = Faithfulness(checks, (), {"rollout": "So so."})
-    text = Reader(render_sequences(page_of(single(), faithfulness=faithfulness, checked="Nine of ten."))).text
+    text = text_of(render_sequences(page_of(single(), faithfulness=faithfulness, checked="Nine of ten.")))
     assert words in text
     assert text.count("(ism)") == (reference == "ism")
     assert "It does not show what happens in the cell. Nine of ten." in text
@@ -310,9 +200,6 @@ def test_unsigned_methods_say_what_they_are():
     assert note in render_sequences(page_of(single()))
     assert note not in render_sequences(page_of(single(method="ism", signed=True)))
     assert note not in render_sequences(page_of(single(method="grad-rollout")))
-
-
-# --- parts that may be missing, and odd records ----------------------------------------------------------
 
 
 def test_missing_parts_are_left_out():
