@@ -17,7 +17,7 @@ from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes
 from seqray.core.letters import dinucleotide_shuffle
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 from seqray.io.tables import write_table
 from seqray.scanning.calls import find_boxes
 

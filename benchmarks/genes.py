@@ -22,7 +22,7 @@ from seqray.core.alphabet import DNA
 from seqray.genome.genes import Gene, count_starts
 from seqray.genome.predict import predict_all
 from seqray.genome.read import read_genes
-from seqray.io.sequences import read_genbank
+from seqray.io.genbank import read_genbank
 from seqray.io.tables import write_table
 
 COLUMNS = (

@@ -180,7 +180,7 @@ class Sequences:
     def write(self, path: str | Path, result: ScanResult, provenance: Sequence[str]) -> None:
         """Write them as GenBank, with the calls and the genes."""
         from seqray.genome.read import gene_features
-        from seqray.io.genbank_calls import write_genbank
+        from seqray.io.genbank import write_genbank
 
         genes, calls = result.genes, result.calls
         circular = {*calls.circular, *(genes.circular if genes else ()), *self.options.circular_ids}

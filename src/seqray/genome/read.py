@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from seqray.core.errors import InputError
 from seqray.genome.genes import Annotation, Gene, sort_genes
-from seqray.io.features import AnnotatedFeature, Part, read_annotated
+from seqray.io.features import read_annotated
 from seqray.io.files import display_name, short_name
-from seqray.io.genbank_calls import gene_names
-from seqray.io.lines import is_pseudo
+from seqray.io.genbank import gene_names
+from seqray.io.lines import AnnotatedFeature, Part, is_pseudo
 from seqray.io.records import Duplicates
 
 # --- Which features of a file belong to one gene

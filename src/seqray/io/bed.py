@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,17 +19,6 @@ BED_COLUMNS = (*_BED6, "probability", "site")
 DESCRIBED_COLUMNS = (*_BED6, "call_score", "site", *CONTEXT_COLUMNS)
 
 
-def _rows(name: str, call: Call, length: int | None, described: bool) -> Iterator[tuple[object, ...]]:
-    """The line of a call, or the two lines of one across the origin."""
-    check_line_start(call.contig)
-    more = context_cells(call.context) if described else ()
-    rest = (name, round(1000 * call.score), call.strand, float(call.score), call.site, *more)
-    within = length is None or call.end <= length
-    yield (call.contig, call.start, call.end if within else length, *rest)
-    if length is not None and not within:
-        yield (call.contig, 0, call.end - length, *rest)
-
-
 def write_bed(
     path: str | Path,
     calls: Iterable[Call],
@@ -40,29 +29,25 @@ def write_bed(
 ) -> int:
     """Write calls as BED6 and more columns, and return how many calls (not lines).
 
-    Parameters
-    ----------
-    path, provenance
-        See `seqray.io.tables.open_table`.
-    calls
-        Those of a contig together. Its lines are sorted by start, as tabix requires.
-    contigs
-        Length of each contig; required to split calls across the origin of a circular one.
-    described
-        Whether to append the contexts of the calls of a locator.
-
-    Notes
-    -----
-    Columns: chrom, chromStart, chromEnd, name, score (that of the call times 1000, rounded), strand, score of
-    the call, site (0-based), and contexts.
+    The calls of a contig come together; its lines are sorted by start, as tabix requires. The score of BED is
+    that of the call times 1000, rounded; the site is 0-based. ``contigs`` are the lengths, by which a call
+    across the origin of a circle becomes two lines; ``described`` calls of a locator have `CONTEXT_COLUMNS`.
     """
     named = list(call_ids(calls))
     columns = DESCRIBED_COLUMNS if described else BED_COLUMNS
     with open_table(path, columns, provenance, quotes=False) as write:
         for contig, group in groupby(named, key=lambda pair: pair[1].contig):
+            check_line_start(contig)
             length = (contigs or {}).get(contig)
-            rows = [row for name, call in group for row in _rows(name, call, length, described)]
-            write(sorted(rows, key=itemgetter(1)))  # the second line of a call across the origin comes first
+            rows: list[tuple[object, ...]] = []
+            for name, call in group:
+                more = context_cells(call.context) if described else ()
+                score = (round(1000 * call.score), call.strand, float(call.score), call.site)
+                end = call.end if length is None else min(call.end, length)
+                rows.append((contig, call.start, end, name, *score, *more))
+                if end < call.end:  # what lies behind the origin
+                    rows.append((contig, 0, call.end - end, name, *score, *more))
+            write(sorted(rows, key=itemgetter(1)))
     return len(named)
 
 

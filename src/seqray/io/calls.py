@@ -1,4 +1,4 @@
-"""Columns of calls."""
+"""Calls as a table, and their contexts as cells of a table and as attributes of GFF3."""
 
 from __future__ import annotations
 
@@ -10,56 +10,63 @@ from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
 from seqray.core.text import format_number, parse_float
 from seqray.io.lines import parse_position
-from seqray.io.tables import one_line, write_table
+from seqray.io.tables import format_cell, one_line, write_table
 
-# --- The context of a call as cells of a table and as attributes of GFF3
-
+CALL_COLUMNS = ("id", "contig", "start", "end", "strand", "site", "score", "label")
 CONTEXT_COLUMNS = (
     *("probability", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
     *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
 )
 
 
+def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
+    """Number calls from 1 in their order: ``promoter_1`` ..; the same in every format of one run."""
+    for number, call in enumerate(calls, start=1):
+        yield f"{'_'.join(call.label.split())}_{number}", call
+
+
+def write_calls_tsv(
+    path: str | Path, calls: Iterable[Call], provenance: Sequence[str] = (), *, described: bool = False
+) -> int:
+    """Write calls as a table, 0-based and half-open, and return how many.
+
+    An ``end`` beyond the length of a circular contig is kept; ``described`` appends `CONTEXT_COLUMNS`.
+    """
+    columns = (*CALL_COLUMNS, *CONTEXT_COLUMNS) if described else CALL_COLUMNS
+    return write_table(path, columns, call_rows(calls, described=described), provenance)
+
+
+def call_rows(calls: Iterable[Call], *, described: bool = False) -> Iterator[tuple[object, ...]]:
+    """Cells of `CALL_COLUMNS`, and of `CONTEXT_COLUMNS` for calls of a locator."""
+    for name, c in call_ids(calls):
+        more = context_cells(c.context) if described else ()
+        yield name, c.contig, c.start, c.end, c.strand, c.site, float(c.score), c.label, *more
+
+
+# --------------------------------------------------------------------------------------------- contexts
+
+
 def context_cells(context: CallContext | None) -> tuple[object, ...]:
     """A cell for each of `CONTEXT_COLUMNS`; None for what is not known."""
-    found = dict(_fields(context or CallContext()))
-    return tuple(found.get(name) for name in CONTEXT_COLUMNS)
-
-
-def _fields(context: CallContext) -> Iterator[tuple[str, object]]:
-    """Names and values of what is known."""
-    names = {"gene": context.gene, "locus_tag": context.locus, "within": context.within}
-    numbers = {"distance": context.distance, "spacer": context.spacer}
-    shares = {"probability": context.probability, "precision": context.precision}
-    yield from ((name, one_line(text)) for name, text in names.items() if text)
-    yield from ((name, value) for name, value in (numbers | shares).items() if value is not None)
-    if context.within_strand:
-        yield "within_strand", context.within_strand
-    for name, box in (("minus10", context.minus10), ("minus35", context.minus35)):
-        if box is not None:
-            yield from ((name, box.letters), (f"{name}_start", box.start))
-    if context.minus10 is not None:
-        yield "extended", context.extended
+    c = context or CallContext()
+    box10, box35 = ((box.letters, box.start) if box else (None, None) for box in (c.minus10, c.minus35))
+    names = (one_line(c.gene) if c.gene else None, one_line(c.locus) if c.locus else None, c.distance)
+    within = (one_line(c.within) if c.within else None, c.within_strand or None)
+    extended = c.extended if c.minus10 else None
+    return (c.probability, c.precision, *names, *within, *box10, *box35, c.spacer, extended)
 
 
 def context_attributes(context: CallContext) -> Iterator[tuple[str, str]]:
-    """Attributes of GFF3, not escaped, in the order of `CONTEXT_COLUMNS`."""
-    found = dict(_fields(context))
-    for name in (name for name in CONTEXT_COLUMNS if name in found):
-        value = found[name]
-        if isinstance(value, bool):
-            yield name, "yes" if value else "no"
-        elif name.endswith("_start") and isinstance(value, int):
+    """Attributes of GFF3, not escaped, in the order of `CONTEXT_COLUMNS`; its positions are 1-based."""
+    for name, value in zip(CONTEXT_COLUMNS, context_cells(context), strict=True):
+        if isinstance(value, int) and name.endswith("_start"):
             yield name, str(value + 1)
-        else:
-            yield name, format_number(value) if isinstance(value, float) else str(value)
+        elif value is not None:
+            yield name, format_number(value) if isinstance(value, float) else format_cell(value)
 
 
 def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallContext:
-    """Read what `context_attributes` gave.
-
-    Raises `InputError` for a position or a number that is none.
-    """
+    """Read what `context_attributes` gave; `InputError` for a position or a number that is none."""
 
     def share(name: str) -> float | None:
         return parse_number(attributes[name], name, where) if name in attributes else None
@@ -93,39 +100,3 @@ def parse_number(text: str, name: str, where: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"has the {name} '{text}'", where=where, remedy="give a number")
     return number
-
-
-# --- Calls of a scan as a table
-
-CALL_COLUMNS = ("id", "contig", "start", "end", "strand", "site", "score", "label")
-
-
-def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
-    """Number calls from 1 in their order: ``promoter_1`` ..; the same in every format of one run."""
-    for number, call in enumerate(calls, start=1):
-        yield f"{'_'.join(call.label.split())}_{number}", call
-
-
-def write_calls_tsv(
-    path: str | Path, calls: Iterable[Call], provenance: Sequence[str] = (), *, described: bool = False
-) -> int:
-    """Write calls as a table, 0-based and half-open, and return how many.
-
-    Parameters
-    ----------
-    path, provenance
-        See `seqray.io.tables.open_table`.
-    calls
-        An ``end`` beyond the length of a circular contig is kept.
-    described
-        Whether to append `CONTEXT_COLUMNS`.
-    """
-    columns = (*CALL_COLUMNS, *CONTEXT_COLUMNS) if described else CALL_COLUMNS
-    return write_table(path, columns, call_rows(calls, described=described), provenance)
-
-
-def call_rows(calls: Iterable[Call], *, described: bool = False) -> Iterator[tuple[object, ...]]:
-    """Cells of `CALL_COLUMNS`, and of `CONTEXT_COLUMNS` for calls of a locator."""
-    for name, c in call_ids(calls):
-        more = context_cells(c.context) if described else ()
-        yield name, c.contig, c.start, c.end, c.strand, c.site, float(c.score), c.label, *more

@@ -16,155 +16,16 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 from seqray.core.errors import InputError, raise_if_terminated, signals_held
 
-# --- Hidden folders beside outputs, in which files wait until they are complete
+BLOCK = 1 << 20
 
-_LOCK = ".lock"
-
-
-@contextmanager
-def hidden_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
-
-    Signals wait while it is made and while it is removed, so that none leaves it behind.
-    """
-    stem = f".seqray-{blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
-    taken = None
-    try:
-        with signals_held():
-            taken = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
-        yield taken[0]
-    finally:
-        if taken is not None:
-            with signals_held():
-                _remove(*taken)
-
-
-def _remove(folder: Path, lock: int | None) -> None:
-    with suppress(OSError):  # as where no more files can be opened; then it may hold the lock alone
-        _empty(folder)
-    with suppress(OSError):  # another run may have taken the folder by now
-        (folder / _LOCK).unlink(missing_ok=True)
-        folder.rmdir()
-    if lock is not None:
-        os.close(lock)
-
-
-def _take(folder: Path) -> tuple[Path, int | None] | None:
-    """The folder, emptied, and its lock; None if it is that of a living run, or not ours."""
-    while True:
-        if not _make(folder):
-            return None
-        try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:  # its run ended just now
-            continue
-        except OSError:
-            with suppress(OSError):  # it is empty if it was made just now
-                folder.rmdir()
-            raise
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return None
-        except OSError:  # a file system without locks
-            os.close(lock)
-            return Path(tempfile.mkdtemp(prefix=".seqray-", dir=folder.parent)), None
-        if _is_file(lock, folder / _LOCK):
-            try:
-                _empty(folder)
-            except OSError:
-                _remove(folder, lock)
-                raise
-            return folder, lock
-        os.close(lock)
-
-
-def _make(folder: Path) -> bool:
-    """Make the folder; False if somebody else's has its name, who could have put anything there."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        with suppress(FileNotFoundError):
-            known = folder.lstat()
-            return stat.S_ISDIR(known.st_mode) and known.st_uid == os.geteuid()
-    return True
-
-
-def _is_file(handle: int, path: Path) -> bool:
-    """Whether a path still is the file that is open."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.lstat())
-    except FileNotFoundError:
-        return False
-
-
-def _empty(folder: Path) -> None:
-    """Remove all but the lock, which goes last: who holds it may fill the folder."""
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry, ignore_errors=True)
-        elif entry.name != _LOCK:
-            entry.unlink(missing_ok=True)
-
-
-# --- Pipes give their bytes once: a second reading is refused, unless the bytes are kept
-
-_Pipe = tuple[int, int] | str
-
-
-class _Run:
-    """Pipes that a run has read, with the copy of those that are kept; None outside a run."""
-
-    read: dict[_Pipe, BinaryIO | None] | None = None
-
-
-@contextmanager
-def single_reading_of_pipes() -> Iterator[None]:
-    """Refuse to read a pipe twice within the block, unless `keep_pipes` was told of it."""
-    before, _Run.read = _Run.read, {}
-    try:
-        yield
-    finally:
-        for copy in filter(None, _Run.read.values()):
-            copy.close()
-        _Run.read = before
-
-
-def keep_pipes(*paths: str | None) -> None:
-    """Copy pipes to temporary files without a name, so that each can be read again under its own name.
-
-    Files and None are left alone, and so is all outside `single_reading_of_pipes`. Raises `InputError` if a
-    pipe can't be read or copied.
-    """
-    for path in filter(None, paths):
-        if path != "-" and not os.path.exists(path):
-            continue  # whoever reads it says so
-        pipe = _identify(path)
-        if pipe is None or _Run.read is None or _Run.read.get(pipe) is not None:
-            continue
-        where = display_name(path)
-        try:
-            with open_stream(path) as source, ExitStack() as stack:
-                copy = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(source, copy)
-                copy.flush()
-                stack.pop_all()
-        except OSError as error:
-            raise InputError(
-                f"can't be copied, to be read twice ({error.strerror})",
-                where=where,
-                remedy="save it to a file",
-            ) from None
-        _Run.read[pipe] = cast(BinaryIO, copy)
+# ----------------------------------------------------------------------------------- names and errors
 
 
 def display_name(path: str | Path) -> str:
@@ -178,49 +39,88 @@ def short_name(path: str | Path) -> str:
     return "pipe" if path.parts[:3] == ("/", "dev", "fd") else path.name
 
 
+def cannot_write(error: OSError, where: str, verb: str = "written") -> InputError:
+    """What to raise for an error of writing, or of another verb; ``where`` names the file."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(
+            "no such file" if verb == "read" else "can't be written (its directory doesn't exist)",
+            where=where,
+        )
+    if isinstance(error, IsADirectoryError):
+        return InputError("is a directory", where=where, remedy="give a file")
+    return InputError(f"can't be {verb} ({error.strerror})", where=where)
+
+
+def encode_text(text: str) -> bytes:
+    """Text in UTF-8; ``?`` takes the place of what a file name in another encoding left in it."""
+    return text.encode("utf-8", "replace")
+
+
+def sha256(path: str | Path) -> str:
+    """Checksum of a file's bytes as they lie on disk, in hexadecimal; `InputError` if it can't be read."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot_write(error, display_name(path), "read") from None
+
+
+# ------------------------------------------------------- pipes give their bytes once, unless they are kept
+
+_Pipe = tuple[int, int] | str
+_pipes_read: dict[_Pipe, BinaryIO | None] | None = None
+"""Pipes that a run has read, with the copy of those that are kept; None outside a run."""
+
+
 @contextmanager
-def open_stream(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.
+def single_reading_of_pipes() -> Iterator[None]:
+    """Refuse to read a pipe twice within the block, unless `keep_pipes` was told of it."""
+    global _pipes_read
+    before, _pipes_read = _pipes_read, {}
+    try:
+        yield
+    finally:
+        for copy in filter(None, _pipes_read.values()):
+            copy.close()
+        _pipes_read = before
 
-    Raises `InputError` for a pipe that was read before and isn't kept, and for standard input that is closed.
+
+def keep_pipes(*paths: str | None) -> None:
+    """Copy pipes to temporary files without a name, so that each can be read again under its own name.
+
+    Files and None are left alone, and so is all outside `single_reading_of_pipes`. Raises `InputError` if a
+    pipe can't be read or copied.
     """
-    pipe = _identify(path)
-    if pipe is not None and _Run.read is not None:
-        if (copy := _Run.read.get(pipe)) is not None:
-            yield cast(BinaryIO, _Replay(copy))
-            return
-        if pipe in _Run.read:
-            raise InputError(
-                "was read before, and a pipe can be read only once",
-                where=display_name(path),
-                remedy="save it to a file, and name the file",
-            )
-        _Run.read[pipe] = None
-    if str(path) == "-":
-        yield _standard_input()
-        return
-    with open(path, "rb") as handle:
-        yield handle
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise InputError("is closed", where=display_name("-"), remedy="name a file")
-    return sys.stdin.buffer
+    for path in filter(None, paths):
+        if path != "-" and not os.path.exists(path):
+            continue  # whoever reads it says so
+        pipe = _identify(path)
+        if pipe is None or _pipes_read is None or _pipes_read.get(pipe) is not None:
+            continue
+        try:
+            with open_stream(path) as source, ExitStack() as stack:
+                copy = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                stack.pop_all()
+        except OSError as error:
+            what = f"can't be copied, to be read twice ({error.strerror})"
+            raise InputError(what, where=display_name(path), remedy="save it to a file") from None
+        _pipes_read[pipe] = cast(BinaryIO, copy)
 
 
 def _identify(path: str | Path) -> _Pipe | None:
     """What a pipe is known by under all its names; None for anything that can be opened again."""
-    if str(path) == "-":
-        try:
-            about = os.fstat(sys.stdin.fileno())
-        except (AttributeError, OSError, ValueError):  # closed, or replaced by a caller of `main`
+    is_standard = str(path) == "-"
+    try:
+        about = os.fstat(sys.stdin.fileno()) if is_standard else os.stat(path)
+    except (AttributeError, OSError, ValueError):
+        if is_standard:  # closed, or replaced by a caller of `main`
             return "-"
-    else:
-        about = os.stat(path)
+        raise
     if stat.S_ISFIFO(about.st_mode) or stat.S_ISSOCK(about.st_mode):
         return about.st_dev, about.st_ino
-    return "-" if str(path) == "-" else None
+    return "-" if is_standard else None
 
 
 class _Replay(io.RawIOBase):
@@ -239,9 +139,34 @@ class _Replay(io.RawIOBase):
         return len(data)
 
 
-# --- Open files as bytes: compressed or not, standard streams, and output that appears only if complete
+@contextmanager
+def open_stream(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.
 
-BLOCK = 1 << 20
+    Raises `InputError` for a pipe that was read before and isn't kept, and for standard input that is closed.
+    """
+    pipe = _identify(path)
+    if pipe is not None and _pipes_read is not None:
+        if (copy := _pipes_read.get(pipe)) is not None:
+            yield cast(BinaryIO, _Replay(copy))
+            return
+        if pipe in _pipes_read:
+            raise InputError(
+                "was read before, and a pipe can be read only once",
+                where=display_name(path),
+                remedy="save it to a file, and name the file",
+            )
+        _pipes_read[pipe] = None
+    if str(path) != "-":
+        with open(path, "rb") as handle:
+            yield handle
+    elif sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InputError("is closed", where=display_name("-"), remedy="name a file")
+    else:
+        yield sys.stdin.buffer
+
+
+# ------------------------------------------------------------------ inputs, as bytes, compressed or not
 
 _GZIP = b"\x1f\x8b"
 _OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
@@ -330,7 +255,7 @@ class _Reader(io.RawIOBase):
         except OSError as error:
             if self._format and error.errno is None:
                 raise self._broken("is damaged") from None
-            raise _cannot("read", error, self._where) from None
+            raise cannot_write(error, self._where, "read") from None
         if count == 0 and self._format == "gzip" and self._source.lacks_end:
             raise self._broken("ends too early (its end marker is missing)")
         return count
@@ -341,51 +266,122 @@ class _Reader(io.RawIOBase):
         )
 
 
-def _cannot(verb: str, error: OSError, where: str) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        missing = "no such file" if verb == "read" else "can't be written (its directory doesn't exist)"
-        return InputError(missing, where=where)
-    if isinstance(error, IsADirectoryError):
-        return InputError("is a directory", where=where, remedy="give a file")
-    return InputError(f"can't be {'read' if verb == 'read' else 'written'} ({error.strerror})", where=where)
-
-
 @contextmanager
 def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.BufferedReader]:
-    """Open a file for reading, decompressed.
+    """Open a file or a pipe for reading, decompressed; ``peek`` shows the first mebibyte.
 
-    Raises `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of
-    an unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged,
-    and for a NUL byte.
-
-    Parameters
-    ----------
-    path
-        A file or a pipe; ``-`` is standard input. gzip, bgzip, bzip2 and xz are known by their first
-        bytes, not by the name.
-    is_text
-        False allows NUL bytes.
-
-    Yields
-    ------
-    io.BufferedReader
-        ``peek`` shows the first mebibyte, or all of a smaller file.
+    gzip, bgzip, bzip2 and xz are known by their first bytes, not by the name; ``-`` is standard input. Raises
+    `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of an
+    unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged, and
+    where ``is_text`` for a NUL byte.
     """
     where = display_name(path)
     with ExitStack() as stack:
         try:
             source = _Source(stack.enter_context(open_stream(path)))
         except OSError as error:
-            raise _cannot("read", error, where) from None
+            raise cannot_write(error, where, "read") from None
         for magic, (kind, remedy) in _REFUSED.items():
             if source.head.startswith(magic):
                 raise InputError(f"is {kind}", where=where, remedy=remedy)
         yield io.BufferedReader(_Reader(source, where, is_text), BLOCK)
 
 
-def encode_text(text: str) -> bytes:
-    """Text in UTF-8; ``?`` takes the place of what a file name in another encoding left in it."""
-    return text.encode("utf-8", "replace")
+# -------------------------------------------------- hidden folders, in which files wait until they are whole
+
+_LOCK = ".lock"
+
+
+@contextmanager
+def hidden_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
+
+    Signals wait while it is made and while it is removed, so that none leaves it behind.
+    """
+    stem = f".seqray-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
+    taken = None
+    try:
+        with signals_held():
+            taken = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
+        yield taken[0]
+    finally:
+        if taken is not None:
+            with signals_held():
+                _remove(*taken)
+
+
+def _take(folder: Path) -> tuple[Path, int | None] | None:
+    """The folder, emptied, and its lock; None if it is that of a living run, or not ours."""
+    while True:
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            with suppress(FileNotFoundError):
+                about = folder.lstat()
+                if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+                    return None  # somebody else's, who could have put anything there
+        try:
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:  # its run ended just now
+            continue
+        except OSError:
+            with suppress(OSError):  # it is empty if it was made just now
+                folder.rmdir()
+            raise
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except OSError:  # a file system without locks
+            os.close(lock)
+            return Path(tempfile.mkdtemp(prefix=".seqray-", dir=folder.parent)), None
+        if _is_file(lock, folder / _LOCK):
+            try:
+                _empty(folder)
+            except OSError:
+                _remove(folder, lock)
+                raise
+            return folder, lock
+        os.close(lock)
+
+
+def _is_file(handle: int, path: Path) -> bool:
+    """Whether a path still is the file that is open."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock, which goes last: who holds it may fill the folder."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name != _LOCK:
+            entry.unlink(missing_ok=True)
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    with suppress(OSError):  # as where no more files can be opened; then it may hold the lock alone
+        _empty(folder)
+    with suppress(OSError):  # another run may have taken the folder by now
+        (folder / _LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+    if lock is not None:
+        os.close(lock)
+
+
+def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:
+    """Make the hidden folder of an output until a stack is closed; `InputError` if it can't be made."""
+    try:
+        return stack.enter_context(hidden_folder(target))
+    except OSError as error:
+        raise cannot_write(error, where) from None
+
+
+# ------------------------------------------------------------------------------------- one output at a time
 
 
 class OutputFile(io.FileIO):
@@ -394,13 +390,16 @@ class OutputFile(io.FileIO):
     def __init__(self, path: Path, mode: str, where: str) -> None:
         self._where = where
         self._is_new = mode == "xb"  # else a device or a pipe, which can't be forced to the disk
-        super().__init__(path, mode)
+        try:
+            super().__init__(path, mode)
+        except OSError as error:
+            raise cannot_write(error, where) from None
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
-            raise _cannot("write", error, self._where) from None
+            raise cannot_write(error, self._where) from None
 
     def close(self) -> None:
         try:
@@ -408,7 +407,7 @@ class OutputFile(io.FileIO):
                 os.fsync(self.fileno())
             super().close()
         except OSError as error:
-            raise _cannot("write", error, self._where) from None
+            raise cannot_write(error, self._where) from None
 
 
 class _Bgzip(io.RawIOBase):
@@ -432,11 +431,6 @@ class _Bgzip(io.RawIOBase):
         if not self.closed:
             super().close()
             self._writer.close()
-
-
-def _stack_writer(target: OutputFile, compress: bool) -> BinaryIO:
-    raw = _Bgzip(target) if compress else target
-    return cast(BinaryIO, io.BufferedWriter(raw, BLOCK))
 
 
 class _StandardOutput(io.RawIOBase):
@@ -472,26 +466,24 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
     The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end; on any
     exception, Ctrl-C included, they are removed. A link is followed: it stays, and the file that it names is
-    replaced. Devices and pipes are written directly. Raises `InputError` if the file can't be written: a
+    replaced. Devices and pipes are written directly; ``-`` is standard output, and a name that ends in
+    ``.gz`` is compressed by bgzip (which gunzip reads). Raises `InputError` if the file can't be written: a
     directory, a missing directory, no permission, a full disk.
-
-    Parameters
-    ----------
-    path
-        ``-`` is standard output, a name that ends in ``.gz`` is compressed by bgzip (which gunzip reads).
     """
     if str(path) == "-":
         yield cast(BinaryIO, _StandardOutput())
         flush_standard_output()
         return
-    where, compress, in_place = str(path), Path(path).suffix == ".gz", is_stream(path)
+    where, in_place = str(path), is_stream(path)
     target = Path(path if in_place else os.path.realpath(path))
     if target.is_file() and not os.access(target, os.W_OK):
         raise InputError("can't be written (it is read-only)", where=where)
     with ExitStack() as stack:
         working = target if in_place else enter_hidden_folder(stack, target, where) / target.name
-        with _open_target(working, target, where) as raw, _stack_writer(raw, compress) as out:
-            yield out
+        with OutputFile(working, "wb" if in_place else "xb", where) as raw:
+            compressed = _Bgzip(raw) if Path(path).suffix == ".gz" else raw
+            with cast(BinaryIO, io.BufferedWriter(compressed, BLOCK)) as out:
+                yield out
         if not in_place:
             raise_if_terminated()
             publish(working, target, where)
@@ -511,28 +503,10 @@ def is_stream(path: str | Path) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:
-    """Make the hidden folder of an output until a stack is closed.
-
-    Raises `InputError` if it can't be made.
-    """
-    try:
-        return stack.enter_context(hidden_folder(target))
-    except OSError as error:
-        raise cannot_write(error, where) from None
-
-
-def _open_target(working: Path, target: Path, where: str) -> OutputFile:
-    try:
-        return OutputFile(working, "wb" if working == target else "xb", where)
-    except OSError as error:
-        raise _cannot("write", error, where) from None
-
-
 def publish(working: Path, target: Path, where: str) -> None:
-    """Rename a complete file to its place; it keeps the mode of the file that was there.
+    """Rename a complete file to its place in the same file system; it keeps the mode of the file there.
 
-    Raises `InputError` if that fails. File and place are in the same file system.
+    Raises `InputError` if that fails.
     """
     try:
         if target.exists():
@@ -542,31 +516,7 @@ def publish(working: Path, target: Path, where: str) -> None:
         raise cannot_write(error, where) from None
 
 
-def cannot_write(error: OSError, where: str) -> InputError:
-    """What to raise for an error of writing; ``where`` names the output."""
-    return _cannot("write", error, where)
-
-
-def sha256(path: str | Path) -> str:
-    """Checksum of a file's bytes as they lie on disk, in hexadecimal.
-
-    Raises `InputError` if the file can't be read.
-    """
-    try:
-        with open(path, "rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise _cannot("read", error, display_name(path)) from None
-
-
-# --- Several output files that appear together, or not at all
-
-
-class _Output(NamedTuple):
-    """Where a staged file goes, and what the user calls it."""
-
-    target: Path
-    name: str
+# ------------------------------------------------------- several outputs that appear together, or not at all
 
 
 class Staging:
@@ -580,7 +530,7 @@ class Staging:
     """
 
     def __init__(self) -> None:
-        self._outputs: dict[Path, _Output] = {}  # by the path of the staged file
+        self._outputs: dict[Path, tuple[Path, str]] = {}  # staged file to its target and the user's name
         self._folders = ExitStack()
 
     def path(self, target: str | Path) -> Path | str:
@@ -596,11 +546,11 @@ class Staging:
             raise InputError("is a directory", where=name, remedy="give a file")
         if real.exists() and not os.access(real, os.W_OK):
             raise InputError("can't be written (it is read-only)", where=name)
-        if any(output.target == real for output in self._outputs.values()):
+        if any(other == real for other, _ in self._outputs.values()):
             raise InputError("is named twice as an output", where=name)
         # The name decides on the format, so it is that of a link, not of the file behind.
         staged = enter_hidden_folder(self._folders, real, name) / Path(target).name
-        self._outputs[staged] = _Output(real, name)
+        self._outputs[staged] = (real, name)
         return staged
 
     def __enter__(self) -> Self:
@@ -614,13 +564,10 @@ class Staging:
                 flush_standard_output()
                 with signals_held():
                     raise_if_terminated()
-                    self._move()
+                    for staged, (target, name) in self._outputs.items():
+                        if staged.exists():  # a writer may have had nothing to say
+                            publish(staged, target, name)
                     self._folders.close()
         if isinstance(error, InputError) and Path(error.where) in self._outputs:
-            where = self._outputs[Path(error.where)].name
+            _, where = self._outputs[Path(error.where)]
             raise InputError(error.what, where=where, remedy=error.remedy) from None
-
-    def _move(self) -> None:
-        for staged, output in self._outputs.items():
-            if staged.exists():  # a writer may have had nothing to say
-                publish(staged, output.target, output.name)

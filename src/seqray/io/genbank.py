@@ -1,20 +1,44 @@
-"""Split GenBank files into records as a stream, one in memory at a time."""
+"""GenBank: records, features and genes in; calls as features out."""
 
 from __future__ import annotations
 
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, BinaryIO, Unpack, cast
 
-from Bio import BiopythonParserWarning, SeqIO
+from Bio import BiopythonParserWarning, BiopythonWarning, SeqIO
 from Bio.GenBank.Scanner import GenBankScanner
-from Bio.Seq import UndefinedSequenceError
+from Bio.Seq import Seq, UndefinedSequenceError
+from Bio.SeqFeature import AfterPosition, BeforePosition, CompoundLocation, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core.errors import InputError, SeqrayError
-from seqray.io.records import GENBANK, RawRecord, detect_format
+from seqray.core.alphabet import DNA, Alphabet
+from seqray.core.errors import InputError, NoRecordsError, SeqrayError
+from seqray.core.records import SequenceRecord
+from seqray.core.results import Call, CallContext
+from seqray.core.text import counted, format_number
+from seqray.core.version import __version__
+from seqray.io.calls import call_ids
+from seqray.io.fasta import read_fasta
+from seqray.io.files import display_name, encode_text, open_input, open_output
+from seqray.io.lines import AnnotatedFeature, AnnotatedFile, Feature, Part, is_pseudo, turn_at_origin
+from seqray.io.records import (
+    GENBANK,
+    Duplicates,
+    RawRecord,
+    ReadOptions,
+    UniqueIds,
+    detect_format,
+    validate_records,
+)
+from seqray.io.tables import one_line
+
+# ---------------------------------------------------------------------------------------------- records
 
 _LOCUS = "shorten the name in the LOCUS line and take blanks out of it, or give FASTA and GFF3"
 _NO_LETTERS = "no sequence in the file, fetch it with its letters as 'GenBank (full)'"
@@ -23,6 +47,21 @@ _FEATURE = re.compile(r" {5}(?=\S*[A-Za-z])\S+ +(\S.*)")  # its first line: kind
 _LOCATION = re.compile(r"(?:(?:complement|join|order|bond|gap|one-of)\(|[A-Za-z_][\w.|-]*:|[\d.^<>,() ])*")
 _LENGTHS = re.compile(r"Expected sequence length (\d+), found (\d+) \((.*)\)")
 _CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
+
+
+def read_genbank(
+    path: str | Path, alphabet: Alphabet = DNA, **options: Unpack[ReadOptions]
+) -> Iterator[SequenceRecord]:
+    """Read the records of a GenBank flat file in order.
+
+    Parameters
+    ----------
+    path, alphabet, **options
+        As in `read_sequences`.
+    """
+    where = display_name(path)
+    with open_input(path) as handle:
+        yield from validate_records(split_genbank(handle, where), alphabet, where, **options)
 
 
 def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
@@ -34,9 +73,11 @@ def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
     if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
     for record in parse_genbank(handle, where, features=False):
+        letters = b""
+        with suppress(UndefinedSequenceError):  # a CONTIG line instead of the letters
+            letters = bytes(record.seq or b"")
         circular = record.annotations.get("topology") == "circular"
-        identifier = record.id or record.name
-        yield RawRecord(identifier, _letters(record), record.description, circular, _NO_LETTERS)
+        yield RawRecord(record.id or record.name, letters, record.description, circular, _NO_LETTERS)
 
 
 class _Lines(io.TextIOWrapper):
@@ -56,8 +97,8 @@ class _Lines(io.TextIOWrapper):
         if line.startswith("LOCUS"):
             self.loci, self._ended = self.loci + 1, False
             self._record, self._odd = line[12:].partition(" ")[0].strip(), ""
-        elif not self._odd and (found := _FEATURE.match(line)):
-            location = found[1].strip()
+        elif not self._odd and (feature := _FEATURE.match(line)):
+            location = feature[1].strip()
             if not _LOCATION.fullmatch(location):
                 self._odd = f"the location '{location}' can't be read"
         elif self._ended and line.strip():
@@ -73,43 +114,22 @@ class _Lines(io.TextIOWrapper):
 
 
 def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[SeqRecord]:
-    """Yield the records of an open file, as Biopython reads them.
+    """Yield the records of an open file of bytes, as Biopython reads them; ``where`` names it in errors.
 
-    Raises `InputError` for a file that is cut off or can't be parsed, and for a record without a first line.
-
-    Parameters
-    ----------
-    handle, where
-        Of bytes, and its name for errors.
-    features
-        Whether to read the features, too, which takes four times as long.
+    To read the ``features``, too, takes four times as long. Raises `InputError` for a file that is cut off or
+    can't be parsed, and for a record without a first line. Of a damaged file the parser raises errors of any
+    type, and of one that is cut off it only warns.
     """
-    lines, count = _Lines(handle, where), 0
-
-    def parse() -> Iterator[SeqRecord]:
-        if features:
-            return SeqIO.parse(lines, "genbank")
-        return iter(GenBankScanner().parse_records(lines, do_features=False))
-
-    for count, record in enumerate(_parsed(parse, lines), start=1):  # noqa: B007
-        yield record
-    if count < lines.loci:  # Biopython skips a LOCUS line that it can't read, with its record
-        what = f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed"
-        raise InputError(what, where=where, remedy=_LOCUS)
-
-
-def _parsed(parse: Callable[[], Iterator[SeqRecord]], lines: _Lines) -> Iterator[SeqRecord]:
-    """Yield the records of a parser, which is opened here, for it may already read.
-
-    Of a damaged file the parser raises errors of any type, and of one that is cut off it only warns.
-    """
-    records = None
+    lines, records, count = _Lines(handle, where), None, 0
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BiopythonParserWarning)
             warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
             try:
-                records = records or parse()
+                if records is None and features:  # here, for a parser already reads when it is made
+                    records = SeqIO.parse(lines, "genbank")
+                elif records is None:
+                    records = iter(GenBankScanner().parse_records(lines, do_features=False))
                 record = next(records, None)
                 len(record or ())  # which fails for a length that Python can't hold
             except BiopythonParserWarning as warning:
@@ -121,8 +141,12 @@ def _parsed(parse: Callable[[], Iterator[SeqRecord]], lines: _Lines) -> Iterator
                 what = f"the GenBank record can't be parsed ({reason})"
                 raise lines.error(what, _LOCUS if "LOCUS" in reason else "") from None
         if record is None:
-            return
+            break
+        count += 1
         yield record
+    if count < lines.loci:  # Biopython skips a LOCUS line that it can't read, with its record
+        what = f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed"
+        raise InputError(what, where=where, remedy=_LOCUS)
 
 
 def _cut_off(reason: str) -> tuple[str, str]:
@@ -136,8 +160,230 @@ def _cut_off(reason: str) -> tuple[str, str]:
     return what, f"correct the LOCUS line{remedy}"
 
 
-def _letters(record: SeqRecord) -> bytes:
-    try:
-        return bytes(record.seq or b"")
-    except UndefinedSequenceError:  # a CONTIG line instead of the letters
-        return b""
+# --------------------------------------------------------------------------------------------- features
+
+
+def parse_genbank_features(handle: BinaryIO, name: str) -> Iterator[Feature]:
+    """Each part of each feature; the kind of a ``regulatory`` one is its class (``promoter``)."""
+    for record in parse_genbank(handle, name, features=True):
+        for feature in record.features:
+            qualifiers = {key: values[0] for key, values in feature.qualifiers.items() if values}
+            pseudo = is_pseudo(feature.type, qualifiers)
+            kind = qualifiers.get("regulatory_class", feature.type)
+            named = qualifiers.get("locus_tag", qualifiers.get("gene", ""))
+            for location in feature.location.parts if feature.location else ():
+                if part := _part(location):
+                    yield Feature(str(record.id), part.start, part.end, named, part.strand, kind, pseudo)
+
+
+def parse_genbank_annotation(
+    handle: BinaryIO, name: str, wanted: Callable[[str], bool], circles: Mapping[str, int], ids: UniqueIds
+) -> AnnotatedFile:
+    """Features of the wanted kinds, see `seqray.io.features.read_annotated`."""
+    features: list[AnnotatedFeature] = []
+    lengths: dict[str, int] = {}
+    circular: set[str] = set()
+    others: dict[str, None] = {}
+    for record in parse_genbank(handle, name, features=True):
+        contig = ids.resolve(record.id or record.name)
+        lengths[contig] = len(record)
+        if record.annotations.get("topology") == "circular":
+            circular.add(contig)
+        around = len(record) if contig in circular else circles.get(contig)
+        for feature in record.features:
+            if not wanted(feature.type):
+                others[feature.type] = None
+            elif (annotated := _annotated(feature, contig, name, around)).parts:
+                features.append(annotated)
+    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular), tuple(others))
+
+
+def _part(location: SimpleLocation) -> Part | None:
+    """The place of a location; Biopython is 0-based and half-open, too. None if it is unknown."""
+    start, end = location.start, location.end
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    return Part(int(start), int(end), {1: "+", -1: "-"}.get(location.strand or 0, "."))
+
+
+def _annotated(feature: SeqFeature, contig: str, name: str, around: int | None) -> AnnotatedFeature:
+    """``around`` is the length of a circular contig."""
+    attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
+    where = f"{name}: record '{contig}'"
+    if feature.location is None:
+        raise InputError(f"the location of a {feature.type} can't be read", where=where)
+    # Parts on other records, without letters or with unknown ends are left out.
+    places = [(one, _part(one)) for one in feature.location.parts]
+    elsewhere = list(takewhile(lambda place: place[0].ref is not None, places))
+    pairs = [(one, part) for one, part in places if one.ref is None and part and part.start < part.end]
+    turn = turn_at_origin([part for _, part in pairs], around)
+    pairs = pairs[turn:] + pairs[:turn]
+    codon = attributes.get("codon_start", "1")
+    before = sum(max(part.end - part.start, 0) for _, part in elsewhere if part)
+    return AnnotatedFeature(
+        contig,
+        feature.type,
+        tuple(part for _, part in pairs),
+        attributes,
+        where,
+        partial_start=bool(elsewhere) or any(_is_open(*pair, first=True) for pair in pairs[:1]),
+        partial_end=places[-1][0].ref is not None or any(_is_open(*pair, first=False) for pair in pairs[-1:]),
+        offset=((int(codon) - 1 if codon in ("1", "2", "3") else 0) - before) % 3,
+    )
+
+
+def _is_open(location: SimpleLocation, part: Part, *, first: bool) -> bool:
+    """Whether the first (or the last) end in reading direction lies elsewhere: ``<1..>9``."""
+    if first == (part.strand != "-"):
+        return isinstance(location.start, BeforePosition)
+    return isinstance(location.end, AfterPosition)
+
+
+# ------------------------------------------------------------------------------------------------ calls
+
+# Classes of a model that are a controlled term for /regulatory_class of the feature table of INSDC; features
+# of other classes are misc_feature.
+REGULATORY_CLASSES = frozenset(
+    ("promoter", "terminator", "enhancer", "silencer", "insulator", "ribosome_binding_site", "riboswitch")
+)
+_LOCUS_WIDTH = 28  # columns for the name in the LOCUS line, a space, and the number of letters
+_SIGNS = {"+": 1, "-": -1}
+
+
+def write_genbank(
+    path: str | Path,
+    source: str | Path,
+    calls: Iterable[Call],
+    provenance: Sequence[str] = (),
+    *,
+    genes: Mapping[str, Sequence[AnnotatedFeature]] | None = None,
+    is_circular: Callable[[str], bool] = lambda _: False,
+    duplicates: Duplicates = "error",
+) -> int:
+    """Write all records of a FASTA or GenBank file with calls as features, and return how many calls.
+
+    A call is a ``regulatory`` feature of its class (``promoter``), or else a ``misc_feature``; its boxes are
+    ``minus_10_signal`` and ``minus_35_signal``. Names of records that are too long for the LOCUS line are cut
+    there, and kept whole as VERSION. What Biopython does not read of a GenBank file is lost.
+
+    Parameters
+    ----------
+    path, provenance
+        See `seqray.io.files.open_output`; the lines are added to the COMMENT of each record.
+    source, duplicates
+        The file that was scanned, which must be readable again, and as it was read.
+    genes
+        Features by contig; records that have genes of their own don't get them.
+    is_circular
+        Says of the id of a record whether it was scanned as a circle, beside those that the file marks.
+    """
+    named: dict[str, list[tuple[str, Call]]] = {}
+    for name, call in call_ids(calls):
+        named.setdefault(call.contig, []).append((name, call))
+    with open_output(path) as handle:
+        for contig, record in _records(source, duplicates):
+            if is_circular(contig):
+                record.annotations["topology"] = "circular"
+            if not any(feature.type in ("gene", "CDS") for feature in record.features):
+                record.features += [_gene(one, len(record)) for one in (genes or {}).get(contig, ())]
+            for name, call in named.get(contig, ()):
+                record.features += _call_features(name, call, len(record))
+            own = record.annotations.get("comment")
+            if texts := [*([str(own)] if own else []), *map(one_line, provenance)]:
+                record.annotations["comment"] = "\n".join(texts)
+            with warnings.catch_warnings():  # of words wider than a line, such as checksums; they stay whole
+                warnings.simplefilter("ignore", BiopythonWarning)
+                handle.write(encode_text(record.format("genbank")))
+    return sum(map(len, named.values()))
+
+
+def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, SeqRecord]]:
+    """Records of the input, with the id that the scan knew them by."""
+    where = display_name(source)
+    with open_input(source) as handle:
+        if detect_format(handle.peek(1)) == GENBANK:
+            ids = UniqueIds(duplicates, where)
+            for record in parse_genbank(handle, where, features=True):
+                record.annotations.setdefault("molecule_type", "DNA")
+                record.features = [feature for feature in record.features if feature.location is not None]
+                name = record.id or record.name
+                if (contig := ids.resolve(name)) != name:
+                    _rename(record, contig)
+                yield contig, record
+            return
+    with suppress(NoRecordsError):  # of an empty file, which the scan has let pass
+        for letters in read_fasta(
+            source, DNA, duplicates=duplicates, soft_masks=False, on_skip=lambda _: None
+        ):
+            record = SeqRecord(Seq(letters.sequence), description=letters.description)
+            _rename(record, letters.id)
+            topology = "circular" if letters.circular else "linear"
+            record.annotations.update(molecule_type="DNA", topology=topology)
+            yield letters.id, record
+
+
+def _rename(record: SeqRecord, name: str) -> None:
+    """Name a record, in its LOCUS line as far as there is room."""
+    record.id, record.name = name, name[: _LOCUS_WIDTH - 1 - len(str(len(record)))]
+    record.annotations.pop("accessions", None)  # that of the id is written
+
+
+def gene_names(name: str, locus: str) -> dict[str, str]:
+    """Qualifiers that name a gene: its name, unless that is but the locus tag, and the locus tag."""
+    names = {"gene": "" if name == locus else name, "locus_tag": locus}
+    return {key: value for key, value in names.items() if value}
+
+
+def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
+    context = call.context or CallContext()
+    is_term = call.label in REGULATORY_CLASSES
+    shares = {"probability": context.probability, "precision": context.precision}
+    stated = [f"{key} {format_number(value)}" for key, value in shares.items() if value is not None]
+    called = name if is_term else f"{name} ({call.label})"
+    notes = [", ".join([f"{called}, site {call.site + 1}, score {format_number(call.score)}", *stated])]
+    if context.distance is not None:
+        notes.append(f"{counted(context.distance, 'letter')} before the first letter of {context.gene}")
+    if context.within:
+        notes.append(f"in {context.within} on the {context.within_strand} strand")
+    qualifiers = {"note": notes, **({"regulatory_class": [call.label]} if is_term else {})}
+    qualifiers |= {key: [value] for key, value in gene_names(context.gene, context.locus).items()}
+    qualifiers["inference"] = [f"ab initio prediction:seqray:{__version__}"]
+    location = _location(Part(call.start, call.end, call.strand), length)
+    yield _feature(location, "regulatory" if is_term else "misc_feature", qualifiers)
+    for signal, box in (("minus_35_signal", context.minus35), ("minus_10_signal", context.minus10)):
+        if box is not None:
+            location = _location(Part(box.start, box.start + len(box.letters), call.strand), length)
+            qualifiers = {"regulatory_class": [signal], "note": [f"{box.letters}, {name}"]}
+            yield _feature(location, "regulatory", qualifiers)
+
+
+def _gene(feature: AnnotatedFeature, length: int) -> SeqFeature:
+    parts = [part for place in feature.parts for part in _location(place, length).parts]
+    for at, is_start, is_open in ((0, True, feature.partial_start), (-1, False, feature.partial_end)):
+        part = parts[at]
+        start, end = cast(int, part.start), cast(int, part.end)
+        if is_open and is_start == (part.strand != -1):  # it goes on beyond its left end
+            parts[at] = SimpleLocation(BeforePosition(start), part.end, part.strand)
+        elif is_open:
+            parts[at] = SimpleLocation(part.start, AfterPosition(end), part.strand)
+    location = parts[0] if len(parts) == 1 else CompoundLocation(parts)
+    return _feature(location, feature.kind, {key: [value] for key, value in feature.attributes.items()})
+
+
+def _location(part: Part, length: int) -> SimpleLocation | CompoundLocation:
+    """An interval, in two parts in the direction of reading if it crosses the origin of a circle."""
+    start, end, strand = part
+    sign = _SIGNS.get(strand)
+    start, end = (start - length, end - length) if start >= length else (start, end)
+    if end <= length:
+        return SimpleLocation(start, end, sign)
+    parts = [SimpleLocation(start, length, sign), SimpleLocation(0, end - length, sign)]
+    return CompoundLocation(parts[::-1] if sign == -1 else parts)
+
+
+def _feature(
+    location: SimpleLocation | CompoundLocation, kind: str, qualifiers: Mapping[str, Sequence[str]]
+) -> SeqFeature:
+    """A feature whose values stay in their lines: those of GFF3 may hold line breaks."""
+    lines = {key: [one_line(value) for value in values] for key, values in qualifiers.items()}
+    return SeqFeature(location, kind, qualifiers=lines)

@@ -1,32 +1,26 @@
-"""Lines of tracks, and the statement in their header."""
+"""Features of a genome, the lines of text that they are read from, and what a header states of a scan."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from seqray.core.errors import InputError
 from seqray.io.files import display_name, open_input
 
-# --- Features, and the lines of text that they are read from
+# --------------------------------------------------------------------------------------------- features
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """An interval on a contig: 0-based, half-open, on the plus strand.
+    """An interval on a contig: 0-based, half-open, on the plus strand; the strand is ``+``, ``-`` or ``.``.
 
-    Attributes
-    ----------
-    contig, start, end, strand
-        Where it lies; the strand is ``+``, ``-`` or ``.``.
-    name
-        Empty if there is none.
-    kind
-        Type of the feature (``gene``, ``CDS``); empty for a line of a BED file.
-    pseudo
-        Whether the file says that it is a pseudogene.
+    ``kind`` is its type (``gene``, ``CDS``), empty for a line of a BED file; ``pseudo`` says whether the file
+    calls it a pseudogene.
     """
 
     contig: str
@@ -38,10 +32,81 @@ class Feature:
     pseudo: bool = False
 
 
+class Part(NamedTuple):
+    """An interval, 0-based and half-open; the strand is ``+``, ``-``, ``.`` or, in GFF3, ``?``."""
+
+    start: int
+    end: int
+    strand: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedFeature:
+    """A feature of a genome.
+
+    Attributes
+    ----------
+    contig, kind
+        Name of the sequence, and type of the feature (``CDS``).
+    parts
+        In the order of transcription, also of a feature across the origin whose file sorts them by position.
+    attributes
+        Qualifiers of GenBank or attributes of GFF3, the first value of each.
+    where
+        File and line or record, for errors.
+    partial_start, partial_end
+        Whether the file says that its 5' or 3' end lies elsewhere.
+    offset
+        Letters before the first whole codon.
+    """
+
+    contig: str
+    kind: str
+    parts: tuple[Part, ...]
+    attributes: Mapping[str, str]
+    where: str
+    partial_start: bool = False
+    partial_end: bool = False
+    offset: int = 0
+
+
+class AnnotatedFile(NamedTuple):
+    """Features of a file in its order, and what it says of its contigs.
+
+    ``format`` is ``GenBank`` or ``GFF3``, ``lengths`` those of the contigs where they are stated, and
+    ``others`` the kinds of the features that were not wanted.
+    """
+
+    format: str
+    features: list[AnnotatedFeature]
+    lengths: dict[str, int]
+    circular: frozenset[str]
+    others: Sequence[str]
+
+
+def turn_at_origin(parts: Sequence[Part], length: int | None) -> int:
+    """Count the parts that a file sorted by position put before those which they follow across the origin.
+
+    ``length`` is that of the contig if it is circular, else None.
+    """
+    if len(parts) < 2:
+        return 0
+    forward = all(part.strand == "+" for part in parts)
+    first, last = (parts[0], parts[-1]) if forward else (parts[-1], parts[0])
+    starts = [part.start for part in parts]
+    if starts != sorted(starts, reverse=not forward) or (first.start, last.end) != (0, length):
+        return 0
+    gaps = [max(a.start - b.end, b.start - a.end) for a, b in pairwise(parts)]
+    return gaps.index(max(gaps)) + 1
+
+
 def is_pseudo(kind: str, attributes: Mapping[str, str]) -> bool:
     """Whether a feature is that of a pseudogene, by its qualifiers (GenBank) or attributes (GFF3)."""
     stated = "pseudogene" in attributes or attributes.get("pseudo", "false").lower() != "false"
     return stated or kind == "pseudogene" or attributes.get("gene_biotype") == "pseudogene"
+
+
+# ------------------------------------------------------------------------------------------------ lines
 
 
 def check_line_start(contig: str) -> None:
@@ -70,10 +135,9 @@ def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str
     for number, raw in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         try:
-            line = raw.decode("utf-8")
+            line = raw.decode("utf-8").removeprefix("\ufeff")  # a byte-order mark
         except UnicodeDecodeError:
             raise InputError("is not text in UTF-8", where=where) from None
-        line = line.removeprefix("\ufeff")  # a byte-order mark
         if line.startswith("##FASTA"):
             return
         if line.strip():
@@ -99,7 +163,7 @@ def parse_strand(text: str, where: str) -> str:
     return text
 
 
-# --- What the header of a file of calls states about the scan: its threshold, and how many are right
+# ----------------------------------- the header of a file of calls: its threshold, and how many are right
 
 EXPECTED = ("expected precision", "expected false calls")
 _STATED = ("model", "parts", "scanned", "calls", "threshold", *EXPECTED, "evidence from letters")
@@ -107,15 +171,10 @@ _STATED = ("model", "parts", "scanned", "calls", "threshold", *EXPECTED, "eviden
 
 @dataclass(frozen=True, slots=True)
 class ScanStatement:
-    """What a scan states of its calls.
+    """What a scan states of its calls: the name of the file without its folder, and facts.
 
-    Attributes
-    ----------
-    file
-        Name of the file of calls, without its folder.
-    facts
-        Key to text, of those that the header has, in a fixed order: the threshold, what was scanned, how
-        many calls there are, and the precision or the false calls to expect.
+    The facts are those that the header has, in a fixed order: the threshold, what was scanned, how many calls
+    there are, and the precision or the false calls to expect.
     """
 
     file: str
@@ -124,9 +183,10 @@ class ScanStatement:
     @property
     def lacks(self) -> list[str]:
         """What the header does not state, of what is needed to judge the calls."""
-        known = self.facts.keys()
-        lacking = [] if "threshold" in known else ["the threshold"]
-        return lacking + ([] if known & set(EXPECTED) else ["the precision or the false calls to expect"])
+        lacking = [] if "threshold" in self.facts else ["the threshold"]
+        if self.facts.keys().isdisjoint(EXPECTED):
+            lacking.append("the precision or the false calls to expect")
+        return lacking
 
     def made_by(self, checksum: str) -> bool:
         """Whether the model of this SHA-256 made the calls, as far as the header says."""
@@ -136,12 +196,12 @@ class ScanStatement:
 def read_scan_statement(path: str | Path) -> ScanStatement:
     """Read the ``# key: value`` lines above the first call; GFF3, TSV and BED have the same."""
     name = display_name(path)
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     with open_input(path) as handle:
         for _, line in decoded_lines(handle, name):
             if not line.startswith("#"):
                 break
             key, colon, text = line.removeprefix("# ").partition(": ")
-            if colon and key in _STATED:
-                found.setdefault(key, text)
-    return ScanStatement(Path(name).name, {key: found[key] for key in _STATED if key in found})
+            if colon:
+                facts.setdefault(key, text)
+    return ScanStatement(Path(name).name, {key: facts[key] for key in _STATED if key in facts})

@@ -1,8 +1,9 @@
-"""Records of sequences from any reader: ids, duplicates, skips."""
+"""Records of sequences from any reader: formats by their content, unique ids, known letters, skips."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.files import BLOCK
 
-# --- Recognize a file's format by its content, so that an error can name the format of a wrong file
+# ----------------------------------------------------------------------------------- formats by content
 
 FASTA, GENBANK, GFF = "FASTA", "GenBank", "GFF"
 HTML = "HTML or XML (a failed download?)"
@@ -35,8 +36,8 @@ _BEGINNINGS = (
     (re.compile(rb">(?:P1|F1|DL|DC|RL|RC|N1|N3|XX);"), PIR),
     (re.compile(rb">"), FASTA),
 )
-PREAMBLE = re.compile(rb"(?:[ \t\r]*(?:[;#][^\n]*)?\n)*")
-BLANK_LINES = re.compile(rb"(?:[ \t\r]*\n)*")
+PREAMBLE = re.compile(rb"(?:[ \t\r]*(?:[;#][^\n]*)?\n)*")  # comments and blank lines
+_BLANK_LINES = re.compile(rb"(?:[ \t\r]*\n)*")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -47,113 +48,62 @@ def detect_format(head: bytes) -> str:
     format themselves.
     """
     text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    for start in (0, _length(BLANK_LINES, text), _length(PREAMBLE, text)):
-        for beginning, name in _BEGINNINGS:
-            if beginning.match(text, start):
-                return name
-    return ""
+    skipped = [match.end() for pattern in (_BLANK_LINES, PREAMBLE) if (match := pattern.match(text))]
+    return next((name for at in (0, *skipped) for start, name in _BEGINNINGS if start.match(text, at)), "")
 
 
-def _length(pattern: re.Pattern[bytes], text: bytes) -> int:
-    match = pattern.match(text)
-    return match.end() if match else 0
-
-
-# --- Keep record ids unique over a whole file, in eleven to twenty-two bytes per record
+# ------------------------------------------------------------------------------------------- unique ids
 
 Duplicates = Literal["error", "rename", "keep"]
 
 _MAX_SHOWN_LENGTH = 60
 
 
+def shorten(name: str) -> str:
+    """A name for a message, cut if it is overlong."""
+    return name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "..."
+
+
 def describe_record(where: str, identifier: str) -> str:
-    """``where`` of an error: the file, if known, and the record, an overlong id cut."""
-    shown = identifier if len(identifier) <= _MAX_SHOWN_LENGTH else identifier[:_MAX_SHOWN_LENGTH] + "..."
-    return f"{where}: record {shown!r}" if where else f"record {shown!r}"
+    """``where`` of an error: the file, if known, and the record."""
+    record = f"record {shorten(identifier)!r}"
+    return f"{where}: {record}" if where else record
 
 
-class _HashTable:
-    """A set of 64-bit hashes with open addressing: a tenth of the memory of a set of strings.
+class _SeenTexts:
+    """The 64-bit hashes of texts: a sorted array of most, and a set of those that came since.
 
-    The leading bits of a hash give its home slot. In a table at most three quarters full, as this one is,
-    runs of slots are some tens long; hashes that find none within `_MAX_RUN`, as in files made for that, go
-    to a set.
+    So ten million ids fit in 300 MB. Among as many two collide with a chance of 3 in a million.
     """
 
-    _MAX_RUN = 1 << 10
-
     def __init__(self) -> None:
-        self._bits = 8
-        self._count = 0
-        self._slots = np.zeros((1 << self._bits) + self._MAX_RUN, dtype=np.uint64).data
-        self._far: set[int] = set()
-
-    def add(self, value: int) -> bool:
-        """Add a hash above 0; False if it was there before."""
-        if value in self._far:
-            return False
-        slots, home = self._slots, value >> (64 - self._bits)
-        for place in range(home, home + self._MAX_RUN):
-            if slots[place] == value:
-                return False
-            if not slots[place]:
-                slots[place] = value
-                break
-        else:
-            self._far.add(value)
-        self._count += 1
-        if self._count > 3 << (self._bits - 2):
-            self._grow()
-        return True
-
-    def _grow(self) -> None:
-        values = np.asarray(self._slots)
-        values = np.sort(np.append(values[values != 0], np.fromiter(self._far, np.uint64)))
-        self._far = set()
-        self._bits += 1
-        # Linear probing in sorted order: each value goes to its home slot, or one behind the value before.
-        home = (values >> np.uint64(64 - self._bits)).astype(np.int64)
-        rank = np.arange(len(values))
-        place = np.maximum.accumulate(home - rank) + rank
-        slots = np.zeros((1 << self._bits) + self._MAX_RUN, dtype=np.uint64)
-        if np.all(place - home < self._MAX_RUN):
-            slots[place] = values
-        else:
-            self._far = set(values.tolist())
-        self._slots = slots.data  # a memoryview gives single elements three times as fast
-
-
-class _HashSet:
-    """The 64-bit hashes of texts, in many tables: while one grows it takes memory twice, the others don't.
-
-    Among 10 million ids two collide with a chance of 3 in a million.
-    """
-
-    _TABLES = 64
-
-    def __init__(self) -> None:
-        self._tables = [_HashTable() for _ in range(self._TABLES)]
+        self._sorted = np.empty(0, dtype=np.uint64).data
+        self._recent: set[int] = set()
+        self._room = 1 << 15  # of the set
 
     def add(self, text: str) -> bool:
         """Add a text; False if it was there before."""
         # Not hash(): Python salts it per process, and the same file must always be read the same way.
-        value = int.from_bytes(self._digest(text), "little") or 1
-        return self._tables[value % self._TABLES].add(value)
-
-    @staticmethod
-    def _digest(text: str) -> bytes:
-        return blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+        digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+        value = int.from_bytes(digest, "little")
+        if value in self._recent:
+            return False
+        place = bisect_left(self._sorted, value)
+        if place < len(self._sorted) and self._sorted[place] == value:
+            return False
+        self._recent.add(value)
+        if len(self._recent) > self._room:
+            merged = np.concatenate((self._sorted, np.fromiter(self._recent, np.uint64, len(self._recent))))
+            merged.sort()
+            self._sorted, self._room = merged.data, max(self._room, len(merged) // 16)
+            self._recent.clear()
+        return True
 
 
 class UniqueIds:
-    """Apply the user's policy to ids that occur more than once.
+    """Apply the user's policy to ids that occur more than once; ``where`` names the file in errors.
 
-    Parameters
-    ----------
-    duplicates
-        ``error`` refuses them, ``rename`` writes the second ``x`` as ``x_2``, ``keep`` lets them be.
-    where
-        The file, for the error.
+    ``error`` refuses them, ``rename`` writes the second ``x`` as ``x_2``, ``keep`` lets them be.
     """
 
     def __init__(self, duplicates: Duplicates, where: str) -> None:
@@ -161,7 +111,7 @@ class UniqueIds:
             raise InputError(f"duplicates={duplicates!r}", remedy="choose 'error', 'rename' or 'keep'")
         self._policy = duplicates
         self._where = where
-        self._seen = _HashSet()
+        self._seen = _SeenTexts()
         self._occurrences: dict[str, int] = {}
 
     def resolve(
@@ -180,9 +130,6 @@ class UniqueIds:
                 where=describe_record(self._where if where is None else where, identifier),
                 remedy=f"give each its own id ({source}), or read the file with duplicates='rename'",
             )
-        return self._rename(identifier)
-
-    def _rename(self, identifier: str) -> str:
         number = self._occurrences.get(identifier, 1) + 1
         while not self._seen.add(f"{identifier}_{number}"):  # a record of that name was there already
             number += 1
@@ -190,9 +137,9 @@ class UniqueIds:
         return f"{identifier}_{number}"
 
 
-# --- Validate records of any format: unique ids, known letters, empty records skipped
+# ------------------------------------------------------------------------------------------- validation
 
-MIN_UNREAD = 10  # records without letters that make a file an error, if they are more than half
+_MIN_UNREAD = 10  # records without letters that make a file an error, if they are more than half
 # The last word of a header that is no word of a description: bases, or residues in capitals.
 _LETTERS_ON_HEADER = re.compile(r"(?<!\S)(?:[ACGTUNacgtun]{20,}|[ACDEFGHIKLMNPQRSTVWXY]{20,})\s*$")
 
@@ -242,12 +189,10 @@ def validate_records(
     on_skip: OnSkip | None = None,
     on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
-    """Validate the records of one file.
+    """Validate the records of one file; for the options see `ReadOptions`.
 
     Raises `InputError` for a record whose letters are on its header line; and at the end, if more than half
-    of the records, and `MIN_UNREAD` or more, have no letters: the file is read wrongly.
-
-    The other parameters are as in `ReadOptions`.
+    of the records, and ten or more, have no letters: the file is read wrongly.
     """
     ids = UniqueIds(duplicates, where)
     count, unread = 0, Counter[str]()
@@ -259,8 +204,14 @@ def validate_records(
         place = describe_record(where, identifier)
         if not letters:
             unread[reason] += 1
-            _refuse_letters_on_header(description or identifier, place)
-            _skip(SkippedRecord(identifier, reason), place, on_skip)
+            if shown := _LETTERS_ON_HEADER.search(description or identifier):
+                what = f"has no letters below its header, which ends in {shown[0][:10]}..."
+                raise InputError(
+                    what, where=place, remedy="begin a new line after the id and the description"
+                )
+            if on_skip is None:
+                raise InputError(f"the record can't be used ({reason})", where=place, remedy="remove it")
+            on_skip(SkippedRecord(identifier, reason))
             continue
         folded = alphabet.normalize_bytes(letters, place)
         masks = find_soft_masks(letters) if soft_masks else ()
@@ -273,7 +224,7 @@ def validate_records(
         del validated  # else it is in memory while the next one is read
     if count == 0:
         raise NoRecordsError("contains no records", where=where)
-    if unread.total() >= MIN_UNREAD and 2 * unread.total() > count:
+    if unread.total() >= _MIN_UNREAD and 2 * unread.total() > count:
         [(reason, _)] = unread.most_common(1)
         raise InputError(
             f"{unread.total()} of {count} records can't be used ({reason})",
@@ -282,28 +233,12 @@ def validate_records(
         )
 
 
-def _refuse_letters_on_header(header: str, where: str) -> None:
-    if found := _LETTERS_ON_HEADER.search(header):
-        raise InputError(
-            f"has no letters below its header, which ends in {found[0][:10]}...",
-            where=where,
-            remedy="begin a new line after the id and the description",
-        )
-
-
-def _skip(record: SkippedRecord, place: str, on_skip: OnSkip | None) -> None:
-    if on_skip is None:
-        raise InputError(f"the record can't be used ({record.reason})", where=place, remedy="remove it")
-    on_skip(record)
-
-
 def find_soft_masks(letters: bytes) -> tuple[tuple[int, int], ...]:
     """Half-open intervals of lower-case letters."""
     bounds: list[int] = []
     is_lower = False
     for first in range(0, len(letters), BLOCK):  # a chromosome is not in memory once more
-        block = letters[first : first + BLOCK]
-        lower = np.frombuffer(block, dtype=np.uint8) >= ord("a")
+        lower = np.frombuffer(letters[first : first + BLOCK], dtype=np.uint8) >= ord("a")
         bounds += (np.flatnonzero(np.diff(lower, prepend=is_lower)) + first).tolist()
         is_lower = bool(lower[-1])
     if is_lower:
@@ -313,5 +248,4 @@ def find_soft_masks(letters: bytes) -> tuple[tuple[int, int], ...]:
 
 def note_soft_masks(record: SequenceRecord) -> SequenceRecord:
     """The record with the intervals of its lower-case letters, unless it has noted ones."""
-    found = record.soft_masked or find_soft_masks(record.sequence.encode())
-    return replace(record, soft_masked=found)
+    return replace(record, soft_masked=record.soft_masked or find_soft_masks(record.sequence.encode()))

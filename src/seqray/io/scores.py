@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.arrays import Floats
 from seqray.core.errors import InputError
 from seqray.core.text import format_number
 from seqray.io.files import OutputFile, encode_text, enter_hidden_folder, open_output
@@ -23,14 +22,12 @@ from seqray.io.tables import comment_lines
 
 TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
 STRANDS = {"+": "plus", "-": "minus"}
-STEP = np.dtype([("contig", "<u4"), ("start", "<u4"), ("end", "<u4"), ("value", "<f4")])
+_STEP = np.dtype([("contig", "<u4"), ("start", "<u4"), ("end", "<u4"), ("value", "<f4")])
 BLOCK = 1 << 16  # steps handed to a bigWig at once: bounds memory
 
 
-class _Sink(Protocol):
-    """Writes the intervals of one strand, in ascending order."""
-
-    def __call__(self, contig: str, steps: npt.NDArray[np.void]) -> None: ...
+_Sink = Callable[[str, npt.NDArray[np.void]], None]
+"""Writes the steps of a contig on one strand, in ascending order."""
 
 
 def track_paths(path: str | Path) -> dict[str, Path]:
@@ -52,21 +49,11 @@ def track_paths(path: str | Path) -> dict[str, Path]:
 
 
 class TrackWriter:
-    """A score along the contigs: bedGraph or bigWig, one file per strand.
+    """A score along the contigs: bedGraph or bigWig, one file per strand; see `track_paths`.
 
-    Use it in ``with``; if its block fails, no file appears. A bigWig without contigs gets one of the name
-    ``none`` and length 1, because the format requires one.
-
-    Parameters
-    ----------
-    path
-        Ends in ``.bedgraph``, ``.bg`` (also with ``.gz``), ``.bw`` or ``.bigwig``; see `track_paths`.
-    provenance
-        ``#`` lines of a bedGraph; a bigWig has none.
-    name
-        Of the track, as a browser shows it.
-    place
-        Where each file is written instead, such as `Staging.path`.
+    Use it in ``with``; if its block fails, no file appears. ``provenance`` is for bedGraph alone, ``name``
+    is that of the track in a browser, and ``place`` says where a file is written, such as `Staging.path`. A
+    bigWig without contigs gets one of the name ``none`` and length 1, because the format requires one.
     """
 
     def __init__(
@@ -111,43 +98,28 @@ class TrackWriter:
         self._contigs[contig] = length
 
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
-        """Add values along one strand of the contig that was begun last.
+        """Add values along one strand, ``+`` or ``-``, of the contig that was begun last.
 
-        Raises `ValueError` if the contig isn't the one begun last, or positions lie before ones added
-        earlier.
-
-        Parameters
-        ----------
-        contig, strand
-            Its name, and ``+`` or ``-``.
-        start
-            0-based position on the plus strand, whatever the strand.
-        values
-            (n,): value i belongs to positions start + i·span up to start + (i + 1)·span. Positions beyond
-            the ends of the contig are cut off; a value that is not a number leaves a gap.
-        span
-            Positions per value.
+        Value i of (n,) belongs to the 0-based positions from start + i·span up to start + (i + 1)·span on the
+        plus strand, whatever the strand. Positions beyond the ends of the contig are cut off; a value that is
+        not a number leaves a gap. Raises `ValueError` for another contig, or positions before earlier ones.
         """
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:
             raise ValueError(f"'{contig}' is not the contig that was begun last")
-        steps = _steps(number, start, np.asarray(values, np.float64), span, self._contigs[contig])
+        scores, length = np.asarray(values, np.float64), self._contigs[contig]
+        starts = start + span * np.arange(len(scores), dtype=np.int64)
+        inside = np.isfinite(scores) & (starts + span > 0) & (starts < length)
+        steps = np.empty(int(inside.sum()), dtype=_STEP)
+        steps["contig"], steps["value"] = number, scores[inside]
+        steps["start"] = np.maximum(starts[inside], 0)
+        steps["end"] = np.minimum(starts[inside] + span, length)
         if not len(steps):
             return
         if (number, int(steps["start"][0])) < self._reached.get(strand, (0, 0)):
             raise ValueError(f"values of {contig} {strand} at {start} come after later positions")
         self._reached[strand] = (number, int(steps["end"][-1]))
         self._sinks[strand](contig, steps)
-
-
-def _steps(contig: int, start: int, values: Floats, span: int, length: int) -> npt.NDArray[np.void]:
-    """The intervals of the finite values, cut to the contig."""
-    starts = start + span * np.arange(len(values), dtype=np.int64)
-    keep = np.isfinite(values) & (starts + span > 0) & (starts < length)
-    steps = np.empty(int(keep.sum()), dtype=STEP)
-    steps["contig"], steps["value"] = contig, values[keep]
-    steps["start"], steps["end"] = np.maximum(starts[keep], 0), np.minimum(starts[keep] + span, length)
-    return steps
 
 
 @contextmanager
@@ -189,8 +161,8 @@ def _bigwig(path: Path, contigs: Mapping[str, int]) -> Iterator[_Sink]:
 
 
 def _blocks(handle: BinaryIO) -> Iterator[npt.NDArray[np.void]]:
-    while data := handle.read(BLOCK * STEP.itemsize):
-        block = np.frombuffer(data, dtype=STEP)
+    while data := handle.read(BLOCK * _STEP.itemsize):
+        block = np.frombuffer(data, dtype=_STEP)
         yield from np.split(block, np.flatnonzero(np.diff(block["contig"])) + 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seqray.genome.read import MAX_FAMILY_SIZE, families_of
-from seqray.io.features import AnnotatedFeature, Part
+from seqray.io.lines import AnnotatedFeature, Part
 
 
 def feature(kind: str, number: int = 0, **attributes: str) -> AnnotatedFeature:

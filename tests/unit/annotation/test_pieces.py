@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given, strategies as st
 
 from seqray.genome.read import MAX_GAP, Piece, pieces_of
-from seqray.io.features import Part
+from seqray.io.lines import Part
 
 
 def test_one_part_is_itself():

@@ -29,7 +29,7 @@ from seqray.core.errors import Terminated
 from seqray.core.errors import terminate
 
 signal.signal(signal.SIGTERM, terminate)
-for name in ("_make", "_is_file", "_empty"):  # as it is made, locked and removed
+for name in ("_take", "_is_file", "_empty"):  # as it is made, locked and removed
     known = getattr(module, name)
 
     def end_and_go_on(*words):

@@ -72,13 +72,13 @@ def publish_and_end(working, target, where, publish=module.publish):
     publish(working, target, where)
     signal.raise_signal(signal.SIGTERM)
 
-module.publish = publish_and_end
 signal.signal(signal.SIGTERM, terminate)
 try:
     with module.Staging() as staging:
         for path in sys.argv[1:]:
             with open_output(staging.path(path)) as handle:
                 handle.write(b"1")
+        module.publish = publish_and_end
 except Terminated:
     sys.exit(7)
 """

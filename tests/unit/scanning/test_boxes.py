@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 from seqray.scanning.calls import MISSING, REACH, find_boxes
 
 SITE = 60

@@ -14,9 +14,9 @@ from Bio.SeqIO.FastaIO import SimpleFastaParser
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.results import SkippedRecord
+from seqray.io.fasta import read_fasta
 from seqray.io.files import BLOCK
 from seqray.io.records import find_soft_masks
-from seqray.io.sequences import read_fasta
 
 
 @pytest.fixture

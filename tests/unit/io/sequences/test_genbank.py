@@ -19,7 +19,8 @@ from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.features import read_annotated, read_features
-from seqray.io.sequences import read_genbank, read_sequences
+from seqray.io.genbank import read_genbank
+from seqray.io.sequences import read_sequences
 
 
 def letters(length: int, seed: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.io.features import Part, read_annotated
+from seqray.io.features import read_annotated
+from seqray.io.lines import Part
 
 GENBANK = """\
 LOCUS       chr1                     100 bp    DNA     {topology} BCT 01-JAN-2000

@@ -15,7 +15,7 @@ from Bio.SeqRecord import SeqRecord
 from seqray.core.results import Box, Call, CallContext
 from seqray.genome.genes import Annotation, Gene
 from seqray.genome.read import gene_features, read_genes
-from seqray.io.genbank_calls import write_genbank
+from seqray.io.genbank import write_genbank
 
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 1000))
 CONTEXT = CallContext(
