@@ -12,14 +12,11 @@ from typing import Literal
 import numpy as np
 
 from seqray.core.alphabet import GAPS, MISSING, Alphabet, encode_columns
-from seqray.core.arrays import Codes, Ints
+from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import InputError
 from seqray.core.records import Alignment
-from seqray.io.records import BYTE_ORDER_MARK, describe_record
+from seqray.io.records import BYTE_ORDER_MARK, describe_record, shorten
 
-# --- Shared by all readers of alignments: lines of text, and rows that are validated and encoded
-
-_MAX_SHOWN_LENGTH = 60
 _NO_LETTERS = GAPS + MISSING
 
 
@@ -33,7 +30,40 @@ class AlignedText:
     ss_cons: str | None = None
 
 
-def decode(data: bytes) -> str:
+def reason_empty(text: AlignedText) -> str:
+    """Why an alignment is empty; an empty text if it is not."""
+    if not text.rows:
+        return "no rows"
+    return "" if any(row.translate(None, _NO_LETTERS) for row in text.rows) else "no letters"
+
+
+def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: str) -> Alignment:
+    """Validate an alignment and encode its rows; ``where`` is the name of its file for errors.
+
+    Raises `InputError` if it has no rows or no letters, if its rows differ in length, or as
+    `seqray.core.alphabet.encode_columns`.
+    """
+    place = describe_record(where, identifier)
+    if problem := reason_empty(text):
+        raise InputError(f"the alignment can't be used ({problem})", where=place, remedy="remove it")
+    width = len(text.rows[0])
+    for name, row in zip(text.names, text.rows, strict=True):
+        if len(row) != width:
+            raise InputError(
+                f"row {shorten(name)!r} has {len(row)} columns, the first row has {width}",
+                where=place,
+                remedy="align the sequences first, or fill the ends with '~' (unknown) or '-' (gap)",
+            )
+    codes = encode_columns(text.rows, text.names, alphabet, place)
+    if text.ss_cons is not None and len(text.ss_cons) != width:
+        what = f"SS_cons has {len(text.ss_cons)} characters, the rows have {width} columns"
+        raise _damaged(what, place)
+    return Alignment(
+        identifier, tuple(text.names), codes, alphabet, ss_cons=text.ss_cons, metadata=text.metadata
+    )
+
+
+def _decode(data: bytes) -> str:
     """Decode a name or note: UTF-8, otherwise Latin-1 (older releases of Rfam and Pfam)."""
     try:
         return data.decode("utf-8")
@@ -41,7 +71,7 @@ def decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def numbered_lines(handle: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
+def _numbered_lines(handle: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
     """Lines without their ends, counted from 1."""
     number = 0
     for raw in handle:
@@ -50,60 +80,11 @@ def numbered_lines(handle: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
             yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
 
 
-def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: str) -> Alignment:
-    """Validate an alignment and encode its rows.
-
-    Raises `InputError` if it has no rows or no letters, if its rows differ in length, or as
-    `seqray.core.encode_columns`.
-
-    Parameters
-    ----------
-    text
-        The alignment as it is in the file.
-    identifier
-        Its id.
-    alphabet
-        Validates and folds the letters.
-    where
-        Name of the file, for errors.
-    """
-    place = describe_record(where, identifier)
-    problem = reason_empty(text)
-    if problem:
-        raise InputError(f"the alignment can't be used ({problem})", where=place, remedy="remove it")
-    _check_widths(text, place)
-    codes = encode_columns(text.rows, text.names, alphabet, place)
-    if text.ss_cons is not None and len(text.ss_cons) != codes.shape[1]:
-        raise InputError(
-            f"SS_cons has {len(text.ss_cons)} characters, the rows have {codes.shape[1]} columns",
-            where=place,
-            remedy="fetch or make the file again",
-        )
-    return Alignment(
-        identifier, tuple(text.names), codes, alphabet, ss_cons=text.ss_cons, metadata=text.metadata
-    )
+def _damaged(what: str, place: str) -> InputError:
+    return InputError(what, where=place, remedy="fetch or make the file again")
 
 
-def reason_empty(text: AlignedText) -> str:
-    """Why an alignment is empty; an empty text if it is not."""
-    if not text.rows:
-        return "no rows"
-    return "" if any(row.translate(None, _NO_LETTERS) for row in text.rows) else "no letters"
-
-
-def _check_widths(text: AlignedText, place: str) -> None:
-    width = len(text.rows[0])
-    for name, row in zip(text.names, text.rows, strict=True):
-        if len(row) != width:
-            shown = name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "..."
-            raise InputError(
-                f"row {shown!r} has {len(row)} columns, the first row has {width}",
-                where=place,
-                remedy="align the sequences first, or fill the ends with '~' (unknown) or '-' (gap)",
-            )
-
-
-# --- Read A3M alignments (HH-suite, ColabFold) and aligned FASTA: headers with ``>``, rows below them
+# ------------------------------------------- A3M (HH-suite, ColabFold) and aligned FASTA: rows below headers
 
 Insertions = Literal["remove", "keep"]
 
@@ -114,35 +95,50 @@ _WHITE_SPACE = b" \t\v\f"
 _NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp", "aa_dssp", "aa_pred"}
 
 
-def parse_fasta_rows(handle: io.BufferedReader, where: str) -> AlignedText:
-    """Names and rows as they are in the file; a row without a name is called ``row_`` and its number.
+def parse_fasta_alignment(
+    handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions
+) -> Iterator[AlignedText]:
+    """Yield the one alignment of a file, if it has rows; one without a name is ``row_`` and its number.
 
-    Raises `InputError` for text before the first header and for a row without letters.
+    It is A3M if that is known, or shows. Raises `InputError` for text before the first header, a row without
+    letters, and an A3M without a column.
     """
     names: list[str] = []
     pieces: list[list[bytes]] = []
-    for number, line in numbered_lines(handle):
+    for number, line in _numbered_lines(handle):
         if line.startswith(b">"):
             words = line[1:].split(None, 1)
-            names.append(decode(words[0]) if words else f"row_{len(names) + 1}")
+            names.append(_decode(words[0]) if words else f"row_{len(names) + 1}")
             pieces.append([])
         elif pieces:
             pieces[-1].append(line.translate(None, _WHITE_SPACE))
         elif line.strip() and line[:1] not in b"#;":
+            what = f"line {number} comes before the first header"
+            raise InputError(what, where=where, remedy="the first line must start with '>'")
+    text = AlignedText()
+    for name, lines in zip(names, pieces, strict=True):
+        if name.lower() not in _NOTES:
+            text.names.append(name)
+            text.rows.append(b"".join(lines))
+            if not text.rows[-1]:
+                raise InputError(f"row {name!r} is empty", where=where, remedy="remove it")
+    if not text.rows:
+        return
+    if a3m or _is_a3m(text.rows):
+        if insertions == "keep":
+            text.rows = _with_insertions(text, describe_record(where, text.names[0]))
+        else:
+            text.rows = [row.translate(None, _INSERTED) for row in text.rows]
+        if not any(text.rows):
             raise InputError(
-                f"line {number} comes before the first header",
+                "all letters are small, which are insertions in A3M, so there is no column",
                 where=where,
-                remedy="the first line must start with '>'",
+                remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
             )
-    rows = [b"".join(lines) for lines in pieces]
-    kept = [i for i, name in enumerate(names) if name.lower() not in _NOTES]
-    for i in kept:
-        if not rows[i]:
-            raise InputError(f"row {names[i]!r} is empty", where=where, remedy="remove it")
-    return AlignedText([names[i] for i in kept], [rows[i] for i in kept])
+    yield text
 
 
-def is_a3m(rows: Sequence[bytes]) -> bool:
+def _is_a3m(rows: Sequence[bytes]) -> bool:
     """Whether rows of different lengths become one length when insertions are taken out.
 
     The query has none of its own, so small letters in the first row mean soft-masked, not inserted.
@@ -152,58 +148,48 @@ def is_a3m(rows: Sequence[bytes]) -> bool:
     return len({len(row.translate(None, _INSERTED)) for row in rows}) == 1
 
 
-def without_insertions(rows: Sequence[bytes]) -> list[bytes]:
-    """The columns of the query only."""
-    return [row.translate(None, _INSERTED) for row in rows]
-
-
-def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> list[bytes]:
+def _with_insertions(text: AlignedText, place: str) -> list[bytes]:
     """Give inserted letters their own columns, as many as the longest insertion there has.
 
     An insertion begins at the left of its columns; the other rows have gaps (``.``) there. Raises
-    `InputError` if rows differ in the number of columns of the query. ``place`` names the file and the
-    alignment there.
+    `InputError` if rows differ in the number of columns of the query.
     """
-    split = [_split(row) for row in rows]
-    columns = len(without_insertions(rows[:1])[0])
+    columns = len(text.rows[0].translate(None, _INSERTED))
     room = np.zeros(columns + 1, dtype=np.int64)  # inserted columns before each column, and after the last
-    for name, (_, _, counts) in zip(names, split, strict=True):
-        if len(counts) != columns + 1:
+    split: list[tuple[Codes, Bools]] = []  # letters of each row without dots, and which are in a column
+    for name, row in zip(text.names, text.rows, strict=True):
+        letters = np.frombuffer(row.translate(None, b"."), dtype=np.uint8)
+        match = (letters < ord("a")) | (letters > ord("z"))
+        if match.sum() != columns:
             raise InputError(
-                f"row {name!r} has {len(counts) - 1} columns, the first row has {columns}",
+                f"row {name!r} has {match.sum()} columns, the first row has {columns}",
                 where=place,
                 remedy="write inserted letters small, and a '-' for each letter that is missing",
             )
-        np.maximum(room, counts, out=room)
-    starts = np.concatenate([[0], np.cumsum(room + 1)[:-1]])  # where the insertions of each slot begin
+        split.append((letters, match))
+        np.maximum(room, _insertions(match), out=room)
     width = int(room.sum()) + columns
-    if width * len(rows) > _MAX_LETTERS:
-        raise InputError(
-            f"{len(rows)} rows with columns for all insertions would have {width} columns each",
-            where=place,
-            remedy="remove the insertions",
-        )
-    return [_spread(letters, slots, counts, starts, room, width) for letters, slots, counts in split]
+    if width * len(split) > _MAX_LETTERS:
+        what = f"{len(split)} rows with columns for all insertions would have {width} columns each"
+        raise InputError(what, where=place, remedy="remove the insertions")
+    starts = np.concatenate([[0], np.cumsum(room + 1)[:-1]])  # where the insertions of each slot begin
+    rows = []
+    for letters, match in split:
+        slots = np.cumsum(match) - match  # a column is at the end of its own slot
+        first = np.concatenate([[0], np.cumsum(_insertions(match) + 1)[:-1]])
+        within = np.arange(len(letters)) - first[slots]
+        line = np.full(width, ord("."), dtype=np.uint8)
+        line[starts[slots] + np.where(match, room[slots], within)] = letters
+        rows.append(line.tobytes())
+    return rows
 
 
-def _split(row: bytes) -> tuple[Codes, Ints, Ints]:
-    """Letters without dots, the slot of each, and how many insertions each slot has."""
-    letters = np.frombuffer(row.translate(None, b"."), dtype=np.uint8)
-    match = (letters < ord("a")) | (letters > ord("z"))
-    slots = np.cumsum(match) - match  # a column is at the end of its own slot
-    counts = np.bincount(slots[~match], minlength=int(match.sum()) + 1)
-    return letters, slots, counts
+def _insertions(match: Bools) -> np.ndarray:
+    """How many letters are inserted before each column, and after the last."""
+    return np.bincount((np.cumsum(match) - match)[~match], minlength=int(match.sum()) + 1)
 
 
-def _spread(letters: Codes, slots: Ints, counts: Ints, starts: Ints, room: Ints, width: int) -> bytes:
-    line = np.full(width, ord("."), dtype=np.uint8)
-    match = (letters < ord("a")) | (letters > ord("z"))
-    within = np.arange(len(letters)) - np.concatenate([[0], np.cumsum(counts + 1)[:-1]])[slots]
-    line[starts[slots] + np.where(match, room[slots], within)] = letters
-    return line.tobytes()
-
-
-# --- Read Clustal alignments: a header, then blocks with a line for each row, its name and some of its le
+# ------------------------ Clustal: a header, then blocks with a line for each row, its name and some letters
 
 HEADERS = (b"CLUSTAL", b"PROBCONS", b"MUSCLE", b"MSAPROBS", b"Kalign")
 _AGREEMENT = b"*:. \t"
@@ -217,7 +203,7 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
     """
     blocks: _Blocks | None = None
     number = 0
-    for number, line in numbered_lines(handle):
+    for number, line in _numbered_lines(handle):
         place = f"{where}, line {number}"
         if line.startswith(HEADERS):
             if blocks is not None:
@@ -244,7 +230,10 @@ class _Blocks:
     in_first: bool = True
 
     def add(self, line: bytes, place: str) -> None:
-        name, letters = _name_and_letters(line, place)
+        words = line.split()
+        if line[:1].isspace() or len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
+            raise _damaged("is not a name, letters and at most a number", place)
+        name = _decode(words[0])
         if self.in_first:
             self.names.append(name)
             self.pieces.append([])
@@ -252,7 +241,7 @@ class _Blocks:
             raise _damaged(f"a block has more than the {len(self.names)} rows of the first one", place)
         elif self.names[self.next_row] != name:
             raise _damaged(f"has row {name!r}, where {self.names[self.next_row]!r} comes next", place)
-        self.pieces[self.next_row].append(letters)
+        self.pieces[self.next_row].append(words[1])
         self.next_row += 1
 
     def end(self, place: str) -> None:
@@ -267,23 +256,12 @@ class _Blocks:
         return AlignedText(self.names, [b"".join(parts) for parts in self.pieces])
 
 
-def _name_and_letters(line: bytes, place: str) -> tuple[str, bytes]:
-    words = line.split()
-    if line[:1].isspace() or len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
-        raise _damaged("is not a name, letters and at most a number", place)
-    return decode(words[0]), words[1]
-
-
-def _damaged(what: str, place: str) -> InputError:
-    return InputError(what, where=place, remedy="fetch or make the file again")
-
-
-# --- Read PHYLIP alignments: a line with the numbers of rows and columns, then names and letters
+# ------------------------------ PHYLIP: a line with the numbers of rows and columns, then names and letters
 
 FIRST_LINE = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]*(?:\r|\n|$)")
 _NAME_WIDTH = 10
 
-Rows = list[tuple[bytes, bytes]]
+_Rows = list[tuple[bytes, bytes]]
 
 
 def parse_phylip(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
@@ -292,94 +270,72 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]
     Raises `InputError` if the first line is not two numbers, rows are missing, or no layout gives every row
     its columns.
     """
-    lines = [line.rstrip() for _, line in numbered_lines(handle) if line.strip()]
+    lines = [line.rstrip() for _, line in _numbered_lines(handle) if line.strip()]
     sizes = FIRST_LINE.match(lines[0]) if lines else None
     if sizes is None:
-        raise InputError(
-            "the first line is not the numbers of rows and columns", where=where, remedy="is it PHYLIP?"
-        )
-    rows, columns = int(sizes[1]), int(sizes[2])
+        what = "the first line is not the numbers of rows and columns"
+        raise InputError(what, where=where, remedy="is it PHYLIP?")
+    rows, columns, body = int(sizes[1]), int(sizes[2]), lines[1:]
     if rows < 1 or columns < 1:
-        raise InputError(
-            f"the first line announces {rows} rows of {columns} columns",
-            where=where,
-            remedy="give at least one",
-        )
-    body = lines[1:]
+        what = f"the first line announces {rows} rows of {columns} columns"
+        raise InputError(what, where=where, remedy="give at least one")
     if len(body) < rows:
-        raise InputError(
-            f"{rows} rows are announced, {len(body)} lines follow",
-            where=where,
-            remedy="fetch or make the file again",
-        )
+        raise _damaged(f"{rows} rows are announced, {len(body)} lines follow", where)
     for strict, interleaved in product((False, True), (True, False)):
-        found = _interleaved(body, rows, strict) if interleaved else _sequential(body, columns, strict)
-        if len(found) == rows and all(len(letters) == columns for _, letters in found):
-            for name, letters in found:
-                _refuse_dots(decode(name), letters, where)
-            yield AlignedText([decode(name) for name, _ in found], [letters for _, letters in found])
-            return
-    odd = [(name, n) for name, n in _lengths(body) if n != columns] if len(body) == rows else []
-    raise InputError(
-        f"row {odd[0][0]!r} has {odd[0][1]} columns, {columns} are announced"
-        if odd
-        else f"no layout of PHYLIP gives {rows} rows of {columns} columns",
-        where=where,
-        remedy="write a row a line, its name and its letters with a space between them",
-    )
+        parsed = _interleaved(body, rows, strict) if interleaved else _sequential(body, columns, strict)
+        if len(parsed) == rows and all(len(letters) == columns for _, letters in parsed):
+            break
+    else:
+        what = f"no layout of PHYLIP gives {rows} rows of {columns} columns"
+        for name, letters in _interleaved(body, rows, strict=False) if len(body) == rows else ():
+            if len(letters) != columns:
+                what = f"row {_decode(name)!r} has {len(letters)} columns, {columns} are announced"
+                break
+        remedy = "write a row a line, its name and its letters with a space between them"
+        raise InputError(what, where=where, remedy=remedy)
+    names = [_decode(name) for name, _ in parsed]
+    for name, (_, letters) in zip(names, parsed, strict=True):
+        if b"." in letters:
+            what = "contains '.', which is the letter of the first row in PHYLIP and a gap elsewhere"
+            raise InputError(f"row {name!r} {what}", where=where, remedy="write the letter, or '-'")
+    yield AlignedText(names, [letters for _, letters in parsed])
 
 
-def _refuse_dots(name: str, letters: bytes, where: str) -> None:
-    if b"." in letters:
-        raise InputError(
-            f"row {name!r} contains '.', which is the letter of the first row in PHYLIP and a gap elsewhere",
-            where=where,
-            remedy="write the letter, or '-'",
-        )
-
-
-def _lengths(body: list[bytes]) -> list[tuple[str, int]]:
-    """Names and lengths of rows of one line each, their names ended by white space."""
-    return [
-        (decode(name), len(letters)) for name, letters in (_phylip_name_and_letters(b, False) for b in body)
-    ]
-
-
-def _phylip_name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:
+def _name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:
     name, letters = line[:_NAME_WIDTH], line[_NAME_WIDTH:]
     if not strict:
         name, _, letters = line.strip().partition(b"\t" if b"\t" in line else b" ")
     return name.strip(), b"".join(letters.split())
 
 
-def _interleaved(body: list[bytes], rows: int, strict: bool) -> Rows:
+def _interleaved(body: list[bytes], rows: int, strict: bool) -> _Rows:
     """The first lines have names; each further group of lines continues the same rows."""
-    found = [_phylip_name_and_letters(line, strict) for line in body[:rows]]
     if len(body) % rows:
         return []
+    first = [_name_and_letters(line, strict) for line in body[:rows]]
     return [
         (name, letters + b"".join(b"".join(more.split()) for more in body[rows + i :: rows]))
-        for i, (name, letters) in enumerate(found)
+        for i, (name, letters) in enumerate(first)
     ]
 
 
-def _sequential(body: list[bytes], columns: int, strict: bool) -> Rows:
+def _sequential(body: list[bytes], columns: int, strict: bool) -> _Rows:
     """A row continues until it has all its columns."""
-    found: list[tuple[bytes, list[bytes]]] = []
+    rows: list[tuple[bytes, list[bytes]]] = []
     missing = 0
     for line in body:
         if missing > 0:
             letters = b"".join(line.split())
-            found[-1][1].append(letters)
+            rows[-1][1].append(letters)
         else:
-            name, letters = _phylip_name_and_letters(line, strict)
-            found.append((name, [letters]))
+            name, letters = _name_and_letters(line, strict)
+            rows.append((name, [letters]))
             missing = columns
         missing -= len(letters)
-    return [(name, b"".join(pieces)) for name, pieces in found]
+    return [(name, b"".join(pieces)) for name, pieces in rows]
 
 
-# --- Read Stockholm alignments (Pfam, Rfam), any number in one file, one in memory at a time
+# ------------------------------------ Stockholm (Pfam, Rfam): any number in one file, one in memory at a time
 
 _HEADER = b"# STOCKHOLM 1."
 
@@ -390,82 +346,49 @@ def parse_stockholm(handle: io.BufferedReader, where: str) -> Iterator[AlignedTe
     Raises `InputError` if the header or the last ``//`` is missing, a line is not part of the format, or a
     name occurs twice in a block.
     """
-    reader: _Reader | None = None
-    number = 0
-    for number, line in numbered_lines(handle):
-        if reader is None:
-            if not line.strip():
-                continue
-            if not line.startswith(_HEADER):
-                raise InputError(
-                    f"line {number} begins no alignment",
-                    where=where,
-                    remedy="Stockholm begins with '# STOCKHOLM 1.0'",
-                )
-            reader = _Reader(where)
-        elif line.rstrip() == b"//":
-            yield reader.finish()
-            reader = None
-        else:
-            reader.take(number, line)
-    if reader is not None:
-        raise InputError(
-            f"ends in line {number} without '//', so part of it is missing",
-            where=where,
-            remedy="fetch or make the file again",
-        )
+    lines = _numbered_lines(handle)
+    for number, line in lines:
+        if line.startswith(_HEADER):
+            yield _stockholm(lines, number, where)
+        elif line.strip():
+            what = f"line {number} begins no alignment"
+            raise InputError(what, where=where, remedy="Stockholm begins with '# STOCKHOLM 1.0'")
 
 
-class _Reader:
-    """Collects the lines of one alignment."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._pieces: dict[bytes, list[bytes]] = {}
-        self._notes: dict[str, list[str]] = {}
-        self._structure: list[bytes] = []
-        self._block: set[bytes] = set()
-
-    def take(self, number: int, line: bytes) -> None:
-        if not line.strip():
-            self._block.clear()
-        elif line.startswith(b"#=GF"):
-            self._note(line)
-        elif line.startswith(b"#=GC"):
-            words = line.split()
-            if len(words) == 3 and words[1] == b"SS_cons":
-                self._structure.append(words[2])
-        elif not line.startswith(b"#"):
-            self._row(number, line)
-
-    def _note(self, line: bytes) -> None:
-        words = line.split(None, 2)
-        if len(words) > 1:
-            value = decode(words[2]).strip() if len(words) > 2 else ""
-            self._notes.setdefault(decode(words[1]), []).append(value)
-
-    def _row(self, number: int, line: bytes) -> None:
+def _stockholm(lines: Iterator[tuple[int, bytes]], number: int, where: str) -> AlignedText:
+    """The alignment of the lines behind its header, which is line ``number``."""
+    pieces: dict[bytes, list[bytes]] = {}
+    notes: dict[str, list[str]] = {}
+    structure: list[bytes] = []
+    in_block: set[bytes] = set()
+    for number, line in lines:
         words = line.split()
-        if len(words) != 2:
-            raise InputError(
-                f"line {number} is no row",
-                where=self._where,
-                remedy="a row is a name and its letters, with white space between them only",
+        if words == [b"//"] and line.startswith(b"//"):
+            return AlignedText(
+                [_decode(name) for name in pieces],
+                [b"".join(parts) for parts in pieces.values()],
+                {key: "\n".join(values) for key, values in notes.items()},
+                _decode(b"".join(structure)) if structure else None,
             )
-        name, letters = words
-        if name in self._block:
-            raise InputError(
-                f"line {number}: the name {decode(name)!r} occurs twice in one block",
-                where=self._where,
-                remedy="give each row a name of its own",
-            )
-        self._block.add(name)
-        self._pieces.setdefault(name, []).append(letters)
-
-    def finish(self) -> AlignedText:
-        return AlignedText(
-            [decode(name) for name in self._pieces],
-            [b"".join(pieces) for pieces in self._pieces.values()],
-            {key: "\n".join(lines) for key, lines in self._notes.items()},
-            decode(b"".join(self._structure)) if self._structure else None,
-        )
+        if not words:
+            in_block.clear()
+        elif line.startswith(b"#=GF"):
+            if len(words) > 1:
+                value = line.split(None, 2)[2] if len(words) > 2 else b""
+                notes.setdefault(_decode(words[1]), []).append(_decode(value).strip())
+        elif line.startswith(b"#=GC"):
+            structure += words[2:] if len(words) == 3 and words[1] == b"SS_cons" else []
+        elif not line.startswith(b"#"):
+            if len(words) != 2:
+                raise InputError(
+                    f"line {number} is no row",
+                    where=where,
+                    remedy="a row is a name and its letters, with white space between them only",
+                )
+            name, letters = words
+            if name in in_block:
+                what = f"line {number}: the name {_decode(name)!r} occurs twice in one block"
+                raise InputError(what, where=where, remedy="give each row a name of its own")
+            in_block.add(name)
+            pieces.setdefault(name, []).append(letters)
+    raise _damaged(f"ends in line {number} without '//', so part of it is missing", where)

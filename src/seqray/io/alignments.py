@@ -17,27 +17,21 @@ from seqray.io.alignment_formats import (
     HEADERS,
     AlignedText,
     Insertions,
-    is_a3m,
     parse_clustal,
-    parse_fasta_rows,
+    parse_fasta_alignment,
     parse_phylip,
     parse_stockholm,
     reason_empty,
     to_alignment,
-    with_insertions,
-    without_insertions,
 )
 from seqray.io.files import display_name, encode_text, open_input
 from seqray.io.labeled import OnUnread, check_label, report_unread
-from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, describe_record, detect_format
+from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format
 from seqray.io.tables import read_rows
-
-# --- Read alignments: Stockholm, A3M, aligned FASTA, Clustal and PHYLIP, compressed or not
 
 Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
-_A3M_NAMES = {".a3m", ".a2m"}
 _PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
     "stockholm": parse_stockholm,
     "clustal": parse_clustal,
@@ -57,15 +51,13 @@ def read_alignments(
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
-    Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
+    The id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of ``#=GF ID``),
+    else the name of the file without its ending (and that of a compression), with a number if a file contains
+    several. Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
     (`NoRecordsError`); if rows differ in length, or contain letters outside the alphabet.
 
     Parameters
     ----------
-    path
-        The file; ``-`` is standard input.
-    alphabet
-        Validates and folds the letters.
     form
         ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
         whose first row has no small letters, and whose rows differ in length only by small letters and dots,
@@ -76,25 +68,6 @@ def read_alignments(
         What to do with the id of an alignment that occurs again: ``error``, ``rename`` or ``keep``.
     on_skip
         Called with each alignment without rows or letters; if None, such an alignment is an error.
-
-    Yields
-    ------
-    Alignment
-        Its id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of
-        ``#=GF ID``), else the name of the file without its ending (and that of a compression), with a number
-        if a file contains several.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from seqray.core.alphabet import RNA
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "toy.fa")
-    ...     _ = path.write_text(">a\\nAC-GU\\n>b\\nACAG-\\n")
-    ...     for alignment in read_alignments(path, RNA):
-    ...         print(alignment.id, alignment.codes.shape, alignment.query())
-    toy (2, 5) ACGU
     """
     if form not in get_args(Form):
         raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")
@@ -102,7 +75,8 @@ def read_alignments(
     with open_input(path) as handle:
         chosen = _form_of(handle.peek(1), path, where) if form == "auto" else form
         if chosen in ("a3m", "fasta"):
-            texts = _fasta(handle, where, chosen == "a3m" or _is_a3m_name(path), insertions)
+            a3m = chosen == "a3m" or _is_a3m_name(path)
+            texts = parse_fasta_alignment(handle, where, a3m, insertions)
         else:
             texts = _PARSERS[chosen](handle, where)
         ids = UniqueIds(duplicates, where)
@@ -120,12 +94,9 @@ def read_alignments(
             raise NoRecordsError("contains no alignments", where=where)
 
 
-def _endings(path: str | Path) -> list[str]:
-    return [ending.lower() for ending in Path(path).suffixes if ending.lower() not in _COMPRESSED]
-
-
 def _is_a3m_name(path: str | Path) -> bool:
-    return bool(_A3M_NAMES & set(_endings(path)[-1:]))
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    return [ending for ending in endings if ending not in _COMPRESSED][-1:] in ([".a3m"], [".a2m"])
 
 
 def _form_of(head: bytes, path: str | Path, where: str) -> Form:
@@ -159,49 +130,21 @@ def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
     return f"{name}_{number}" if number > 1 else name
 
 
-def _fasta(handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions) -> Iterator[AlignedText]:
-    text = parse_fasta_rows(handle, where)
-    if text.rows:
-        yield _fold_a3m(text, where, insertions) if a3m or is_a3m(text.rows) else text
+# --------------- with labels: a table of files, or files of many alignments with a table of their labels
 
-
-def _fold_a3m(text: AlignedText, where: str, insertions: Insertions) -> AlignedText:
-    if insertions == "keep":
-        rows = with_insertions(text.rows, text.names, describe_record(where, text.names[0]))
-    else:
-        rows = without_insertions(text.rows)
-    if not any(rows):
-        raise InputError(
-            "all letters are small, which are insertions in A3M, so there is no column",
-            where=where,
-            remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
-        )
-    return AlignedText(text.names, rows)
-
-
-# --- Labeled alignments: a table of files, or files of many alignments with a table of their labels
-
-FILE_COLUMNS = ("file", "label", "id", "group", "split")
-LABEL_COLUMNS = ("id", "label", "group", "split")
+_FILE_COLUMNS = ("file", "label", "id", "group", "split")
+_LABEL_COLUMNS = ("id", "label", "group", "split")
 
 
 def read_labeled_alignments(
     path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
 ) -> list[Alignment]:
-    """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
+    """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
-    Raises `InputError` with the line, for a file that can't be read, an id that it doesn't contain, an empty
-    cell or an unknown split; and for a table without rows.
-
-    Parameters
-    ----------
-    path
-        TSV or CSV. A file's name is relative to the folder of the table. If a file contains several
-        alignments, the row's ``id`` selects one.
-    alphabet
-        Of the alignments.
-    on_unread
-        Called once if there are other columns.
+    A file's name is relative to the folder of the table; if it contains several alignments, the row's ``id``
+    selects one. ``on_unread`` is called once if there are other columns. Raises `InputError` with the line,
+    for a file that can't be read, an id that it doesn't contain, an empty cell or an unknown split; and for a
+    table without rows.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
@@ -209,7 +152,7 @@ def read_labeled_alignments(
     examples = []
     for where, row in read_rows(path, ("file", "label"), remedy):
         if not examples:
-            report_unread(row, FILE_COLUMNS, path, on_unread)
+            report_unread(row, _FILE_COLUMNS, path, on_unread)
         if not row["file"]:
             raise InputError("names no file", where=where)
         source = Path(path).parent / row["file"]
@@ -248,33 +191,16 @@ def read_labeled_stockholm(
     alphabet: Alphabet,
     on_unread: OnUnread | None = None,
 ) -> tuple[list[list[Alignment]], int]:
-    """Read many alignments from files, and their labels from one table.
+    """Read many alignments, and their labels from a table: ``id``, ``label``[, ``group``, ``split``].
 
-    Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two files,
-    and as `read_labeled_alignments`.
-
-    Parameters
-    ----------
-    paths
-        Files of alignments.
-    labels
-        TSV or CSV with the columns ``id``, ``label``[, ``group``, ``split``].
-    alphabet
-        Of the alignments.
-    on_unread
-        Called once if the table has other columns.
-
-    Returns
-    -------
-    examples
-        Of each file, in its order.
-    unlabeled
-        Number of alignments that are not in the table, which are left out.
+    Gives the examples of each file, in its order, and how many alignments are not in the table, which are
+    left out. Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two
+    files, and as `read_labeled_alignments`.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     for where, row in read_rows(labels, ("id", "label"), "name the columns id,label[,group,split]"):
         if not rows:
-            report_unread(row, LABEL_COLUMNS, labels, on_unread)
+            report_unread(row, _LABEL_COLUMNS, labels, on_unread)
         if row["id"] in rows:
             raise InputError(f"names '{row['id']}' a second time", where=where)
         rows[row["id"]] = (where, row)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from seqray.io.files import write_file
 from seqray.io.scores import TrackWriter
 from seqray.io.tables import comment_lines, one_line, write_table
 
-# --- Tables of explained sequences: scores of positions, figures of faithfulness, of heads and of inputs
+# ------------------------------------- of sequences: positions, figures of faithfulness, heads and inputs
 
 EXPLANATION_COLUMNS = (
     *("record", "position", "contig", "genomic_position", "strand", "base", "method", "member", "class"),
@@ -41,19 +42,16 @@ HEAD_COLUMNS = ("member", "layer", "head", "entropy", "distance", "cls_mass", "i
 
 def ranks(scores: Floats) -> Ints:
     """Rank of each position (n,), 1 for the highest score; ties in the order of the sequence."""
-    order = np.argsort(-scores, kind="stable")
-    result = np.empty(len(scores), dtype=np.int64)
-    result[order] = np.arange(1, len(scores) + 1)
-    return result
+    return np.argsort(np.argsort(-scores, kind="stable")) + 1
 
 
-def ranked_scores(scores: Floats, signed: bool) -> Iterator[tuple[float | None, int | None, str]]:
+def _ranked(scores: Floats, signed: bool) -> Iterator[tuple[float | None, int | None, str]]:
     """Score, rank and sign of each position; None and ``.`` if there is no score."""
-    known = np.isfinite(scores)
-    rank = iter(ranks(scores[known]).tolist())
-    for score, scored in zip(scores.tolist(), known.tolist(), strict=True):
+    scored = np.isfinite(scores)
+    rank = iter(ranks(scores[scored]).tolist())
+    for score, is_scored in zip(scores.tolist(), scored.tolist(), strict=True):
         sign = "+" if score > 0 else "-" if score < 0 else "0"
-        yield (score, next(rank), sign if signed else ".") if scored else (None, None, ".")
+        yield (score, next(rank), sign if signed else ".") if is_scored else (None, None, ".")
 
 
 def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterator[tuple[object, ...]]:
@@ -67,7 +65,7 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
     contig, strand = (e.place.contig, e.place.strand) if e.place else (None, None)
     deltas = none if e.effects is None else (e.effects.sum(axis=1) / (e.effects.shape[1] - 1)).tolist()
     p_values, q_values = (none if values is None else values.tolist() for values in (e.p, e.q))
-    ranked = ranked_scores(e.scores, e.signed)
+    ranked = _ranked(e.scores, e.signed)
     columns = zip(places, e.sequence, ranked, deltas, p_values, q_values, strict=True)
     for i, (place, letter, (score, rank, sign), delta, p, q) in enumerate(columns):
         if top is None or (rank is not None and rank <= top):
@@ -76,60 +74,31 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
 
 
 def write_checks(path: str | Path, checks: Iterable[Check], provenance: Sequence[str] = ()) -> None:
-    """Write one row per faithfulness figure.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    checks
-        Rows of the table.
-    provenance
-        Comment lines of the file.
-    """
-    write_table(path, CHECK_COLUMNS, _cells(checks, CHECK_COLUMNS), provenance)
-
-
-def write_shares(path: str | Path, shares: Iterable[InputShares], provenance: Sequence[str] = ()) -> None:
-    """Write one row per call: what its letters and genes add to its score.
-
-    Parameters
-    ----------
-    path, provenance
-        See `write_checks`.
-    shares
-        Rows of the table.
-    """
-    write_table(path, SHARE_COLUMNS, map(_share_cells, shares), provenance)
-
-
-def _share_cells(s: InputShares) -> tuple[object, ...]:
-    site = int(s.place.positions()[(s.place.end - s.place.start) // 2])
-    track, effect = max(s.tracks.items(), key=lambda pair: abs(pair[1]), default=(None, None))
-    first = (track, effect) if effect else (None, None)
-    record = (s.id, s.place.contig, site, s.place.strand, s.target, s.probability, s.score)
-    return (*record, s.letters, 1 - s.letters, s.without_genes, s.shuffled, *first)
+    """Write one row per faithfulness figure."""
+    rows = ([getattr(check, name) for name in CHECK_COLUMNS] for check in checks)
+    write_table(path, CHECK_COLUMNS, rows, provenance)
 
 
 def write_heads(path: str | Path, heads: Iterable[HeadFigures], provenance: Sequence[str] = ()) -> None:
-    """Write one row per attention head.
-
-    Parameters
-    ----------
-    path, provenance
-        See `write_checks`.
-    heads
-        Rows of the table.
-    """
-    write_table(path, HEAD_COLUMNS, _cells(heads, HEAD_COLUMNS), provenance)
+    """Write one row per attention head."""
+    rows = ([getattr(head, name) for name in HEAD_COLUMNS] for head in heads)
+    write_table(path, HEAD_COLUMNS, rows, provenance)
 
 
-def _cells(results: Iterable[object], columns: Sequence[str]) -> Iterator[list[object]]:
-    """The attributes of results that are named like the columns."""
-    return ([getattr(result, name) for name in columns] for result in results)
+def write_shares(path: str | Path, shares: Iterable[InputShares], provenance: Sequence[str] = ()) -> None:
+    """Write one row per call: what its letters and genes add to its score."""
+
+    def cells(s: InputShares) -> tuple[object, ...]:
+        site = int(s.place.positions()[(s.place.end - s.place.start) // 2])
+        track, effect = max(s.tracks.items(), key=lambda pair: abs(pair[1]), default=(None, None))
+        first = (track, effect) if effect else (None, None)
+        record = (s.id, s.place.contig, site, s.place.strand, s.target, s.probability, s.score)
+        return (*record, s.letters, 1 - s.letters, s.without_genes, s.shuffled, *first)
+
+    write_table(path, SHARE_COLUMNS, map(cells, shares), provenance)
 
 
-# --- Explanations of alignments as tables: a line for each column or each row
+# ------------------------------------------------------- of alignments: a line for each column or each row
 
 COLUMN_COLUMNS = (
     *("record", "column", "query_position", "letter", "method", "class", "score", "rank", "sign"),
@@ -144,14 +113,14 @@ def column_lines(explanation: AlignmentExplanation, top: int | None = None) -> I
     ``top`` limits them to that many of the best ranks; columns that the model did not read have no rank.
     """
     e, alignment = explanation, explanation.alignment
-    positions = _query_positions(e)
+    positions = [place + 1 if place >= 0 else None for place in alignment.query_positions().tolist()]
     occupied = occupancy(alignment.codes, alignment.alphabet).tolist()
     conserved = conservation(alignment.codes, alignment.alphabet).tolist()
     letters = alignment.text(0)
-    for found in e.scores:
-        for c, ranked in enumerate(ranked_scores(e.by_column(found), found.signed)):
+    for scores in e.scores:
+        for c, ranked in enumerate(_ranked(e.by_column(scores), scores.signed)):
             if top is None or (ranked[1] is not None and ranked[1] <= top):
-                cells = (e.id, c + 1, positions[c], letters[c], found.method, e.target)
+                cells = (e.id, c + 1, positions[c], letters[c], scores.method, e.target)
                 yield (*cells, *ranked, occupied[c], conserved[c])
 
 
@@ -159,18 +128,13 @@ def row_lines(explanation: AlignmentExplanation) -> Iterator[tuple[object, ...]]
     """Cells of the table of rows, in the order of the rows, method by method."""
     e = explanation
     read = set(e.rows.tolist())
-    for found in e.scores:
-        for r, ranked in enumerate(ranked_scores(e.by_row(found), found.signed)):
+    for scores in e.scores:
+        for r, ranked in enumerate(_ranked(e.by_row(scores), scores.signed)):
             name = one_line(e.alignment.names[r]) or None
-            yield (e.id, r + 1, name, found.method, e.target, *ranked, r in read)
+            yield (e.id, r + 1, name, scores.method, e.target, *ranked, r in read)
 
 
-def _query_positions(explanation: AlignmentExplanation) -> list[int | None]:
-    """Position in the query of each column, from 1."""
-    return [place + 1 if place >= 0 else None for place in explanation.alignment.query_positions().tolist()]
-
-
-# --- Write motifs as text: MEME, JASPAR and a table
+# ------------------------------------------------------------------- motifs: MEME, JASPAR and a table
 
 MOTIF_COLUMNS = (
     *("motif", "consensus", "sites", "width", "information", "known", "similarity"),
@@ -204,30 +168,20 @@ def write_motifs(
     *,
     background: npt.ArrayLike | None = None,
 ) -> None:
-    """Write motifs in the format that the name of the file ends in.
+    """Write motifs in the format that the name of the file ends in, each also with ``.gz``.
 
-    Parameters
-    ----------
-    path
-        ``.meme``: minimal MEME, version 4. ``.jaspar``: counts in JASPAR's text format, DNA only, which
-        has no place for provenance. ``.tsv``: one row a motif. Each also with ``.gz``.
-    provenance
-        Written as ``#`` lines; in MEME after the version, where readers skip lines that they don't know.
-    background
-        (A,) probability of each letter in the records, for MEME; equal if not given.
-
-    Raises
-    ------
-    ConfigError, InputError
-        As `motif_format`, and where the file can't be written.
+    ``.meme`` is minimal MEME, version 4, with the provenance after the version, where readers skip lines that
+    they don't know, and the ``background`` (A,), the probability of each letter in the records; equal if not
+    given. ``.jaspar`` is JASPAR's text format of counts, DNA only, which has no place for provenance.
+    ``.tsv`` has one row a motif. Raises as `motif_format`.
     """
     form = motif_format(path, alphabet)
     if form == "tsv":
-        write_table(path, MOTIF_COLUMNS, map(_row, motifs), provenance)
-        return
-    meme = form == "meme"
-    text = _meme(motifs, alphabet, background, provenance) if meme else _jaspar(motifs, alphabet)
-    write_file(path, text)
+        write_table(path, MOTIF_COLUMNS, map(_motif_cells, motifs), provenance)
+    elif form == "meme":
+        write_file(path, _meme(motifs, alphabet, background, provenance))
+    else:
+        write_file(path, _jaspar(motifs, alphabet))
 
 
 def _meme(
@@ -238,22 +192,17 @@ def _meme(
     frequencies = " ".join(
         f"{letter} {share:.5f}" for letter, share in zip(alphabet.letters, shares, strict=True)
     )
-    strands = ["strands: +", ""] if alphabet.is_nucleotide else []  # we read the given strand only
-    head = [f"ALPHABET= {alphabet.letters}", "", *strands, "Background letter frequencies", frequencies, ""]
-    blocks = [_meme_block(motif, shares) for motif in motifs]
-    return f"MEME version 4\n\n{comment_lines(provenance).decode()}" + "\n".join([*head, *blocks, ""])
-
-
-def _meme_block(motif: Motif, background: Floats) -> str:
-    sums = motif.counts.sum(axis=1, keepdims=True)
-    # Where every letter is unknown, the background keeps the row a distribution, as readers demand.
-    shares = np.where(sums > 0, motif.counts / np.maximum(sums, 1), background)
-    rows = [" ".join(f"{share:.6f}" for share in row) for row in shares]
-    title = f"MOTIF {motif.name} {motif.consensus}"
-    matrix = (
-        f"letter-probability matrix: alength= {len(background)} w= {len(rows)} nsites= {motif.sites} E= 0"
-    )
-    return "\n".join([title, matrix, *rows, ""])
+    lines = ["MEME version 4", "", f"{comment_lines(provenance).decode()}ALPHABET= {alphabet.letters}", ""]
+    lines += ["strands: +", ""] if alphabet.is_nucleotide else []  # we read the given strand only
+    lines += ["Background letter frequencies", frequencies, ""]
+    for motif in motifs:
+        sums = motif.counts.sum(axis=1, keepdims=True)
+        # Where every letter is unknown, the background keeps the row a distribution, as readers demand.
+        rows = np.where(sums > 0, motif.counts / np.maximum(sums, 1), shares)
+        width = f"alength= {size} w= {len(rows)} nsites= {motif.sites} E= 0"
+        lines += [f"MOTIF {motif.name} {motif.consensus}", f"letter-probability matrix: {width}"]
+        lines += [*(" ".join(f"{share:.6f}" for share in row) for row in rows), ""]
+    return "\n".join([*lines, ""])
 
 
 def _jaspar(motifs: Sequence[Motif], alphabet: Alphabet) -> str:
@@ -265,17 +214,14 @@ def _jaspar(motifs: Sequence[Motif], alphabet: Alphabet) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _row(motif: Motif) -> list[object]:
+def _motif_cells(motif: Motif) -> list[object]:
     quartiles = np.quantile(motif.positions, [0.25, 0.5, 0.75]) if motif.sites else np.full(3, np.nan)
     known = one_line(motif.known) or None
     numbers = (float(motif.bits.sum()), known, float(motif.similarity), *quartiles.tolist())
     return [motif.name, motif.consensus, motif.sites, len(motif.counts), *numbers]
 
 
-# --- Scores of explanations along contigs, as a track
-
-Values = dict[str, tuple[int, dict[int, float]]]
-"""By contig: its length, and the score of each position."""
+# ------------------------------------------------------------------------------- along contigs, as a track
 
 
 class ScoreTrack:
@@ -285,19 +231,19 @@ class ScoreTrack:
     """
 
     def __init__(self) -> None:
-        self._strands: dict[str, Values] = {"+": {}, "-": {}}
+        self._lengths: dict[str, int] = {}
+        self._scores: dict[str, dict[str, dict[int, float]]] = {"+": {}, "-": {}}  # by strand and contig
 
     def add(self, explanation: Explanation) -> None:
         """Add the scores of one explanation."""
         place, size = explanation.place, len(explanation.sequence)
         contig, length = (place.contig, place.length) if place else (explanation.id, size)
+        self._lengths.setdefault(contig, length)
+        highest = self._scores[place.strand if place else "+"].setdefault(contig, {})
         positions = place.positions().tolist() if place else range(length)
-        for values in self._strands.values():
-            values.setdefault(contig, (length, {}))
-        _, known = self._strands[place.strand if place else "+"][contig]
         for position, score in zip(positions, explanation.scores.tolist(), strict=True):
             if position >= 0 and math.isfinite(score):  # within the contig, and read
-                known[position] = max(score, known.get(position, score))
+                highest[position] = max(score, highest.get(position, score))
 
     def write(
         self,
@@ -306,31 +252,14 @@ class ScoreTrack:
         name: str,
         place: Callable[[Path], str | Path] = Path,
     ) -> None:
-        """Write one file per strand.
-
-        Parameters
-        ----------
-        path, provenance, name, place
-            See `TrackWriter`.
-        """
+        """Write one file per strand; the parameters are those of `TrackWriter`."""
         with TrackWriter(path, provenance, name, place) as track:
-            for contig, (length, _) in self._strands["+"].items():
+            for contig, length in self._lengths.items():
                 track.begin(contig, length)
-                for strand, contigs in self._strands.items():
-                    for start, values in _runs(contigs[contig][1]):
-                        track.add(contig, strand, start, values)
-
-
-def _runs(scores: Mapping[int, float]) -> Iterator[tuple[int, list[float]]]:
-    """Runs of adjacent positions: start and values."""
-    run: list[float] = []
-    first = 0
-    for position in sorted(scores):
-        if run and position != first + len(run):
-            yield first, run
-            run = []
-        if not run:
-            first = position
-        run.append(scores[position])
-    if run:
-        yield first, run
+                for strand, contigs in self._scores.items():
+                    scores = contigs.get(contig, {})
+                    # Positions in one run have one distance from their rank.
+                    ranked = enumerate(sorted(scores))
+                    for _, run in groupby(ranked, key=lambda pair: pair[1] - pair[0]):
+                        positions = [position for _, position in run]
+                        track.add(contig, strand, positions[0], [scores[at] for at in positions])

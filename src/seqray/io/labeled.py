@@ -16,11 +16,10 @@ from seqray.io.files import display_name, encode_text, open_output
 from seqray.io.records import OnLetters, OnSkip
 from seqray.io.tables import comment_lines, read_rows
 
-REQUIRED = ("sequence", "label")
-REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
-COLUMNS = ("sequence", "label", "id", "group", "split")
-KNOWN = (*COLUMNS, "context", "subclass")
-SPLITS = ("train", "validation", "test")
+_REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
+_COLUMNS = ("sequence", "label", "id", "group", "split")
+KNOWN = (*_COLUMNS, "context", "subclass")
+_SPLITS = ("train", "validation", "test")
 
 OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
 """Receives the name of a table, the columns that are not read, and those that are known."""
@@ -45,20 +44,18 @@ def check_label(row: Mapping[str, str], where: str) -> str | None:
     if fault := class_name_fault(row["label"]):
         raise InputError(f"has the label {row['label']!r}, which {fault}", where=where, remedy="rename it")
     split = row.get("split") or None
-    if split not in (None, *SPLITS):
-        raise InputError(
-            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
-        )
+    if split not in (None, *_SPLITS):
+        remedy = f"use {', '.join(_SPLITS)} or nothing"
+        raise InputError(f"has the split '{split}'", where=where, remedy=remedy)
     return split
 
 
 def labeled_sequence(
     row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
 ) -> LabeledSequence:
-    """Make an example from a row; it has no letters if the row has none.
+    """Make an example from a row of a label and any of `KNOWN`; it has no letters if the row has none.
 
-    The cells of ``row`` are ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
-    ``subclass``. InputError is raised for a sequence that is the text of a missing value.
+    Raises `InputError` for a sequence that is the text of a missing value, and as `check_label`.
     """
     split = check_label(row, where)
     letters = row.get("sequence", "")
@@ -86,32 +83,17 @@ def read_labeled_table(
     on_letters: OnLetters | None = None,
     on_unread: OnUnread | None = None,
 ) -> list[LabeledSequence]:
-    """Read training examples from a TSV or CSV table, plain or compressed.
+    """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
 
-    Raises `InputError` with file and line, for a missing column, a row of another width, an empty label or
-    sequence, an unknown split or letter, and for a table without rows.
-
-    Parameters
-    ----------
-    path
-        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
-        ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``subclass``; others are
-        not read.
-        The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
-    alphabet
-        Validates and folds the sequences.
-    on_letters
-        Called with the letters of each example as they are in the file, before case is folded.
-    on_unread
-        Called once if there are other columns.
-
-    Returns
-    -------
-    list of LabeledSequence
-        In the order of the file; an example without an id is ``row<N>``, counted from 1.
+    The header names the columns ``sequence`` and ``label``, and optionally ``id`` (else ``row<N>``, counted
+    from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
+    ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
+    of each example as they are in the file, before case is folded. Raises `InputError` with file and line,
+    for a missing column, a row of another width, an empty label or sequence, an unknown split or letter, and
+    for a table without rows.
     """
     examples: list[LabeledSequence] = []
-    for where, row in read_rows(path, REQUIRED, REMEDY):
+    for where, row in read_rows(path, ("sequence", "label"), _REMEDY):
         if not examples:
             report_unread(row, KNOWN, path, on_unread)
         check_label(row, where)
@@ -132,18 +114,9 @@ def read_labeled_fastas(
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabeledSequence]:
-    """Read training examples from one FASTA file per class.
+    """Read training examples from one FASTA file per class; ids may repeat, within a file and between files.
 
-    Parameters
-    ----------
-    paths
-        Name of each class and its file. Ids may repeat, within a file and between files.
-    alphabet
-        Validates and folds the sequences.
-    on_letters
-        Called with the letters of each record as they are in the file, before case is folded.
-    on_skip
-        Called with each record without letters; if None, such a record is an error.
+    For ``on_letters`` and ``on_skip`` see `ReadOptions`.
     """
     return [
         LabeledSequence(record.sequence, label, record.id, file=str(path))
@@ -173,23 +146,12 @@ def write_labeled_table(
 ) -> int:
     """Write a row per example below lines of provenance, and return how many.
 
-    Parameters
-    ----------
-    path
-        A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs; ``-`` is standard output.
-    examples
-        Written in their order. A group or split that is None is an empty cell; there is a column ``context``,
-        or ``subclass``, if an example has one.
-    provenance
-        Written as ``#`` lines above the header.
-    folds
-        Fold of each example, for a column ``fold``; None is an empty cell.
-    subclasses
-        Whether there is a column ``subclass`` in any case.
+    A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs. What is None is an empty cell;
+    there is a column ``context``, or ``subclass``, if an example has one, and ``subclass`` also where
+    ``subclasses``. ``folds`` gives a column ``fold``.
     """
     rows = list(examples)
-    delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
-    columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
+    columns = {name: [getattr(row, name) or "" for row in rows] for name in _COLUMNS}
     if folds is not None:
         columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
     for name in ("context", "subclass"):
@@ -197,6 +159,7 @@ def write_labeled_table(
         if any(values) or (subclasses and name == "subclass"):
             columns[name] = values
     text = io.StringIO()
+    delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))

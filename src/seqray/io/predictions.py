@@ -1,4 +1,4 @@
-"""Tables of predictions, in and out."""
+"""Tables of predictions and labels by id in; predictions and skipped records out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +18,24 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.core.text import format_number, parse_float
+from seqray.core.text import parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
-from seqray.io.tables import (
-    check_delimiter,
-    data_lines,
-    delimiter_of,
-    open_table,
-    split_cells,
-    split_rows,
-    write_table,
-)
+from seqray.io.tables import delimited_rows, open_table, write_table
 
-# --- Read tables of predictions, made by ``seqray predict`` or by another tool, and tables of labels by i
+# ------------------------------------------------------------------- in: made by seqray or by another tool
 
-TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
+_TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
 _MAX_SHOWN_IDENTIFIERS = 3
 _MAX_ROWS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of text.
+    """A table of text: the cells of each column by its name.
 
-    Attributes
-    ----------
-    where, comments, sha256
-        Name of its file, for messages; its comment lines without ``#``; and the hash of the bytes read,
-        decompressed.
-    columns
-        The cells of each column, by its name.
+    ``where`` names its file, for messages; ``comments`` are its comment lines without ``#``, and ``sha256``
+    is the hash of the bytes read, decompressed.
     """
 
     where: str
@@ -112,23 +98,18 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
     with open_input(path) as handle:
         data = handle.read()
     comments: list[str] = []
-    lines = data_lines(io.BytesIO(data), where, comments)
-    number, first = next(lines, (0, ""))
-    if not number:
+    rows = [cells for _, cells in delimited_rows(io.BytesIO(data), where, comments)]
+    if not rows:
         raise InputError("contains no table", where=where)
-    check_delimiter(first, f"{where}: line {number}")
-    delimiter = delimiter_of(first)
-    names = split_cells(first, delimiter, f"{where}: line {number}")
-    if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):
-        names, lines = list(header), chain([(number, first)], lines)
-    rows = [cells for _, cells in split_rows(lines, names, delimiter, where)]
+    names = rows[0]
+    if len(names) == len(header) and {name.lower() for name in names}.isdisjoint(header):
+        names = list(header)
+    else:
+        del rows[0]
     if len(set(names)) != len(names):
         raise InputError("names a column twice", where=where)
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
-
-
-# ------------------------------------------------------------------------------------------------ labels
 
 
 def read_labels(
@@ -144,16 +125,15 @@ def read_labels(
     columns = {name.lower(): cells for name, cells in table.columns.items()}
     if len(columns) < len(table.columns):
         raise InputError("names a column twice, but for capitals", where=table.where)
-    missing = [name for name in ("id", "label") if name not in columns]
-    if missing:
-        raise InputError(
-            f"needs a column '{missing[0]}', found {', '.join(columns)}",
-            where=table.where,
-            remedy=f"name the columns {TRUTH_COLUMNS}",
-        )
+    for name in ("id", "label"):
+        if name not in columns:
+            what = f"needs a column '{name}', found {', '.join(columns)}"
+            raise InputError(what, where=table.where, remedy=f"name the columns {_TRUTH_COLUMNS}")
     report_unread(columns, KNOWN, path, on_unread)
-    _refuse_repeated(columns["id"], table.where)
-    truth = [
+    places = _rows_of_ids(columns["id"], table.where)
+    if not places:
+        raise InputError("contains a header but no labels", where=table.where)
+    return [
         labeled_sequence(
             {name: cells[i] for name, cells in columns.items()},
             identifier,
@@ -161,43 +141,28 @@ def read_labels(
             where=f"{table.where}: record '{identifier}'",
             file=table.where,
         )
-        for i, identifier in enumerate(columns["id"])
+        for identifier, i in places.items()
     ]
-    if not truth:
-        raise InputError("contains a header but no labels", where=table.where)
-    return truth
 
 
-def _refuse_repeated(ids: Sequence[str], where: str) -> None:
-    seen: set[str] = set()
+def _rows_of_ids(ids: Sequence[str], where: str) -> dict[str, int]:
+    """The row of each id; `InputError` for one that is empty or occurs twice."""
+    rows: dict[str, int] = {}
     for identifier in ids:
         if not identifier:
             raise InputError("contains a row without an id", where=where)
-        if identifier in seen:
-            raise InputError(
-                f"contains the id '{identifier}' twice", where=where, remedy="a join needs each id once"
-            )
-        seen.add(identifier)
-
-
-# -------------------------------------------------------------------------------------------------- join
+        if identifier in rows:
+            what = f"contains the id '{identifier}' twice"
+            raise InputError(what, where=where, remedy="a join needs each id once")
+        rows[identifier] = len(rows)
+    return rows
 
 
 def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
-    """Row of each id in a table of predictions; other rows are left out.
+    """Row of each labeled id in a table of predictions; other rows are left out.
 
-    Raises `InputError` for a repeated id, a missing column, and ids without a prediction.
-
-    Parameters
-    ----------
-    table
-        Of predictions.
-    id_column
-        Name of its column of ids.
-    ids
-        Of the labeled records.
-    labels_name
-        Name of the file of labels, for errors.
+    ``labels_name`` names the labels in errors. Raises `InputError` for a repeated id, a missing column, and
+    ids without a prediction.
     """
     if id_column not in table.columns:
         raise InputError(
@@ -205,40 +170,20 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
             where=table.where,
             remedy="name the column of the ids: --id-column NAME",
         )
-    _refuse_repeated(table.columns[id_column], table.where)
-    place = {identifier: i for i, identifier in enumerate(table.columns[id_column])}
-    missing = [identifier for identifier in ids if identifier not in place]
+    place = _rows_of_ids(table.columns[id_column], table.where)
+    missing = [f"'{identifier}'" for identifier in ids if identifier not in place]
     if missing:
-        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_MAX_SHOWN_IDENTIFIERS])
-        more = (
-            f" and {len(missing) - _MAX_SHOWN_IDENTIFIERS} more"
-            if len(missing) > _MAX_SHOWN_IDENTIFIERS
-            else ""
-        )
-        raise InputError(
-            f"has no prediction for {shown}{more}",
-            where=table.where,
-            remedy=f"predict all records of {labels_name}, or remove these from it",
-        )
+        beyond = len(missing) - _MAX_SHOWN_IDENTIFIERS
+        shown = ", ".join(missing[:_MAX_SHOWN_IDENTIFIERS]) + (f" and {beyond} more" if beyond > 0 else "")
+        remedy = f"predict all records of {labels_name}, or remove these from it"
+        raise InputError(f"has no prediction for {shown}", where=table.where, remedy=remedy)
     return [place[identifier] for identifier in ids]
 
 
 def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
-    """Numbers of a column.
+    """Numbers of a column at some rows (N,): float64 (N,).
 
-    Parameters
-    ----------
-    table
-        Of text.
-    column
-        Its name.
-    rows
-        (N,) indices of rows.
-
-    Returns
-    -------
-    array of float64, shape (N,)
-        Raises `InputError` for a missing column and for a cell that is no finite number.
+    Raises `InputError` for a missing column and for a cell that is no finite number.
     """
     if column not in table.columns:
         raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
@@ -246,14 +191,12 @@ def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray
     for place, row in enumerate(rows):
         values[place] = parse_float(cells[row])
         if not math.isfinite(values[place]):
-            raise InputError(
-                f"column '{column}' contains '{cells[row]}', which is not a finite number",
-                where=f"{table.where}: row {row + 1}",
-            )
+            what = f"column '{column}' contains '{cells[row]}', which is not a finite number"
+            raise InputError(what, where=f"{table.where}: row {row + 1}")
     return values
 
 
-# --- Write predictions and skipped records as tables
+# -------------------------------------------------------------------------------------------------- out
 
 PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 
@@ -268,11 +211,8 @@ def table_format(path: str | Path) -> str:
         return "tsv"
     if name.endswith(".parquet"):
         return "parquet"
-    raise InputError(
-        "does not end in the suffix of a known table format",
-        where=str(path),
-        remedy="use .tsv, .tsv.gz, .parquet or '-'",
-    )
+    what = "does not end in the suffix of a known table format"
+    raise InputError(what, where=str(path), remedy="use .tsv, .tsv.gz, .parquet or '-'")
 
 
 def probability_column(name: str) -> str:
@@ -285,19 +225,10 @@ def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
     return ["id", "length", "label", *map(probability_column, classes), "flags", *(["set"] if sets else [])]
 
 
-def format_flags(prediction: Prediction) -> str:
-    """Flags of a prediction as a cell."""
-    return ",".join(prediction.flags) or "."
-
-
-def format_label_set(prediction: Prediction) -> str:
-    """Classes of a prediction's set as a cell."""
-    return "|".join(prediction.label_set or ()) or "-"
-
-
 def prediction_row(p: Prediction, sets: bool) -> list[Any]:
     """Cells of a prediction, in the order of `prediction_columns`."""
-    return [p.id, p.length, p.label, *p.probabilities, format_flags(p), *([format_label_set(p)] * sets)]
+    flags, label_set = ",".join(p.flags) or ".", "|".join(p.label_set or ()) or "-"
+    return [p.id, p.length, p.label, *p.probabilities, flags, *([label_set] if sets else [])]
 
 
 def write_predictions(
@@ -307,25 +238,11 @@ def write_predictions(
     provenance: Sequence[str],
     sets: bool = False,
 ) -> int:
-    """Write one row per prediction as they come, and return how many.
+    """Write one row per prediction as they come, as TSV or Parquet, and return how many.
 
-    Parameters
-    ----------
-    path
-        ``.tsv``, ``.tsv.gz`` or ``.parquet``; ``-`` is standard output.
-    predictions
-        Each with one probability per class.
-    classes
-        Names of the classes in the order of the probabilities, for the columns ``p_<class>``.
-    provenance
-        Written as ``#`` lines above the header, or under the key ``seqray`` in the schema of a Parquet file.
-    sets
-        Whether to write the column ``set``.
-
-    Notes
-    -----
-    Flags are joined by commas, ``.`` if there are none; the classes of a set by ``|``, ``-`` for the empty
-    set. Probabilities have six significant digits.
+    The probabilities, of six significant digits, stand in columns ``p_<class>`` in the order of ``classes``.
+    Flags are joined by commas, ``.`` if there are none; with ``sets``, the classes of a set by ``|``, ``-``
+    for the empty set. Parquet has the provenance under the key ``seqray`` of its schema.
     """
     columns = prediction_columns(classes, sets)
     rows = (prediction_row(p, sets) for p in predictions)
@@ -340,20 +257,18 @@ def _write_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {"length": pa.int64()} | {
-        name: pa.string() for name in ("id", "label", "flags", "set") if name in columns
-    }
+    types = {"length": pa.int64(), **dict.fromkeys(("id", "label", "flags", "set"), pa.string())}
     fields = [(name, types.get(name, pa.float64())) for name in columns]
     schema = pa.schema(fields, metadata={"seqray": encode_text("\n".join(provenance))})
     count = 0
     with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         while chunk := list(itertools.islice(rows, PARQUET_ROWS)):
             # The same digits as in a TSV: a table has the same values in both formats.
-            rounded = [[float(format_number(c)) if isinstance(c, float) else c for c in row] for row in chunk]
-            arrays = [
-                pa.array(column, type=kind)
-                for column, (_, kind) in zip(zip(*rounded, strict=True), fields, strict=True)
+            rounded = [
+                [round_number(cell) if isinstance(cell, float) else cell for cell in row] for row in chunk
             ]
+            cells = zip(zip(*rounded, strict=True), fields, strict=True)
+            arrays = [pa.array(column, type=kind) for column, (_, kind) in cells]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             count += len(chunk)
     return count
