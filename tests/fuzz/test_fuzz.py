@@ -57,7 +57,9 @@ def test_what_was_found_stays_mended(name, what, data, tmp_path):
 def test_every_reader_has_a_target():
     sources = "".join((campaign.Path(__file__).parent / f"{file}.py").read_text() for file in campaign.FILES)
     files = [path for folder in seqray.io.__path__ for path in Path(folder).glob("*.py")]
-    readers = {name for path in files for name in re.findall(r"^def (read_\w+)", path.read_text(), re.MULTILINE)}
+    readers = {
+        name for path in files for name in re.findall(r"^def (read_\w+)", path.read_text(), re.MULTILINE)
+    }
     # `read_rows` is that of every table, and the others read several files by what has a target.
     covered = set(re.findall(r"\bread_\w+", sources)) | {"read_rows", "read_labeled_fastas", "read_annotated"}
     assert readers <= covered
