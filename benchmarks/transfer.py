@@ -42,7 +42,7 @@ from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration.conformal import coverage_cutoffs
 from seqray.core.alphabet import DNA
 from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.homology.relatives import KmerSet
+from seqray.homology.kmers import KmerSet
 from seqray.inference.labeled import recognize_context
 from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table

@@ -9,7 +9,7 @@ from genome_sources import ECOLI, Genome
 from grouping import SHARED_WORD
 from loci import Interval, cut, intervals
 from seqray.core.alphabet import DNA
-from seqray.homology.relatives import KmerSet
+from seqray.homology.kmers import KmerSet
 
 DEV_SHARE, TEST_SHARE = (0.40, 0.55), (0.55, 0.70)
 """Development and test region of a genome, as shares of its contigs laid end to end."""

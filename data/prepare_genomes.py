@@ -23,7 +23,7 @@ from genome_splits import held_out_words, masked_rows, split_regions
 from loci import Place
 from machine import add_data
 from seqray.core.alphabet import DNA
-from seqray.homology.relatives import KmerSet
+from seqray.homology.kmers import KmerSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts

@@ -22,7 +22,7 @@ from invented import Letters, opposite, write_gzip, write_rows
 from loci import Finder, intervals, words
 from seqray.core.alphabet import DNA
 from seqray.genome.genes import Gene, GeneIndex
-from seqray.homology.relatives import KmerSet
+from seqray.homology.kmers import KmerSet
 from start_classes import StartClass, classify
 from starts import Start, place_contexts, read_bed, read_contexts, read_windows, window_at
 

@@ -14,7 +14,7 @@ from published_sets import hold_out
 from seqray.core.alphabet import reverse_complement
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.genome.genes import Gene
-from seqray.homology.relatives import KmerSet
+from seqray.homology.kmers import KmerSet
 from seqray.modelfile.model import TrainedModel
 from transfer import LEFT_OUT, QUESTIONS, Known, Scored, middle
 from transfer_cards import card_figures, put_first

@@ -14,10 +14,9 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.records import LabeledSequence
 from seqray.core.text import counted, format_number
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.proof import QUANTILES, ProofLine, proof_lines
 from seqray.homology.relatives import Related
 from seqray.homology.similarity import expected_sensitivity
-from seqray.homology.split import Division
+from seqray.homology.split import QUANTILES, Division, ProofLine, proof_lines
 from seqray.io.files import Staging
 from seqray.io.labeled import write_labeled_table
 from seqray.io.tables import describe_alphabet, provenance_lines, write_table

@@ -1,4 +1,4 @@
-"""Pairwise alignment and its seeds."""
+"""Identity of two sequences by alignment, and the spaced seeds by which pairs are worth one."""
 
 from __future__ import annotations
 
@@ -10,35 +10,12 @@ from Bio.Align import PairwiseAligner, substitution_matrices
 
 from seqray.core.alphabet import Alphabet
 
-# --- Identity of two sequences, from the score of one alignment
+# ------------------------------------------------------------- identity, from the score of one alignment
 
 # Each identical pair adds this much to the score. It is too small to change which alignment is best, but
 # among the best ones it prefers the one with most matches, and their number is the fraction of the score.
 # Sums of it are exact in float64 up to 2**20 letters.
 _TALLY = 2.0**-20
-
-
-def make_aligner(alphabet: Alphabet) -> PairwiseAligner:
-    """Alignment from end to end with free end gaps, so that windows which overlap line up.
-
-    Nucleotides: +2 for a match, -3 for a mismatch, -6 for a gap letter, under which unrelated windows of 81
-    letters reach an identity of 0.24 in one pair of a thousand. Protein: BLOSUM62, gaps of 11 + 1 a letter.
-    """
-    if alphabet.is_nucleotide:
-        aligner = PairwiseAligner(
-            mode="global", match_score=2 + _TALLY, mismatch_score=-3, open_gap_score=-6, extend_gap_score=-6
-        )
-        aligner.wildcard = alphabet.unknown_letter
-    else:
-        matrix = substitution_matrices.load("BLOSUM62")
-        assert isinstance(matrix, substitution_matrices.Array)
-        rows = [str(matrix.alphabet).index(letter) for letter in alphabet.letters]
-        np.asarray(matrix)[rows, rows] += _TALLY  # the same memory
-        aligner = PairwiseAligner(
-            mode="global", substitution_matrix=matrix, open_gap_score=-12, extend_gap_score=-1
-        )
-    aligner.end_gap_score = 0
-    return aligner
 
 
 def plain_letters(sequences: Sequence[str], alphabet: Alphabet) -> list[str]:
@@ -51,13 +28,29 @@ def plain_letters(sequences: Sequence[str], alphabet: Alphabet) -> list[str]:
 def identity_function(alphabet: Alphabet) -> Callable[[str, str], float]:
     """Return a function of two sequences, one strand, that gives their identity from 0 to 1.
 
-    Identity is the number of identical letters in the best alignment (see `make_aligner`), divided by the
-    known letters of the sequence that has fewer of them: a fragment of a sequence is identical to it. Where
-    alignments score alike, the one with most identical letters counts. Sequences must be written by
-    `plain_letters`.
+    Identity is the number of identical letters in the best alignment, divided by the known letters of the
+    sequence that has fewer of them: a fragment of a sequence is identical to it. Where alignments score
+    alike, the one with most identical letters counts. Sequences must be written by `plain_letters`.
+
+    Alignments go from end to end with free end gaps, so that windows which overlap line up. Nucleotides: +2
+    for a match, -3 for a mismatch, -6 for a gap letter, under which unrelated windows of 81 letters reach an
+    identity of 0.24 in one pair of a thousand. Protein: BLOSUM62, gaps of 11 + 1 a letter.
     """
-    aligner = make_aligner(alphabet)
     unknown = alphabet.unknown_letter
+    if alphabet.is_nucleotide:
+        aligner = PairwiseAligner(
+            mode="global", match_score=2 + _TALLY, mismatch_score=-3, open_gap_score=-6, extend_gap_score=-6
+        )
+        aligner.wildcard = unknown
+    else:
+        matrix = substitution_matrices.load("BLOSUM62")
+        assert isinstance(matrix, substitution_matrices.Array)
+        rows = [str(matrix.alphabet).index(letter) for letter in alphabet.letters]
+        np.asarray(matrix)[rows, rows] += _TALLY  # the same memory
+        aligner = PairwiseAligner(
+            mode="global", substitution_matrix=matrix, open_gap_score=-12, extend_gap_score=-1
+        )
+    aligner.end_gap_score = 0
 
     def identity(one: str, other: str) -> float:
         shorter = min(len(one) - one.count(unknown), len(other) - other.count(unknown))
@@ -69,7 +62,7 @@ def identity_function(alphabet: Alphabet) -> Callable[[str, str], float]:
     return identity
 
 
-# --- Spaced seeds: which to use, how many a related pair shares, and the sensitivity of the search
+# ----------------------------- spaced seeds: which to use, how many a related pair shares, and what they miss
 
 # By weight, from a random search for two patterns that together are hit twice in most pairs of 60 letters.
 _PATTERNS = {
@@ -89,7 +82,7 @@ _LIGHTEST = {4: 5, 20: 2}  # letters of the alphabet -> weight: below it, unrela
 
 SENSITIVITY = 0.98  # share of pairs at the threshold that a plan has to find, if the budget allows
 MAX_SEED_PAIRS = 1e8
-MAX_OWNERS = 200  # sequences that a seed is looked up in; beyond, see `seqray.homology.candidates`
+MAX_OWNERS = 200  # sequences that a seed is looked up in; beyond, see `seqray.homology.similarity.SeedIndex`
 _MAX_CHANCE_OWNERS = MAX_OWNERS / 8  # expected owners of a seed by chance alone
 _SHORT = {4: 6, 20: 3}  # letters of the alphabet -> letters of a short k-mer
 _MAX_SEEDS = 4**12  # different seeds of one pattern: columns of a matrix
@@ -101,19 +94,11 @@ _SIMULATED_LETTERS = 300  # longer pairs share seeds even more surely
 
 @dataclass(frozen=True, slots=True)
 class SeedPlan:
-    """How pairs are found.
+    """How pairs are found: by ``patterns``, the offsets of the letters of a seed, from 0.
 
-    Attributes
-    ----------
-    patterns
-        Offsets of the letters of each pattern, from 0.
-    share
-        A pair is a candidate if it shares this fraction of the seeds of the sequence that has fewer.
-    short, short_share
-        Letters of the k-mers of a second filter, and the fraction of them that a pair must have in common;
-        0 for no second filter.
-    sensitivity
-        Share of pairs at the threshold (of the median length, substitutions evenly spread) that pass.
+    A pair is a candidate if it shares the fraction ``share`` of the seeds of the sequence that has fewer, and
+    ``short_share`` of its k-mers of ``short`` letters; 0 for no such filter. ``sensitivity`` is the share of
+    pairs at the threshold (of the median length, substitutions evenly spread) that pass.
     """
 
     patterns: tuple[tuple[int, ...], ...]
@@ -121,11 +106,6 @@ class SeedPlan:
     short: int
     short_share: float
     sensitivity: float
-
-    @property
-    def weight(self) -> int:
-        """Letters of a seed."""
-        return len(self.patterns[0])
 
 
 def offsets(pattern: str) -> tuple[int, ...]:
@@ -143,19 +123,19 @@ def make_plan(
 ) -> SeedPlan:
     """Choose the longest seeds that find related pairs, or the shortest that the budget allows.
 
-    Parameters
-    ----------
-    lengths, others : int64 (N,), (M,)
-        Letters of the sequences on either side of the comparison.
-    identity
-        Pairs of this identity must be found.
-    budget
-        Pairs of equal seeds that may be examined, for each pattern and strand.
+    ``lengths`` (N,) and ``others`` (M,) are the letters of the sequences on either side of the comparison;
+    pairs of this ``identity`` must be found. ``budget`` are pairs of equal seeds that may be examined, for
+    each pattern and strand.
     """
-    letters = len(alphabet.letters)
-    affordable = [
-        w for w in _PATTERNS if w >= _LIGHTEST[letters] and _fits(w, lengths, others, letters, budget)
-    ]
+    letters, total = len(alphabet.letters), float(others.sum())
+    most = min(max(_MAX_SEEDS_PER_LETTER * total, _MIN_SEEDS), _MAX_SEEDS)  # a larger table gains nothing
+    affordable = []
+    for weight in _PATTERNS:
+        seeds = letters**weight
+        owners = total / seeds
+        fits = seeds <= most and owners <= _MAX_CHANCE_OWNERS and float(lengths.sum()) * owners <= budget
+        if fits and weight >= _LIGHTEST[letters]:
+            affordable.append(weight)
     length = int(np.median(np.concatenate((lengths, others)))) if len(lengths) + len(others) else 0
     plans = []
     for weight in reversed(affordable or [max(w for w in _PATTERNS if letters**w <= _MAX_SEEDS)]):
@@ -163,16 +143,6 @@ def make_plan(
         if plans[-1].sensitivity >= SENSITIVITY:  # long seeds are the cheapest
             return plans[-1]
     return max(plans, key=lambda plan: plan.sensitivity)
-
-
-def _fits(weight: int, lengths: np.ndarray, others: np.ndarray, letters: int, budget: float) -> bool:
-    seeds = letters**weight
-    owners = float(others.sum()) / seeds
-    pairs = float(lengths.sum()) * owners
-    most = min(
-        max(_MAX_SEEDS_PER_LETTER * float(others.sum()), _MIN_SEEDS), _MAX_SEEDS
-    )  # a larger table gains nothing
-    return seeds <= most and owners <= _MAX_CHANCE_OWNERS and pairs <= budget
 
 
 def _plan(weight: int, length: int, identity: float, letters: int) -> SeedPlan:
@@ -184,12 +154,12 @@ def _plan(weight: int, length: int, identity: float, letters: int) -> SeedPlan:
     # At least two seeds, because one is shared by chance in a large set, unless that loses too much.
     least = max(_lower_quantile(shared), 2 if seeds > 2 else 1)
     short = _SHORT[letters] if letters ** _SHORT[letters] >= 8 * length else 0
-    found, short_share = shared >= least, 0.0
+    passes, short_share = shared >= least, 0.0
     if short:
         alike, kmers = simulate((tuple(range(short)),), size, identity)  # of the same pairs
         short_share = _lower_quantile(alike) / max(kmers, 1)
-        found &= alike >= _lower_quantile(alike)
-    return SeedPlan(patterns, least / seeds, short, short_share, float(found.mean()))
+        passes &= alike >= _lower_quantile(alike)
+    return SeedPlan(patterns, least / seeds, short, short_share, float(passes.mean()))
 
 
 def _lower_quantile(counts: np.ndarray) -> int:
@@ -199,14 +169,11 @@ def _lower_quantile(counts: np.ndarray) -> int:
 def simulate(patterns: tuple[tuple[int, ...], ...], length: int, identity: float) -> tuple[np.ndarray, int]:
     """Count the seeds that random pairs without gaps share: (2000,) counts, and the seeds of a sequence.
 
-    Each pair has the same number of identical letters, the smallest that reaches the identity.
-
-    ``patterns`` are offsets of letters; ``length`` is that of either sequence, ``identity`` the fraction of
-    letters that are identical.
+    Each pair of this length has the same number of identical letters, the smallest that reaches the identity.
     """
     rng = np.random.default_rng(0)
-    kept = int(np.ceil(identity * length - 1e-9))
-    same = rng.permuted(np.tile(np.arange(length) < kept, (_SIMULATED_PAIRS, 1)), axis=1)
+    alike = int(np.ceil(identity * length - 1e-9))
+    same = rng.permuted(np.tile(np.arange(length) < alike, (_SIMULATED_PAIRS, 1)), axis=1)
     shared, seeds = np.zeros(_SIMULATED_PAIRS, dtype=np.int64), 0
     for pattern in patterns:
         n = max(length - pattern[-1], 0)

@@ -1,10 +1,10 @@
-"""Groups of records that share words."""
+"""Groups of records by name, by place and by shared k-mers, and k-mers of stretches of a genome."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from seqray.core.alphabet import DNA, Alphabet, canonical_strand, reverse_complement_codes
-from seqray.core.arrays import Bools, Ints, number_by_appearance
+from seqray.core.arrays import Bools, Codes, Ints, mark_intervals, number_by_appearance
 from seqray.core.errors import InputError
-from seqray.core.letters import CodeStack, kmer_starts, stack_sequences
+from seqray.core.letters import CodeStack, kmer_starts, stack_codes, stack_sequences
 from seqray.core.records import LabeledSequence
 
-# --- Group numbers of examples: by name, by position on a genome, and merged from several kinds
+# --------------------------------------------------------------- by name, by position on a genome, and merged
 
 _POSITION_ID = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+-]\)?)?(?::.*)?")
 
@@ -29,12 +29,9 @@ def connected_groups(n: int, left: Ints, right: Ints) -> Ints:
 
 
 def merge_groups(*groupings: np.ndarray) -> Ints:
-    """Join groups of several kinds: what is together in one of them is together: int64 (N,).
+    """Join groups (N,) of several kinds: what is together in one of them is together: int64 (N,).
 
-    Parameters
-    ----------
-    groupings
-        (N,) group numbers of the same examples; at least one. Negative numbers mean no group.
+    Negative numbers mean no group.
     """
     n = len(groupings[0])
     left, right, size = [], [], n
@@ -50,35 +47,20 @@ def merge_groups(*groupings: np.ndarray) -> Ints:
 def position_groups(
     contigs: Sequence[str], positions: Sequence[int] | np.ndarray, block: int, min_gap: int = 0
 ) -> Ints:
-    """Group sites by blocks of a genome.
+    """Group N sites by blocks of so many letters of a genome: int64 (N,), in order of contig and position.
 
-    Parameters
-    ----------
-    contigs, positions
-        (N,) where each site lies; 0-based.
-    block
-        Length of a block in letters.
-    min_gap
-        Neighbors closer than this stay together even across a block border, so that overlapping windows are
-        never split: give the window's length.
-
-    Returns
-    -------
-    int64 (N,)
-        Group numbers in order of contig and position.
+    Positions are 0-based. Neighbors closer than ``min_gap`` stay together even across the border of a block:
+    give the length of windows, so that overlapping ones are never split.
     """
     if block < 1:
         raise InputError(f"a block of {block} letters", remedy="give 1 or more")
     _, contig = np.unique(np.asarray(contigs), return_inverse=True)
     position = np.asarray(positions, dtype=np.int64)
-    if contig.shape != position.shape:
-        raise InputError(f"{len(contig)} contigs but {len(position)} positions")
     order = np.lexsort((position, contig))
     c, p = contig[order], position[order]
     crosses = (p[1:] // block != p[:-1] // block) & (p[1:] - p[:-1] >= min_gap)
-    fresh = np.concatenate(([0], np.cumsum((c[1:] != c[:-1]) | crosses)))[: len(p)]
     groups = np.empty(len(p), dtype=np.int64)
-    groups[order] = fresh
+    groups[order] = np.concatenate(([0], np.cumsum((c[1:] != c[:-1]) | crosses)))[: len(p)]
     return groups
 
 
@@ -95,7 +77,7 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
 
     Raises an InputError for an id of another form.
     """
-    found = []
+    contigs, positions = [], []
     for example in examples:
         match = _POSITION_ID.fullmatch(example.id)
         if match is None:
@@ -104,8 +86,9 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
                 where=example.where,
                 remedy="name the columns instead: --positions contig,position",
             )
-        found.append(match)
-    return [match["contig"] for match in found], np.array([int(m["position"]) for m in found], dtype=np.int64)
+        contigs.append(match["contig"])
+        positions.append(int(match["position"]))
+    return contigs, np.array(positions, dtype=np.int64)
 
 
 def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[str], column: str) -> Ints:
@@ -120,7 +103,7 @@ def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[s
     return np.array([int(text) for text in texts], dtype=np.int64)
 
 
-# --- Which sequences share a k-mer, exactly: a table of hashed k-mers, and groups of sequences that share
+# ------------------------------------------------------------------------- by shared k-mers, which are hashed
 
 _BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
@@ -130,16 +113,10 @@ _CHUNK_LETTERS = 4_000_000  # hashed at once: bounds memory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KmerTable:
-    """k-mers of N sequences, sorted by hash and then by sequence.
+    """k-mers of ``count`` sequences, sorted by hash and then by sequence.
 
-    Attributes
-    ----------
-    keys : uint64 (M,)
-        Hash of each k-mer; the chance of any false match among ten million is below 1 in 100,000.
-    owners : int64 (M,)
-        The sequence that holds it.
-    count
-        Number of sequences N.
+    ``keys`` uint64 (M,) are the hashes, and ``owners`` (M,) the sequences that hold them; the chance of any
+    false match among ten million is below 1 in 100,000.
     """
 
     keys: np.ndarray
@@ -154,8 +131,8 @@ class KmerTable:
     def sharing_across(self, rows: Ints, others: Ints) -> Bools:
         """Whether each of ``rows`` shares a k-mer with one of ``others``: (len(rows),)."""
         here, there = self._mask(rows)[self.owners], self._mask(others)[self.owners]
-        found = self.owners[here][np.isin(self.keys[here], np.unique(self.keys[there]))]
-        return self._mask(found)[rows]
+        sharing = self.owners[here][np.isin(self.keys[here], np.unique(self.keys[there]))]
+        return self._mask(sharing)[rows]
 
     def sharing_within(self, rows: Ints, labels: np.ndarray | None = None) -> Bools:
         """Whether each of ``rows`` shares a k-mer with another, of the same label (N,) if given."""
@@ -175,7 +152,7 @@ class KmerTable:
         _, begin, which = np.unique(keys, return_index=True, return_inverse=True)
         if not len(begin):
             return np.zeros(self.count, dtype=bool)
-        low, high = (f.reduceat(groups[owners], begin) for f in (np.minimum, np.maximum))
+        low, high = (end.reduceat(groups[owners], begin) for end in (np.minimum, np.maximum))
         return self._mask(owners[(low != high)[which]])
 
     def _mask(self, rows: Ints) -> Bools:
@@ -192,18 +169,12 @@ def kmer_table(
     both_strands: bool = True,
     most: int | None = None,
 ) -> KmerTable:
-    """List the k-mers of sequences, and each sequence shorter than ``k`` as a whole.
+    """List the k-mers of N sequences, and each sequence shorter than ``k`` as a whole.
 
-    Parameters
-    ----------
-    sequences, alphabet, k
-        N validated sequences, their alphabet, and the letters of a k-mer. K-mers that hold an ambiguous
-        letter are left out.
-    both_strands
-        Whether a k-mer and its reverse complement are the same; of no effect for protein.
-    most
-        Of more letters than this, only k-mers whose hash ends in some zero bits are kept, the same ones in
-        every sequence: memory is bounded, and long shared stretches are still found. None keeps all.
+    K-mers that hold an ambiguous letter are left out; with ``both_strands``, a k-mer and its reverse
+    complement are the same (of no effect for protein). Of more letters than ``most``, only k-mers whose hash
+    ends in some zero bits are kept, the same ones in every sequence: memory is bounded, and long shared
+    stretches are still found.
     """
     if k < 1:
         raise InputError(f"k is {k}", remedy="give k of 1 or more")
@@ -214,11 +185,15 @@ def kmer_table(
     for first, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
         start, owner, _ = kmer_starts(stack, k, len(alphabet.letters))
         short = np.flatnonzero(stack.lengths < k)
-        whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
-        key = np.concatenate((canonical_hashes(stack, k, both_strands)[start], np.array(whole, np.uint64)))
-        kept = (key & mask) == 0
-        keys.append(key[kept])
-        owners.append(first + np.concatenate((owner, short))[kept])
+        whole = [np.empty(0, dtype=np.uint64)]
+        for sequence in (sequences[first + int(i)] for i in short):
+            strand = canonical_strand(sequence, alphabet) if both_strands else sequence
+            codes = np.frombuffer(f"short:{strand}".encode("ascii"), dtype=np.uint8)
+            whole.append(_window_hashes(codes, len(codes)))
+        key = np.concatenate((_canonical_hashes(stack, k, both_strands)[start], *whole))
+        sampled = (key & mask) == 0
+        keys.append(key[sampled])
+        owners.append(first + np.concatenate((owner, short))[sampled])
     key, owner = np.concatenate(keys), np.concatenate(owners)
     order = np.argsort(key, kind="stable")
     return KmerTable(key[order], owner[order], len(sequences))
@@ -232,21 +207,9 @@ def kmer_length(alphabet: Alphabet) -> int:
 def kmer_groups(
     sequences: Sequence[str], k: int = 40, both_strands: bool = True, alphabet: Alphabet = DNA
 ) -> Ints:
-    """Group sequences that share a k-mer, directly or through others.
+    """Group sequences that share a k-mer, directly or through others: int64 (N,), numbered by appearance.
 
-    Parameters
-    ----------
-    sequences
-        Validated letters, N of them. One shorter than ``k`` is grouped with its exact copies only.
-    k, alphabet
-        As for `kmer_table`.
-    both_strands
-        Whether a k-mer and its reverse complement are the same; of no effect for protein.
-
-    Returns
-    -------
-    int64 (N,)
-        Group numbers, from 0 in order of first appearance.
+    One shorter than ``k`` is grouped with its exact copies only; for the rest see `kmer_table`.
 
     Examples
     --------
@@ -269,14 +232,46 @@ def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterat
             begin, size = row + 1, 0
 
 
+class KmerSet:
+    """The k-mers of some stretches of DNA, given as codes; a k-mer and its reverse complement are the same.
+
+    K-mers with an ambiguous letter are left out.
+
+    Examples
+    --------
+    >>> known = KmerSet([DNA.encode("ACGTTGCA")], k=4)
+    >>> known.marks(DNA.encode("GGAACGTT")).tolist()  # ACGT, CGTT, and AACG as CGTT on the other strand
+    [False, False, True, True, True, True, True, True]
+    """
+
+    def __init__(self, stretches: Iterable[Codes], k: int) -> None:
+        self.k = k
+        hashes = [self._kmers(codes)[1] for codes in stretches]
+        self._keys = np.unique(np.concatenate([*hashes, np.empty(0, dtype=np.uint64)]))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def marks(self, codes: Codes) -> Bools:
+        """Mark the letters (n,) that lie in a k-mer of the set."""
+        starts, keys = self._kmers(codes)
+        if not len(keys) or not len(self._keys):
+            return np.zeros(len(codes), dtype=bool)
+        order = np.argsort(keys)  # a search in order stays in the cache
+        at = np.minimum(np.searchsorted(self._keys, keys[order]), len(self._keys) - 1)
+        shared = starts[order[self._keys[at] == keys[order]]]
+        return mark_intervals(shared, shared + self.k, len(codes))
+
+    def _kmers(self, codes: Codes) -> tuple[Ints, np.ndarray]:
+        """First letter and hash of every k-mer of known letters."""
+        if len(codes) < self.k:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+        stack = stack_codes([codes])
+        starts, _, _ = kmer_starts(stack, self.k, DNA.unknown)
+        return starts, _canonical_hashes(stack, self.k, both_strands=True)[starts]
+
+
 # ----------------------------------------------------------------------------------------------- hashes
-
-
-def _powers(base: int, n: int) -> np.ndarray:
-    """Return base**0 ... base**(n-1) modulo 2^64: uint64 (n,)."""
-    powers = np.full(n, base, dtype=np.uint64)
-    powers[:1] = 1
-    return np.multiply.accumulate(powers)
 
 
 def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
@@ -297,16 +292,16 @@ def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-def canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
+def _powers(base: int, n: int) -> np.ndarray:
+    """Return base**0 ... base**(n-1) modulo 2^64: uint64 (n,)."""
+    powers = np.full(n, base, dtype=np.uint64)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers)
+
+
+def _canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
     """Hash every window; with both strands a k-mer and its reverse complement have the same hash."""
     forward = _window_hashes(stack.codes, k)
     if not both_strands:
         return forward
     return np.minimum(forward, _window_hashes(reverse_complement_codes(stack.codes), k)[::-1])
-
-
-def _sequence_hash(sequence: str, both_strands: bool, alphabet: Alphabet) -> int:
-    if both_strands:
-        sequence = canonical_strand(sequence, alphabet)
-    codes = np.frombuffer(f"short:{sequence}".encode("ascii"), dtype=np.uint8)
-    return int(_window_hashes(codes, len(codes))[0])

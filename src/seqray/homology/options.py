@@ -12,18 +12,8 @@ PARTS = ("train", "validation", "test")
 class RelationOptions:
     """Which sequences count as related.
 
-    Attributes
-    ----------
-    identity
-        Those of at least this identity, from 0 to 1; 0 means no alignment.
-    word
-        Those that share a k-mer of so many letters; 0 means none.
-    both_strands
-        Whether the reverse complement counts too.
-    tool
-        Program that finds pairs of that identity.
-    threads
-        Of mmseqs.
+    Those of at least this ``identity``, from 0 to 1, as found by a ``tool`` (mmseqs with so many
+    ``threads``), and those that share a k-mer of ``word`` letters; 0 turns either off.
     """
 
     identity: float = 0.8
@@ -35,20 +25,10 @@ class RelationOptions:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How examples are divided.
+    """How examples are divided: by shares of the parts, or into so many ``folds``.
 
-    Attributes
-    ----------
-    shares
-        Of train, validation and test; without effect if ``folds`` is given.
-    folds
-        Number of folds; 0 for three parts.
-    keep
-        Parts whose examples stay as in the data.
-    relatives
-        What happens to other examples that are related to kept ones: left out, or moved to their part.
-    seed
-        Of the division.
+    The examples of the parts to ``keep`` stay as in the data; other examples that are related to them are
+    left out (``drop``), or moved to their part.
     """
 
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1)

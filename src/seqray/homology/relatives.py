@@ -1,11 +1,11 @@
-"""Groups of relatives, by words, by MMseqs2, by locus."""
+"""Groups of relatives by any kind of relation, and those that MMseqs2 finds."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from seqray.core.alphabet import DNA, Alphabet, reverse_complement
-from seqray.core.arrays import Bools, Codes, Ints, mark_intervals
+from seqray.core.arrays import Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress
-from seqray.core.letters import kmer_starts, stack_codes
-from seqray.homology.kmers import canonical_hashes, kmer_groups, merge_groups
+from seqray.homology.kmers import kmer_groups, merge_groups
 from seqray.homology.options import RelationOptions
 from seqray.homology.similarity import homology_groups
-
-# --- Groups found by MMseqs2, if it is installed: ``mmseqs easy-cluster`` in a temporary folder
 
 _DATABASE = {"protein": "1", "dna": "2", "rna": "2"}
 
@@ -33,17 +30,10 @@ def mmseqs_groups(
     both_strands: bool = True,
     threads: int = 1,
 ) -> Ints:
-    """Group sequences by ``mmseqs easy-cluster``, as `seqray.homology.homology_groups` does without it.
+    """Group sequences by ``mmseqs easy-cluster``, as `homology_groups` does without it.
 
-    Raises an InputError if ``mmseqs`` is not on the path, fails, or leaves a sequence out.
-
-    Parameters
-    ----------
-    identity
-        Threshold (``--min-seq-id``), of the letters of the shorter sequence.
-    both_strands
-        Also give MMseqs2 the reverse complement of each sequence, because its clustering may miss relatives
-        on opposite strands; of no effect for protein.
+    MMseqs2 also gets the reverse complement of each sequence, because its clustering may miss relatives on
+    opposite strands. Raises an InputError if ``mmseqs`` is not on the path, fails, or leaves a sequence out.
 
     References
     ----------
@@ -59,7 +49,13 @@ def mmseqs_groups(
         return np.empty(0, dtype=np.int64)
     both_strands = both_strands and alphabet.is_nucleotide
     with tempfile.TemporaryDirectory(prefix="seqray-mmseqs-") as folder:
-        _write_fasta(Path(folder) / "in.fasta", sequences, alphabet, both_strands)
+        with open(Path(folder) / "in.fasta", "w", encoding="ascii") as handle:
+            for row, sequence in enumerate(sequences):
+                letters = sequence.replace("U", "T") if alphabet.is_nucleotide else sequence
+                handle.write(f">{row}+\n{letters}\n")
+                if both_strands:
+                    other = reverse_complement(sequence, alphabet).replace("U", "T")
+                    handle.write(f">{row}-\n{other}\n")
         command = [program, "easy-cluster", "in.fasta", "out", "tmp", "--min-seq-id", f"{identity:g}"]
         command += ["--seq-id-mode", "1", "--alignment-mode", "3", "-c", "0", "--cluster-mode", "1"]
         command += ["--dbtype", _DATABASE[alphabet.name], "--threads", str(threads), "-v", "1"]
@@ -68,7 +64,8 @@ def mmseqs_groups(
         if done.returncode or not table.is_file():
             said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
             raise InputError(f"mmseqs easy-cluster failed with status {done.returncode} ({said})")
-        representative = _read_clusters(table)
+        lines = [line.partition("\t") for line in table.read_text(encoding="ascii").splitlines()]
+        representative = {member: name for name, _, member in lines}
     strands = "+-" if both_strands else "+"
     rows = np.tile(np.arange(len(sequences)), len(strands))
     names = [f"{row}{sign}" for sign in strands for row in range(len(sequences))]
@@ -78,41 +75,15 @@ def mmseqs_groups(
             f"mmseqs left out {len(missing)} of {len(names)} sequences", remedy="run without '--tool mmseqs'"
         )
     # Both strands of a sequence are together, and so are all strands in one cluster.
-    return merge_groups(np.array([representative[name] for name in names]), rows)[: len(sequences)]
-
-
-def _write_fasta(path: Path, sequences: Sequence[str], alphabet: Alphabet, both_strands: bool) -> None:
-    with open(path, "w", encoding="ascii") as handle:
-        for row, sequence in enumerate(sequences):
-            handle.write(f">{row}+\n{sequence.replace('U', 'T') if alphabet.is_nucleotide else sequence}\n")
-            if both_strands:
-                other = reverse_complement(sequence, alphabet).replace("U", "T")
-                handle.write(f">{row}-\n{other}\n")
-
-
-def _read_clusters(path: Path) -> dict[str, int]:
-    """Number of the cluster of each name; rows of the table are representative and member."""
-    numbers: dict[str, int] = {}
-    cluster: dict[str, int] = {}
-    for line in path.read_text(encoding="ascii").splitlines():
-        representative, _, member = line.partition("\t")
-        cluster[member] = numbers.setdefault(representative, len(numbers))
-    return cluster
-
-
-# --- Groups of related examples: shared k-mers, alignment, coordinates or a name; all kinds are joined
+    clusters = number_by_appearance(representative[name] for name in names)
+    return merge_groups(clusters, rows)[: len(sequences)]
 
 
 @dataclass(frozen=True)
 class Related:
-    """Groups of relatives, and what relates them.
+    """Groups of relatives: int64 (N,) from 0 in order of first appearance, and what relates them.
 
-    Attributes
-    ----------
-    groups : int64 (N,)
-        From 0 in order of first appearance.
-    reasons
-        Kind of relation and how many groups it makes alone, in words.
+    ``reasons`` are the kinds of relation and how many groups each makes alone, in words.
     """
 
     groups: Ints
@@ -126,21 +97,9 @@ def find_relatives(
     others: Mapping[str, Ints] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Related:
-    """Group examples by all kinds of relation.
+    """Group N examples by all kinds of relation; without any each is a group of its own.
 
-    Parameters
-    ----------
-    sequences, alphabet, options
-        N validated sequences, their alphabet, and which relations between them to find.
-    others
-        Further groups by name of the relation, (N,) each; negative numbers mean no group.
-    on_progress
-        Called while sequences are aligned.
-
-    Returns
-    -------
-    Related
-        Without any relation each example is a group of its own.
+    ``others`` are further groups by name of the relation, (N,) each; negative numbers mean no group.
     """
     kinds: dict[str, Ints] = {}
     strands = alphabet.is_nucleotide and options.both_strands
@@ -156,61 +115,12 @@ def find_relatives(
             by_identity = partial(mmseqs_groups, threads=options.threads)
         kinds[name] = by_identity(sequences, options.identity, alphabet, both_strands=options.both_strands)
     kinds |= others or {}
-    reasons = {name: _count(groups) for name, groups in kinds.items()}
+    reasons = {}
+    for name, groups in kinds.items():
+        sizes = np.bincount(groups[groups >= 0])
+        larger = sizes[sizes > 1]
+        reasons[name] = (
+            f"joins {larger.sum()} examples in {len(larger)} groups, the largest of {sizes.max(initial=0)}"
+        )
     plain = np.arange(len(sequences), dtype=np.int64)
     return Related(merge_groups(plain, *kinds.values()), reasons)
-
-
-def _count(groups: Ints) -> str:
-    sizes = np.bincount(groups[groups >= 0])
-    larger = sizes[sizes > 1]
-    return f"joins {larger.sum()} examples in {len(larger)} groups, the largest of {sizes.max(initial=0)}"
-
-
-# --- Which letters of a genome lie in a k-mer that held-out letters have too, on either strand
-
-
-class KmerSet:
-    """The k-mers of some stretches of DNA; a k-mer and its reverse complement are the same.
-
-    Parameters
-    ----------
-    stretches
-        Codes (n,) of each, see `seqray.core.DNA`. K-mers with an ambiguous letter are left out.
-    k
-        Letters of a k-mer.
-
-    Examples
-    --------
-    >>> known = KmerSet([DNA.encode("ACGTTGCA")], k=4)
-    >>> known.marks(DNA.encode("GGAACGTT")).tolist()  # ACGT, CGTT, and AACG as CGTT on the other strand
-    [False, False, True, True, True, True, True, True]
-    """
-
-    def __init__(self, stretches: Iterable[Codes], k: int) -> None:
-        self.k = k
-        found = [_kmers(codes, k)[1] for codes in stretches]
-        keys = np.sort(np.concatenate([*found, np.empty(0, dtype=np.uint64)]))
-        self._keys = keys[np.concatenate((keys[1:] != keys[:-1], [True]))] if len(keys) else keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def marks(self, codes: Codes) -> Bools:
-        """Mark the letters (n,) that lie in a k-mer of the set."""
-        starts, keys = _kmers(codes, self.k)
-        if not len(keys) or not len(self._keys):
-            return np.zeros(len(codes), dtype=bool)
-        order = np.argsort(keys)  # a search in order stays in the cache
-        at = np.minimum(np.searchsorted(self._keys, keys[order]), len(self._keys) - 1)
-        shared = starts[order[self._keys[at] == keys[order]]]
-        return mark_intervals(shared, shared + self.k, len(codes))
-
-
-def _kmers(codes: Codes, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """First letter and hash of every k-mer of known letters."""
-    if len(codes) < k:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
-    stack = stack_codes([codes])
-    starts, _, _ = kmer_starts(stack, k, DNA.unknown)
-    return starts, canonical_hashes(stack, k, both_strands=True)[starts]

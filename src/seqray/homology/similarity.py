@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import product
+from itertools import product, repeat
 
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
@@ -17,7 +17,7 @@ from seqray.core.letters import CodeStack, kmer_indices, kmer_starts
 from seqray.homology.alignment import MAX_OWNERS, SeedPlan, identity_function, make_plan, plain_letters
 from seqray.homology.kmers import chunks
 
-# --- Pairs of sequences that are worth an alignment, by the k-mers that they share
+# -------------------------------------------- pairs that are worth an alignment, by the seeds that they share
 
 Patterns = tuple[tuple[int, ...], ...]
 
@@ -25,26 +25,24 @@ _CHUNK_LETTERS = 1_000_000
 _BLOCK_PRODUCTS = 2_000_000  # entries of a product at once; larger arrays cost page faults each time
 _PAIRS_AT_ONCE = 20_000
 _ROWS_AT_ONCE = 10_000
-_NO = np.empty((0, 1), dtype=np.uint16)
 
 
 def _seed_matrix(stack: CodeStack, patterns: Patterns, letters: int) -> csr_array:
     """Which seeds each sequence holds: int32 ones, (N, patterns x letters**weight)."""
-    return csr_array(hstack([_one_pattern(stack, offsets, letters) for offsets in patterns], format="csr"))
-
-
-def _one_pattern(stack: CodeStack, offsets: tuple[int, ...], letters: int) -> csr_array:
-    start, owner, _ = kmer_starts(stack, offsets[-1] + 1, letters)
-    seed = np.zeros(len(start), dtype=np.int32)
-    for offset in offsets:
-        seed *= letters
-        seed += stack.codes[start + offset]
-    shape = (len(stack), letters ** len(offsets))
-    ends = np.searchsorted(owner, np.arange(len(stack) + 1)).astype(np.int32)
-    matrix = csr_array((np.ones(len(seed), dtype=np.int32), seed, ends), shape=shape)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
+    parts = []
+    for offsets in patterns:
+        start, owner, _ = kmer_starts(stack, offsets[-1] + 1, letters)
+        seed = np.zeros(len(start), dtype=np.int32)
+        for offset in offsets:
+            seed *= letters
+            seed += stack.codes[start + offset]
+        ends = np.searchsorted(owner, np.arange(len(stack) + 1)).astype(np.int32)
+        shape = (len(stack), letters ** len(offsets))
+        matrix = csr_array((np.ones(len(seed), dtype=np.int32), seed, ends), shape=shape)
+        matrix.sum_duplicates()
+        matrix.data[:] = 1
+        parts.append(matrix)
+    return csr_array(hstack(parts, format="csr"))
 
 
 def reverse_complement_stack(stack: CodeStack) -> CodeStack:
@@ -57,21 +55,9 @@ def reverse_complement_stack(stack: CodeStack) -> CodeStack:
 
 
 class SeedIndex:
-    """The spaced seeds of a set of sequences, for lookup.
+    """The spaced seeds of N sequences, for lookup; of a seed with too many holders the first ones are kept.
 
-    Parameters
-    ----------
-    sequences
-        N of them. If a seed has too many holders, the first ones are kept.
-    patterns
-        Offsets of the letters of each pattern.
-
-    Attributes
-    ----------
-    counts : int64 (N,)
-        Distinct seeds of each sequence.
-    crowded
-        Number of seeds with more than `MAX_OWNERS` holders.
+    ``counts`` int64 (N,) are the distinct seeds of each sequence.
     """
 
     def __init__(self, sequences: Sequence[str], patterns: Patterns, alphabet: Alphabet) -> None:
@@ -86,32 +72,27 @@ class SeedIndex:
         self.counts = np.diff(seeds.indptr).astype(np.int64)
         by_seed = seeds.T.tocsr()  # holders of each seed, in their order
         del seeds
-        self._lookup, self.crowded = _first_holders(by_seed)
-        self._holders = np.diff(self._lookup.indptr)
+        holders = np.diff(by_seed.indptr)
+        if (holders > MAX_OWNERS).any():
+            rank = np.arange(by_seed.nnz) - np.repeat(by_seed.indptr[:-1].astype(np.int64), holders)
+            first = rank < MAX_OWNERS
+            ends = np.concatenate(([0], np.cumsum(np.minimum(holders, MAX_OWNERS))))
+            entries = (by_seed.data[first], by_seed.indices[first], ends)
+            by_seed = csr_array(entries, shape=by_seed.shape)
+        self._lookup, self._holders = by_seed, np.diff(by_seed.indptr)
 
     def shared(
         self, sequences: Sequence[str], *, reverse: bool = False
     ) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-        """Count the seeds that queries share with the set, block by block.
+        """Count the seeds that queries, or their reverse complement, share with the set, block by block.
 
-        Parameters
-        ----------
-        sequences
-            Queries, M of them.
-        reverse
-            Compare their reverse complement.
-
-        Yields
-        ------
-        query, target, shared, seeds : int64 (P,)
-            Row of the query, row of the sequence in the set, distinct seeds that they share, and distinct
-            seeds of the query.
+        Yields int64 (P,) each: row of the query, row of the sequence in the set, distinct seeds that they
+        share, and distinct seeds of the query.
         """
         letters = len(self._alphabet.letters)
         for first, stack in chunks(sequences, self._alphabet, _CHUNK_LETTERS):
-            queries = _seed_matrix(
-                reverse_complement_stack(stack) if reverse else stack, self._patterns, letters
-            )
+            strand = reverse_complement_stack(stack) if reverse else stack
+            queries = _seed_matrix(strand, self._patterns, letters)
             seeds = np.diff(queries.indptr).astype(np.int64)
             for begin, end in self._blocks(queries):
                 product = queries[begin:end] @ self._lookup
@@ -131,32 +112,20 @@ class SeedIndex:
             begin = end
 
 
-def _first_holders(by_seed: csr_array) -> tuple[csr_array, int]:
-    """Keep the first `MAX_OWNERS` entries of each row, and count the rows that were cut."""
-    holders = np.diff(by_seed.indptr)
-    crowded = int((holders > MAX_OWNERS).sum())
-    if not crowded:
-        return by_seed, 0
-    rank = np.arange(by_seed.nnz) - np.repeat(by_seed.indptr[:-1].astype(np.int64), holders)
-    keep = rank < MAX_OWNERS
-    ends = np.concatenate(([0], np.cumsum(np.minimum(holders, MAX_OWNERS))))
-    return csr_array((by_seed.data[keep], by_seed.indices[keep], ends), shape=by_seed.shape), crowded
-
-
 class KmerBits:
-    """Which k-mers N sequences hold, as bits.
-
-    ``both_strands`` says whether pairs on opposite strands will be compared.
-    """
+    """Which k-mers N sequences hold, as bits; with ``both_strands`` also those of the reverse complements."""
 
     def __init__(self, sequences: Sequence[str], k: int, alphabet: Alphabet, *, both_strands: bool) -> None:
         letters = len(alphabet.letters)
-        parts: list[list[np.ndarray]] = [[], []]
-        for _, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
-            parts[0] += _kmer_bits(stack, k, letters)
-            parts[1] += _kmer_bits(reverse_complement_stack(stack), k, letters) if both_strands else []
-        self._bits = [np.concatenate(part) if part else _NO for part in parts]
-        self._counts = np.concatenate([_count_ones(part) for part in parts[0] or [_NO]])
+        self._bits: list[np.ndarray] = []  # of either strand
+        for reverse in (False, True) if both_strands else (False,):
+            parts = [np.empty((0, letters**k // 16), dtype=np.uint16)]
+            for _, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
+                parts += _kmer_bits(reverse_complement_stack(stack) if reverse else stack, k, letters)
+            self._bits.append(np.concatenate(parts))
+        ends = range(0, len(sequences), _ROWS_AT_ONCE)
+        counts = [_count_ones(self._bits[0][row : row + _ROWS_AT_ONCE]) for row in ends]
+        self._counts = np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
     def shared_fraction(self, one: Ints, two: Ints, reverse: bool) -> Floats:
         """Fraction of the k-mers of the sequence with fewer that both hold: (P,).
@@ -166,8 +135,7 @@ class KmerBits:
         shared = np.empty(len(one), dtype=np.int64)
         for begin in range(0, len(one), _PAIRS_AT_ONCE):
             block = slice(begin, begin + _PAIRS_AT_ONCE)
-            both = self._bits[0][one[block]] & self._bits[int(reverse)][two[block]]
-            shared[block] = _count_ones(both)
+            shared[block] = _count_ones(self._bits[0][one[block]] & self._bits[int(reverse)][two[block]])
         return shared / np.maximum(np.minimum(self._counts[one], self._counts[two]), 1)
 
 
@@ -175,25 +143,23 @@ def _count_ones(bits: np.ndarray) -> Ints:
     return np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
 
 
-def _kmer_bits(stack: CodeStack, k: int, letters: int) -> list[np.ndarray]:
+def _kmer_bits(stack: CodeStack, k: int, letters: int) -> Iterator[np.ndarray]:
     """Bits of the k-mers that each sequence holds: blocks of uint16 (rows, letters**k / 16)."""
     start, owner, _ = kmer_starts(stack, k, letters)
     word = kmer_indices(stack, start, k, letters)
-    blocks = []
     for begin in range(0, len(stack), _ROWS_AT_ONCE):
         rows = min(_ROWS_AT_ONCE, len(stack) - begin)
         first, last = np.searchsorted(owner, (begin, begin + rows))
         held = np.zeros((rows, letters**k), dtype=bool)
         held[owner[first:last] - begin, word[first:last]] = True
-        blocks.append(np.packbits(held, axis=1).view(np.uint16))
-    return blocks
+        yield np.packbits(held, axis=1).view(np.uint16)
 
 
-# --- The most similar sequence of another set, and groups of similar sequences
+# ----------------------------------------------------------------- the most similar sequence of another set
 
 _MAX_EXHAUSTIVE_CELLS = 2e7  # of alignment: a fraction of a second; smaller tasks need no seeds
 _SEED_IDENTITY = 0.6  # that the seeds of `best_matches` are chosen to find
-_MAX_SEED_PAIRS = 2e7  # that may be examined; see `seqray.homology.seeds.make_plan`
+_MAX_SEED_PAIRS = 2e7  # that may be examined; see `make_plan`
 _VALUE_BITS = 20
 _VALUE_STEPS = 2**_VALUE_BITS - 1
 _MAX_PARTNERS = 50  # aligned with each sequence, those with most k-mers in common
@@ -212,10 +178,8 @@ def best_matches(
 
     Parameters
     ----------
-    train, test
-        Validated letters: N and M sequences.
-    alphabet
-        Of the sequences.
+    train, test, alphabet
+        Validated letters, N and M sequences, and their alphabet.
     both_strands
         Whether the reverse complement counts too; of no effect for protein.
     candidates
@@ -243,12 +207,15 @@ def best_matches(
     """
     both_strands = both_strands and alphabet.is_nucleotide
     targets, queries = (_rows_of(plain_letters(s, alphabet), alphabet, both_strands) for s in (train, test))
-    found = _Search(list(targets), alphabet, both_strands).best(list(queries), candidates, on_progress)
-    first_rows = [rows[0] for rows in targets.values()]
+    unique = list(targets)
+    copies = {key: row for row, key in enumerate(unique) if key.strip(alphabet.unknown_letter)}
+    others = [query for query in queries if query not in copies]
+    aligned = _align(others, unique, alphabet, (False, True) if both_strands else (False,), candidates)
     identity, index = np.zeros(len(test)), np.full(len(test), -1, dtype=np.int64)
-    for rows, (value, target) in zip(queries.values(), found, strict=True):
+    for query in track(queries, len(queries), "align held-out sequences", on_progress):
+        value, target = (1.0, copies[query]) if query in copies else next(aligned)
         if target >= 0:
-            identity[rows], index[rows] = value, first_rows[target]
+            identity[queries[query]], index[queries[query]] = value, targets[unique[target]][0]
     return identity, index
 
 
@@ -261,54 +228,43 @@ def _rows_of(sequences: Sequence[str], alphabet: Alphabet, both_strands: bool) -
     return rows
 
 
-class _Search:
-    """Search among distinct targets for the most similar one of each query."""
+_Pair = tuple[int, bool]
+"""Row of a target, and whether the query is reversed."""
 
-    def __init__(self, targets: list[str], alphabet: Alphabet, both_strands: bool) -> None:
-        self._targets, self._alphabet = targets, alphabet
-        self._strands = (False, True) if both_strands else (False,)  # whether the query is reversed
-        self._identity = identity_function(alphabet)
 
-    def best(
-        self, queries: list[str], candidates: int, on_progress: OnProgress | None
-    ) -> list[tuple[float, int]]:
-        """Identity and target of each query; (0, -1) where there is none."""
-        unknown = self._alphabet.unknown_letter
-        copies = {key: row for row, key in enumerate(self._targets) if key.strip(unknown)}
-        aligned = self._align([query for query in queries if query not in copies], candidates)
-        tracked = track(queries, len(queries), "align held-out sequences", on_progress)
-        return [(1.0, copies[query]) if query in copies else next(aligned) for query in tracked]
-
-    def _align(self, queries: list[str], candidates: int) -> Iterator[tuple[float, int]]:
-        cells = float(sum(map(len, queries))) * sum(map(len, self._targets)) * len(self._strands)
-        if cells <= _MAX_EXHAUSTIVE_CELLS or len(self._targets) <= candidates:
-            everything = list(product(range(len(self._targets)), self._strands))
-            yield from (self._best_of(query, everything) for query in queries)
-            return
-        proposed = self._candidates(queries, candidates)
-        yield from (self._best_of(query, pairs) for query, pairs in zip(queries, proposed, strict=True))
-
-    def _best_of(self, query: str, pairs: Sequence[tuple[int, bool]]) -> tuple[float, int]:
-        other = reverse_complement(query, self._alphabet) if len(self._strands) > 1 else ""
-        best, found = 0.0, -1
+def _align(
+    queries: list[str], targets: list[str], alphabet: Alphabet, strands: tuple[bool, ...], candidates: int
+) -> Iterator[tuple[float, int]]:
+    """Identity and row of the best target of each query; (0, -1) where there is none."""
+    cells = float(sum(map(len, queries))) * sum(map(len, targets)) * len(strands)
+    if cells <= _MAX_EXHAUSTIVE_CELLS or len(targets) <= candidates:
+        proposed = repeat(list(product(range(len(targets)), strands)), len(queries))
+    else:
+        proposed = _proposed(queries, targets, alphabet, strands, candidates)
+    measure = identity_function(alphabet)
+    for query, pairs in zip(queries, proposed, strict=True):
+        turned = reverse_complement(query, alphabet) if len(strands) > 1 else ""
+        best = (0.0, -1)
         for target, reverse in pairs:
-            value = self._identity(other if reverse else query, self._targets[target])
-            if value > best:
-                best, found = value, target
-        return best, found
+            value = measure(turned if reverse else query, targets[target])
+            best = (value, target) if value > best[0] else best
+        yield best
 
-    def _candidates(self, queries: list[str], count: int) -> list[list[tuple[int, bool]]]:
-        """Targets that share most of their seeds with each query, with the strand, in order."""
-        lengths = [np.array([len(s) for s in side], dtype=np.int64) for side in (queries, self._targets)]
-        plan = make_plan(lengths[0], lengths[1], _SEED_IDENTITY, self._alphabet, budget=_MAX_SEED_PAIRS)
-        index = SeedIndex(self._targets, plan.patterns, self._alphabet)
-        proposed: list[list[tuple[float, int, bool]]] = [[] for _ in queries]
-        for reverse in self._strands:
-            for query, target, shared, seeds in index.shared(queries, reverse=reverse):
-                best = _top_pairs(query, target, shared / np.minimum(seeds, index.counts[target]), count)
-                for row, other, value in zip(*(column.tolist() for column in best), strict=True):
-                    proposed[row].append((-value, other, reverse))
-        return [sorted((target, reverse) for _, target, reverse in sorted(row)[:count]) for row in proposed]
+
+def _proposed(
+    queries: list[str], targets: list[str], alphabet: Alphabet, strands: tuple[bool, ...], count: int
+) -> list[list[_Pair]]:
+    """Targets that share most of their seeds with each query, in order."""
+    lengths = [np.array([len(s) for s in side], dtype=np.int64) for side in (queries, targets)]
+    plan = make_plan(lengths[0], lengths[1], _SEED_IDENTITY, alphabet, budget=_MAX_SEED_PAIRS)
+    index = SeedIndex(targets, plan.patterns, alphabet)
+    proposed: list[list[tuple[float, int, bool]]] = [[] for _ in queries]
+    for reverse in strands:
+        for query, target, shared, seeds in index.shared(queries, reverse=reverse):
+            best = _top_pairs(query, target, shared / np.minimum(seeds, index.counts[target]), count)
+            for row, other, value in zip(*(column.tolist() for column in best), strict=True):
+                proposed[row].append((-value, other, reverse))
+    return [sorted((target, reverse) for _, target, reverse in sorted(row)[:count]) for row in proposed]
 
 
 def _top_pairs(query: Ints, target: Ints, value: Floats, count: int) -> tuple[Ints, Ints, Floats]:
@@ -321,15 +277,14 @@ def _top_pairs(query: Ints, target: Ints, value: Floats, count: int) -> tuple[In
     rank = np.zeros(len(query), dtype=np.uint64)
     rank[fresh[1:]] = 1
     bits = np.uint64(int(target.max(initial=0)).bit_length())
-    key = (np.cumsum(rank, dtype=np.uint64) << np.uint64(_VALUE_BITS)) | np.round(
-        (1 - value) * _VALUE_STEPS
-    ).astype(np.uint64)
+    steps = np.round((1 - value) * _VALUE_STEPS).astype(np.uint64)
+    key = (np.cumsum(rank, dtype=np.uint64) << np.uint64(_VALUE_BITS)) | steps
     key = np.sort((key << bits) | target.astype(np.uint64))
     place = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
     key = key[place < count]
-    kept = 1 - ((key >> bits) & np.uint64(_VALUE_STEPS)).astype(np.float64) / _VALUE_STEPS
+    value = 1 - ((key >> bits) & np.uint64(_VALUE_STEPS)).astype(np.float64) / _VALUE_STEPS
     row = (key >> bits) >> np.uint64(_VALUE_BITS)
-    return query[fresh][row], (key & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64), kept
+    return query[fresh][row], (key & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64), value
 
 
 # ------------------------------------------------------------------------------------------------ groups
@@ -344,6 +299,10 @@ def homology_groups(
     on_progress: OnProgress | None = None,
 ) -> Ints:
     """Group sequences of at least this identity, directly or through others (single linkage).
+
+    Every pair in a group is connected by steps that were aligned, so nothing is joined wrongly. A pair may be
+    missed; `expected_sensitivity` estimates how rarely. Of each sequence at most 50 pairs are aligned, those
+    with most k-mers in common. Raises an InputError for a threshold out of range.
 
     Parameters
     ----------
@@ -361,14 +320,6 @@ def homology_groups(
     int64 (N,)
         Group numbers, from 0 in order of first appearance. The partition does not depend on the order of the
         sequences, nor, with both strands, on which one is given.
-
-    Raises an InputError for a threshold out of range.
-
-    Notes
-    -----
-    Every pair in a group is connected by steps that were aligned, so nothing is joined wrongly. A pair may be
-    missed; `expected_sensitivity` estimates how rarely. Of each sequence at most 50 pairs are aligned, those
-    with most k-mers in common.
 
     Examples
     --------
@@ -402,13 +353,7 @@ def _group_plan(sequences: Sequence[str], identity: float, alphabet: Alphabet) -
 
 
 def expected_sensitivity(sequences: Sequence[str], identity: float, alphabet: Alphabet) -> float:
-    """Share of pairs at the threshold that `homology_groups` finds, by simulation (0 to 1).
-
-    Parameters
-    ----------
-    sequences, identity, alphabet
-        As for `homology_groups`.
-    """
+    """Share of pairs at the threshold that `homology_groups` finds, by simulation (0 to 1)."""
     return _group_plan(sequences, identity, alphabet).sensitivity
 
 

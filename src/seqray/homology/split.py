@@ -1,29 +1,29 @@
-"""Splits and folds that keep relatives together."""
+"""Splits and folds that keep relatives together, with a proof by alignment."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.arrays import Bools, Ints, number_by_appearance
+from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress
 from seqray.core.records import LabeledSequence
 from seqray.core.text import counted
-from seqray.homology.kmers import merge_groups
+from seqray.homology.kmers import kmer_table, merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.proof import Boundary, Sides, leaking_pairs, measure_boundary, remeasure
 from seqray.homology.relatives import Related
+from seqray.homology.similarity import best_matches
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 
-# --- Folds and parts that keep groups whole: dealing examples by class and group
+# ------------------------------------------------------------------ dealing whole groups into folds and parts
 
 Values = Sequence[Hashable] | np.ndarray
 
@@ -46,8 +46,7 @@ def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
 
     y = number_by_appearance(labels)
     _require_folds(n_folds, int(np.bincount(y).min()), "examples in the smallest class")
-    splitter = StratifiedKFold(n_splits=n_folds, shuffle=True, random_state=seed)
-    return _fold_numbers(splitter, y)
+    return _fold_numbers(StratifiedKFold(n_splits=n_folds, shuffle=True, random_state=seed), y)
 
 
 def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 0) -> Ints:
@@ -78,11 +77,10 @@ def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 
     y, g = _classes_and_groups(labels, groups)
     _require_folds(n_folds, int(g.max()) + 1, "groups")
     _require_folds(n_folds, int(np.bincount(y).max()), "examples in the largest class")
-    splitter = StratifiedGroupKFold(n_splits=n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # A class with fewer members than folds is missing in some of them; that is up to the caller.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return _fold_numbers(splitter, y, g)
+        return _fold_numbers(StratifiedGroupKFold(n_splits=n_folds, shuffle=True, random_state=seed), y, g)
 
 
 def _fold_numbers(
@@ -94,6 +92,11 @@ def _fold_numbers(
     return folds
 
 
+def _require_folds(n_folds: int, available: int, what: str) -> None:
+    if n_folds < 2 or n_folds > available:
+        raise InputError(f"{n_folds} folds from {available} {what}", remedy=f"ask for 2 to {available}")
+
+
 def _classes_and_groups(labels: Values, groups: Values) -> tuple[Ints, Ints]:
     y, g = number_by_appearance(labels), number_by_appearance(groups)
     if len(y) != len(g):
@@ -102,15 +105,13 @@ def _classes_and_groups(labels: Values, groups: Values) -> tuple[Ints, Ints]:
 
 
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
-    """Deal whole groups into parts of given shares, each class as evenly as the groups allow.
+    """Deal whole groups into parts of given shares, each class as evenly as the groups allow: int64 (N,).
 
     Larger groups are dealt first, each to the part that lacks most of its classes; examples that are alone
     in their group are dealt last and even out the differences. In contrast to `grouped_folds` (scikit-learn's
-    StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds.
-
-    The P shares are scaled to sum to 1; a share of 0 gives an empty part. The result int64 (N,) is the number
-    of the part of each example, from 0. The seed decides among groups of one size, and which single examples
-    go where.
+    StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds. The shares
+    are scaled to sum to 1; a share of 0 gives an empty part. The seed decides among groups of one size, and
+    which single examples go where.
 
     Raises an InputError for negative shares, shares that are all 0, or fewer groups than parts.
     """
@@ -124,22 +125,16 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     for k in range(len(totals)):
         rows = rng.permutation(np.flatnonzero((part < 0) & (y == k)))
         part[rows] = np.repeat(np.arange(len(wanted)), _apportion(lacking[:, k], len(rows)))
-    parts, groups_there = np.flatnonzero(wanted > 0), int(g.max(initial=-1)) + 1
-    if 0 < groups_there < len(parts):
+    parts, sizes = np.flatnonzero(wanted > 0), np.bincount(g)
+    if 0 < len(sizes) < len(parts):
         raise InputError(
-            f"{counted(groups_there, 'group')} can't fill {len(parts)} parts",
+            f"{counted(len(sizes), 'group')} can't fill {len(parts)} parts",
             remedy="ask for fewer parts, or for smaller groups",
         )
-    return _fill_empty(part, g, parts) if len(y) else part
-
-
-def _fill_empty(part: np.ndarray, g: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Give an empty part the smallest group of the part with most groups."""
-    sizes = np.bincount(g)
     part_of_group = np.empty(len(sizes), dtype=np.int64)
     part_of_group[g] = part
-    for p in parts:
-        if not (part_of_group == p).any():
+    for p in parts if len(y) else ():
+        if not (part_of_group == p).any():  # it gets the smallest group of the part with most groups
             richest = np.bincount(part_of_group, minlength=int(parts.max()) + 1).argmax()
             own = np.flatnonzero(part_of_group == richest)
             part_of_group[own[sizes[own].argmin()]] = p
@@ -154,36 +149,166 @@ def _deal_large(
     part_of_group = np.full(len(sizes), -1, dtype=np.int64)
     weight = 1 / np.maximum(lacking.sum(axis=0), 1)  # a rare class counts as much as a common one
     closed = np.where(open_parts, 0.0, -np.inf)
-    rows_of = np.split(np.argsort(g, kind="stable"), np.cumsum(sizes)[:-1]) if len(sizes) else []
+    rows_of = np.split(np.argsort(g, kind="stable"), np.cumsum(sizes)[:-1])
     shuffled = rng.permutation(len(sizes))
     for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
         if sizes[group] < 2:
             break
         counts = np.bincount(y[rows_of[group]], minlength=lacking.shape[1])
         # What the part lacks of its classes decides, and then what it lacks in total.
-        best = int(
-            np.argmax(lacking @ (counts * weight) + lacking.sum(axis=1) * len(counts) / len(y) + closed)
-        )
+        of_all = lacking.sum(axis=1) * len(counts) / len(y)
+        best = int(np.argmax(lacking @ (counts * weight) + of_all + closed))
         lacking[best] -= counts
         part_of_group[group] = best
-    return part_of_group[g] if len(g) else np.empty(0, dtype=np.int64)
+    return part_of_group[g]
 
 
 def _apportion(lacking: np.ndarray, count: int) -> np.ndarray:
     """Divide ``count`` examples in proportion to what the parts lack, in whole numbers: int64 (P,)."""
     need = np.maximum(lacking, 0)
     exact = need * (count / need.sum()) if need.sum() > 0 else np.eye(len(lacking))[lacking.argmax()] * count
-    given = np.floor(exact + 1e-9).astype(np.int64)
-    given[np.argsort(given - exact, kind="stable")[: count - given.sum()]] += 1
-    return given
+    whole = np.floor(exact + 1e-9).astype(np.int64)
+    whole[np.argsort(whole - exact, kind="stable")[: count - whole.sum()]] += 1
+    return whole
 
 
-def _require_folds(n_folds: int, available: int, what: str) -> None:
-    if n_folds < 2 or n_folds > available:
-        raise InputError(f"{n_folds} folds from {available} {what}", remedy=f"ask for 2 to {available}")
+# --------------------- the proof: how similar held-out sequences are to those on the other side of a boundary
+
+QUANTILES = (0.5, 0.9, 0.99)
+_TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not move it across a threshold
 
 
-# --- Divide examples into parts or folds by whole groups, measure the boundaries, and repair leaks
+class Sides(NamedTuple):
+    """The two sides of a boundary, as rows of the data: (M,) and (N,).
+
+    ``name`` is that of the side that is held out, such as ``test`` or ``fold 3``, ``against`` the other's.
+    """
+
+    name: str
+    against: str
+    rows: Ints
+    others: Ints
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Held-out sequences and the most similar ones on the other side; for the first four see `Sides`.
+
+    ``identity`` (M,) is the best of each held-out sequence, and ``nearest`` (M,) the row it was found with,
+    -1 for none. ``shared`` bool (M,) says whether a k-mer of ``word`` letters is shared; 0 if not examined.
+    """
+
+    name: str
+    against: str
+    rows: Ints
+    others: Ints
+    identity: Floats
+    nearest: Ints
+    word: int
+    shared: Bools
+
+
+@dataclass(frozen=True)
+class ProofLine:
+    """Summary of one boundary and class (``all`` for the classes together)."""
+
+    boundary: str
+    against: str
+    label: str
+    sequences: int
+    shared: int | None
+    above: int
+    quantiles: tuple[float, ...]
+    highest: float
+    row: int
+    nearest: int
+
+
+def measure_boundary(
+    sides: Sides,
+    sequences: Sequence[str],
+    alphabet: Alphabet,
+    relation: RelationOptions,
+    *,
+    candidates: int = 5,
+    on_progress: OnProgress | None = None,
+) -> Boundary:
+    """Align each held-out sequence with its best match on the other side; see `best_matches`."""
+    _, _, rows, others = sides
+    both_strands, word = relation.both_strands, relation.word
+    held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
+    identity, index = best_matches(
+        rest, held, alphabet, both_strands=both_strands, candidates=candidates, on_progress=on_progress
+    )
+    nearest = np.where(index >= 0, others[index], -1) if len(others) else index
+    shared = np.zeros(len(rows), dtype=bool)
+    if word and len(rows) and len(others):
+        table, n = kmer_table([*held, *rest], word, alphabet, both_strands=both_strands), len(held)
+        shared = table.sharing_across(np.arange(n), np.arange(n, n + len(rest)))
+    return Boundary(*sides, identity, nearest, word, shared)
+
+
+def remeasure(
+    old: Boundary, sides: Sides, sequences: Sequence[str], alphabet: Alphabet, relation: RelationOptions
+) -> Boundary:
+    """Measure a boundary again after a few sequences changed sides; only what changed is aligned."""
+    _, _, rows, others = sides
+    place = np.full(len(sequences), -1)
+    place[old.rows] = np.arange(len(old.rows))
+    stayed = place[rows] >= 0
+    taken = place[rows[stayed]]  # their nearest sequence must still be on the other side
+    stayed[stayed] = np.isin(old.nearest[taken], others) & ~old.shared[taken]
+    identity, nearest = np.zeros(len(rows)), np.full(len(rows), -1, dtype=np.int64)
+    shared = np.zeros(len(rows), dtype=bool)
+    taken = place[rows[stayed]]
+    identity[stayed], nearest[stayed] = old.identity[taken], old.nearest[taken]
+    # Against the few that came over, two candidates are enough to find a relative.
+    for asked, side, candidates in ((~stayed, others, 5), (stayed, np.setdiff1d(others, old.others), 2)):
+        some = sides._replace(rows=rows[asked], others=side)
+        part = measure_boundary(some, sequences, alphabet, relation, candidates=candidates)
+        better = part.identity > identity[asked]
+        identity[asked] = np.where(better, part.identity, identity[asked])
+        nearest[asked] = np.where(better, part.nearest, nearest[asked])
+        shared[asked] |= part.shared
+    return Boundary(*sides, identity, nearest, old.word, shared)
+
+
+def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:
+    """Summarize a boundary: all classes together, then each of its classes, by name.
+
+    ``labels`` (N,) are those of the rows of the data, and ``threshold`` the identity that no pair should
+    reach.
+    """
+    own = np.array([labels[int(i)] for i in boundary.rows])
+    lines = []
+    for label in ("all", *map(str, np.unique(own))):
+        chosen = np.ones(len(own), dtype=bool) if label == "all" and not lines else own == label
+        identity, rows = boundary.identity[chosen], boundary.rows[chosen]
+        top = int(np.argmax(identity)) if len(identity) else -1
+        quantiles = np.quantile(identity, QUANTILES) if len(identity) else np.full(len(QUANTILES), np.nan)
+        summary = (
+            boundary.name,
+            boundary.against,
+            label,
+            len(rows),
+            int(boundary.shared[chosen].sum()) if boundary.word else None,
+            int((identity >= threshold - _TOLERANCE).sum()),
+            tuple(quantiles.tolist()),
+            float(identity[top]) if top >= 0 else float("nan"),
+            int(rows[top]) if top >= 0 else -1,
+            int(boundary.nearest[chosen][top]) if top >= 0 else -1,
+        )
+        lines.append(ProofLine(*summary))
+    return lines
+
+
+def leaking_pairs(boundary: Boundary, threshold: float) -> tuple[Ints, Ints]:
+    """Pairs of rows across the boundary at or above the threshold: held-out one, nearest one."""
+    over = (boundary.identity >= threshold - _TOLERANCE) & (boundary.nearest >= 0)
+    return boundary.rows[over], boundary.nearest[over]
+
+
+# --------------------------------------------- dividing examples, measuring the boundaries, repairing leaks
 
 _MAX_REPAIR_ROUNDS = 5  # one is nearly always enough
 _MIN_KEPT_SHARE = 0.95  # of a part: below, it is better to deal anew
@@ -195,18 +320,14 @@ class Division:
 
     Attributes
     ----------
-    split
-        (N,) ``train``, ``validation``, ``test`` or None.
-    fold
-        (N,) 1 to K, or None.
+    split, fold
+        (N,) ``train``, ``validation``, ``test`` or None, and 1 to K, or None.
     dropped : bool (N,)
         Left out because a relative is kept elsewhere.
     groups : int64 (N,)
         That were kept whole.
-    boundaries
-        The proof.
-    mended
-        Pairs that only the proof found, and that were moved to one side.
+    boundaries, mended
+        The proof, and pairs that only it found, which were moved to one side.
     """
 
     split: list[str | None]
@@ -227,15 +348,6 @@ def split_data(
 ) -> Division:
     """Divide examples, measure the boundaries, and move relatives found across one, until none is found.
 
-    Parameters
-    ----------
-    data, related, alphabet
-        N examples, their groups, and the alphabet of their sequences.
-    options, relation
-        How to divide, and what counts as related.
-    on_progress
-        Called while held-out sequences are aligned with the others.
-
     Raises an InputError if there are fewer groups than parts, or no example is in a part to be kept.
 
     Examples
@@ -254,35 +366,25 @@ def split_data(
     division = assign_parts(data, related.groups, options)
     boundaries = measure_boundaries(data, division, alphabet, options, relation, on_progress=on_progress)
     division = replace(division, boundaries=boundaries)
-    kept = np.array([example.split in options.keep for example in data], dtype=bool)
+    fixed = np.array([example.split in options.keep for example in data], dtype=bool)
     for _ in range(_MAX_REPAIR_ROUNDS if relation.identity else 0):
-        found = [leaking_pairs(boundary, relation.identity) for boundary in division.boundaries]
-        one, two = np.concatenate([np.empty((2, 0), dtype=np.int64), *found], axis=1)
-        movable = ~(kept[one] & kept[two])
+        leaks = [leaking_pairs(boundary, relation.identity) for boundary in division.boundaries]
+        one, two = np.concatenate([np.empty((2, 0), dtype=np.int64), *leaks], axis=1)
+        movable = ~(fixed[one] & fixed[two])
         if not movable.any():
             break
-        groups = _join_pairs(division.groups, one[movable], two[movable])
-        mended = division.mended + int(movable.sum())
+        one, two, mended = one[movable], two[movable], division.mended + int(movable.sum())
+        pairs = int(division.groups.max(initial=-1)) + 1 + np.arange(len(one))  # a group of its own for each
+        rows = np.concatenate((np.arange(len(data)), one, two))
+        groups = merge_groups(np.concatenate((division.groups, pairs, pairs)), rows)[: len(data)]
         moved, before = assign_parts(data, groups, options, division), division.boundaries
-        if _has_shrunk(division, moved, options):
+        bins = 1 + max(len(PARTS), options.folds)
+        sizes = [np.bincount(_bins(d, options) + 1, minlength=bins) for d in (division, moved)]
+        if (sizes[1][1:] < _MIN_KEPT_SHARE * sizes[0][1:]).any():  # dealing anew is better
             moved, before = assign_parts(data, groups, options), ()
         boundaries = measure_boundaries(data, moved, alphabet, options, relation, before)
         division = replace(moved, boundaries=boundaries, mended=mended)
     return division
-
-
-def _has_shrunk(before: Division, after: Division, options: SplitOptions) -> bool:
-    """Whether moving made a part so small that dealing anew is better."""
-    bins = 1 + max(len(PARTS), options.folds)
-    sizes = [np.bincount(_bins(d, options) + 1, minlength=bins)[1:] for d in (before, after)]
-    return bool((sizes[1] < _MIN_KEPT_SHARE * sizes[0]).any())
-
-
-def _join_pairs(groups: Ints, one: Ints, two: Ints) -> Ints:
-    """Join the groups of each pair of rows."""
-    pair = int(groups.max(initial=-1)) + 1 + np.arange(len(one))
-    rows = np.concatenate((np.arange(len(groups)), one, two))
-    return merge_groups(np.concatenate((groups, pair, pair)), rows)[: len(groups)]
 
 
 def assign_parts(
@@ -296,8 +398,13 @@ def assign_parts(
     ``groups`` (N,) are numbers of groups that stay whole. After an earlier division of smaller groups, each
     group goes where most of its examples were.
     """
-    fixed = _kept_parts(data, options)
-    bound = _bound_parts(groups, fixed)
+    for name in options.keep:
+        if all(example.split != name for example in data):
+            raise InputError(f"no example has the split '{name}' that is to be kept")
+    fixed = np.array([PARTS.index(e.split) if e.split in options.keep else -1 for e in data], dtype=np.int64)
+    strongest = np.full(int(groups.max(initial=-1)) + 1, -1, dtype=np.int64)  # test before validation, train
+    np.maximum.at(strongest, groups, fixed)
+    bound = strongest[groups]  # the part of the kept examples in each group, by example
     joins = (options.relatives == "join") | ((bound == PARTS.index("train")) & (options.folds == 0))
     dropped = (fixed < 0) & (bound >= 0) & ~joins
     part = np.where(fixed >= 0, fixed, np.where(dropped, -1, bound))
@@ -310,7 +417,10 @@ def assign_parts(
             remedy="keep fewer parts, or leave these examples out",
         )
     if before is not None:
-        dealt = _majority(groups[free], _bins(before, options)[free], len(shares))
+        bins = _bins(before, options)[free]
+        votes = np.zeros((len(strongest), len(shares)), dtype=np.int64)
+        np.add.at(votes, (groups[free][bins >= 0], bins[bins >= 0]), 1)
+        dealt = votes.argmax(axis=1)[groups[free]]  # the first of equals
     elif len(free):
         dealt = deal_groups([data[int(i)].label for i in free], groups[free], shares, options.seed)
     else:
@@ -325,35 +435,11 @@ def assign_parts(
     )
 
 
-def _kept_parts(data: Sequence[LabeledSequence], options: SplitOptions) -> np.ndarray:
-    """Number of the part of each kept example, else -1."""
-    kept = [PARTS.index(e.split) if e.split in options.keep else -1 for e in data]
-    for name in options.keep:
-        if PARTS.index(name) not in kept:
-            raise InputError(f"no example has the split '{name}' that is to be kept")
-    return np.array(kept, dtype=np.int64)
-
-
-def _bound_parts(groups: Ints, fixed: Ints) -> Ints:
-    """Part of the kept examples in each group (test before validation before train), by example; else -1."""
-    strongest = np.full(int(groups.max(initial=-1)) + 1, -1, dtype=np.int64)
-    np.maximum.at(strongest, groups, fixed)
-    return strongest[groups]
-
-
 def _bins(division: Division, options: SplitOptions) -> np.ndarray:
     """Number of the part or fold of each example, -1 for none."""
     if options.folds:
         return np.array([(fold or 0) - 1 for fold in division.fold])
     return np.array([-1 if name is None else PARTS.index(name) for name in division.split])
-
-
-def _majority(groups: Ints, bins: Ints, count: int) -> Ints:
-    """Bin that holds most of each example's group, the first of equals."""
-    votes = np.zeros((int(groups.max(initial=-1)) + 1, count), dtype=np.int64)
-    voting = bins >= 0
-    np.add.at(votes, (groups[voting], bins[voting]), 1)
-    return votes.argmax(axis=1)[groups]
 
 
 def measure_boundaries(
@@ -370,24 +456,22 @@ def measure_boundaries(
     If boundaries are given as they were measured ``before``, only what changed is measured again.
     """
     sequences = [example.sequence for example in data]
-    known = {boundary.name: boundary for boundary in before}
-    found = []
+    measured = {boundary.name: boundary for boundary in before}
+    boundaries = []
     for sides in _sides(division, options):
-        if sides.name in known:
-            found.append(remeasure(known[sides.name], sides, sequences, alphabet, relation))
+        if sides.name in measured:
+            boundaries.append(remeasure(measured[sides.name], sides, sequences, alphabet, relation))
         elif len(sides.rows) and len(sides.others):
-            found.append(measure_boundary(sides, sequences, alphabet, relation, on_progress=on_progress))
-    return tuple(found)
+            boundaries.append(measure_boundary(sides, sequences, alphabet, relation, on_progress=on_progress))
+    return tuple(boundaries)
 
 
 def _sides(division: Division, options: SplitOptions) -> list[Sides]:
     split = np.array([name or "" for name in division.split])
-    sides = []
     if options.folds:
-        fold = np.array([number or 0 for number in division.fold])
+        fold, sides = np.array([number or 0 for number in division.fold]), []
         for number in range(1, options.folds + 1):
-            rows = np.flatnonzero(fold == number)
-            others = np.flatnonzero((fold > 0) & (fold != number))
+            rows, others = np.flatnonzero(fold == number), np.flatnonzero((fold > 0) & (fold != number))
             sides.append(Sides(f"fold {number}", "other folds", rows, others))
         others = np.flatnonzero((fold > 0) | np.isin(split, ("train", "validation")))
         return [*sides, Sides("test", "folds", np.flatnonzero(split == "test"), others)]

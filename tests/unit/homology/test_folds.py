@@ -158,7 +158,6 @@ def test_grouped_folds_keep_groups_whole_and_classes_even():
     ("call", "words"),
     [
         (lambda: kmer_groups(["ACGT"], 0), "k is 0"),
-        (lambda: position_groups(["a"], [1, 2], 10), "1 contigs but 2 positions"),
         (lambda: position_groups(["a"], [1], 0), "a block of 0 letters"),
         (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
         (lambda: grouped_folds([0, 1, 0, 1], [1, 1, 2, 2], 3), "3 folds from 2 groups"),

@@ -12,9 +12,15 @@ from seqray.core.records import LabeledSequence
 from seqray.homology.alignment import identity_function
 from seqray.homology.kmers import named_groups, positions_from_ids
 from seqray.homology.options import RelationOptions, SplitOptions
-from seqray.homology.proof import QUANTILES, leaking_pairs, proof_lines
 from seqray.homology.relatives import Related, find_relatives
-from seqray.homology.split import assign_parts, measure_boundaries, split_data
+from seqray.homology.split import (
+    QUANTILES,
+    assign_parts,
+    leaking_pairs,
+    measure_boundaries,
+    proof_lines,
+    split_data,
+)
 
 RELATION = RelationOptions(0.8, 20)
 
