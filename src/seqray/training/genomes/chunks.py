@@ -19,7 +19,7 @@ from seqray.core.errors import InputError
 from seqray.core.run_config import RunConfig
 from seqray.genome.genes import cut_genes, shift_gene
 from seqray.genome.tracks import track_rows
-from seqray.homology.kmers import (KmerSet)
+from seqray.homology.kmers import KmerSet
 from seqray.training.data import BatchModule, FixedBatches
 from seqray.training.genomes.sheet import DEV, MASK, REGION, SPECIES, TEST, LabeledGenome
 from seqray.training.genomes.strands import MASKED, LabeledStrand

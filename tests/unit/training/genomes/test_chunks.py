@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.genome.genes import Gene
-from seqray.homology.kmers import (KmerSet)
+from seqray.homology.kmers import KmerSet
 from seqray.training.genomes.chunks import (
     AFTER,
     BEFORE,
