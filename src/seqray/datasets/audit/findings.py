@@ -17,13 +17,7 @@ def draw_findings(
 ) -> list[Finding]:
     """Draw findings from figures, in the order of `SEVERITIES`, the most certain of one severity first.
 
-    Parameters
-    ----------
-    settings
-        ``word`` (length of the k-mers that relatives share), ``held_out`` (name of the test split, empty if
-        there is none), ``alphabet`` and ``chance_word``, the shortest k-mer that is not shared by chance.
-    skipped
-        Records without letters that were left out.
+    The settings are those of the audit; ``skipped`` records without letters were left out.
     """
     table = _FigureTable(figures, settings)
     drawn = [

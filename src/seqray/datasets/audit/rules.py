@@ -179,15 +179,8 @@ class Feature:
 class Rule:
     """A score computed from a feature, and the threshold at or above which it calls the class.
 
-    Attributes
-    ----------
-    edges
-        Borders between the bins; None for a category, or for a threshold rule, whose score is the value
-        itself times the sign in ``table``.
-    table
-        Share of the class in each bin or category of the training part; 1 or -1 for a threshold rule.
-    threshold
-        Lowest score that is called.
+    The score is the share of the class, in ``table``, in each bin between the ``edges`` or in each category,
+    which has no edges; for a threshold rule it is the value itself times 1 or -1.
     """
 
     edges: Floats | None

@@ -24,18 +24,9 @@ STRANDS = tuple(OPPOSITE)
 
 @dataclass(frozen=True)
 class JoinedGenome:
-    """Contigs joined end to end.
+    """Contigs joined end to end: names, forms, starts and lengths (contigs,), and the codes of all letters.
 
-    Attributes
-    ----------
-    names, circular
-        Of the contigs.
-    offsets, lengths : int64 (contigs,)
-        Start and length of each contig.
-    codes : uint8 (T,)
-        Letter codes of all contigs, the code of an unknown letter between two.
-    alphabet
-        DNA or RNA.
+    The codes (T,) have that of an unknown letter between two contigs.
     """
 
     names: tuple[str, ...]
@@ -153,13 +144,9 @@ GENES, CODING = ("gene", "pseudogene"), ("CDS",)
 
 @dataclass(frozen=True)
 class GeneIntervals:
-    """Features on a genome by strand, in its coordinates; those without a strand have the key ``.``.
+    """Genes (coding sequences if no gene is annotated) and coding sequences by strand, on a `JoinedGenome`.
 
-    Attributes
-    ----------
-    genes, coding
-        Intervals of genes (of coding sequences if no gene is annotated), and of coding sequences. Those of
-        pseudogenes, which no longer code, are left out.
+    Those without a strand have the key ``.``. Coding sequences of pseudogenes are left out.
     """
 
     genes: Mapping[str, Pairs]
@@ -242,16 +229,9 @@ def near_starts(
 
 @dataclass(frozen=True)
 class GenomeContext:
-    """The genome that windows are taken from, with its genes and starts.
+    """The genome that windows are taken from, with its genes, and by strand the letters near known starts.
 
-    Attributes
-    ----------
-    genome, annotation
-        Its letters, and its genes; None if no recipe needs them.
-    near_starts
-        By strand, letters near known starts.
-    avoiding
-        Recipes whose windows avoid these; all avoid positives.
+    Windows of the recipes ``avoiding`` avoid these; all avoid positives.
     """
 
     genome: JoinedGenome
@@ -313,12 +293,8 @@ def find_occurrences(positives: Sequence[str], genome: JoinedGenome) -> tuple[In
     k is 24, or the length of a shorter positive; k-mers with an ambiguous letter don't count. A positive that
     differs from the genome in some letters is found by its other k-mers; one that occurs twice, twice.
 
-    Returns
-    -------
-    covered
-        Every letter of the genome in such a k-mer, on either strand.
-    places : int64 (N,)
-        Median position of the k-mers of each positive; -1 if there is none.
+    Returns every letter of the genome in such a k-mer, on either strand, and the median position of the
+    k-mers of each positive, int64 (N,); -1 if there is none.
     """
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []

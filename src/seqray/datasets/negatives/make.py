@@ -37,16 +37,9 @@ SHARED_WORD = 40
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An example and what relates it to others.
+    """An example and what relates it to others: its letters, and the group given in the user's table.
 
-    Attributes
-    ----------
-    sequence, given
-        Its letters, and the group in the user's table.
-    parent
-        Number of the example that it was made from.
-    contig, position
-        Its position on the genome, if known.
+    ``parent`` is the number of the example that it was made from; its position on the genome may be unknown.
     """
 
     sequence: str
@@ -220,8 +213,6 @@ def candidates(
 
 def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
     """Shuffle codes (n,); ``words`` 1 keeps the count of each letter, 2 that of each dinucleotide."""
-    if words not in (1, 2):
-        raise ConfigError(f"shuffles that keep {words}-mers", remedy="give 1 or 2")
     return dinucleotide_shuffle(codes, rng) if words == 2 else rng.permutation(codes)
 
 
@@ -255,16 +246,10 @@ MAX_SHUFFLES = 20  # of one positive before it is skipped: a run of one letter h
 
 @dataclass(frozen=True)
 class NegativeSet:
-    """Positives and the negatives made for them, in groups.
+    """Positives and the negatives made for them, in groups; ``wanted`` and ``made`` count these by recipe.
 
-    Attributes
-    ----------
-    positives, negatives
-        Examples; the negatives recipe by recipe, in the order of their positives.
-    wanted, made
-        Negatives by recipe.
-    placed
-        Positives that were found in the genome; None without a genome.
+    The negatives come recipe by recipe, in the order of their positives. ``placed`` counts positives that
+    were found in the genome; None without a genome.
     """
 
     positives: tuple[LabeledSequence, ...]
@@ -280,28 +265,10 @@ def make_negatives(
     alphabet: Alphabet,
     context: GenomeContext | None = None,
 ) -> NegativeSet:
-    """Make negatives for positives.
+    """Make negatives for positives with unique ids; recipes that take windows need the genome.
 
     Each positive gets the same number of negatives (within one, if the ratio is not a whole number), assigned
     to the recipes at random. If there are too few windows, fewer are made.
-
-    Parameters
-    ----------
-    positives
-        Examples with unique ids.
-    options
-        What to make.
-    alphabet
-        Of the positives.
-    context
-        The genome; needed by recipes that take windows from it.
-
-    Raises
-    ------
-    InputError
-        If there is no positive.
-    ConfigError
-        For a recipe without its genome or annotation, or settings that contradict each other.
 
     Examples
     --------

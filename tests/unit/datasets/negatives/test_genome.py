@@ -73,15 +73,6 @@ def test_letters_of_both_strands(genome):
     assert genome.letters(6, 8, "-") == "CC"
 
 
-def test_an_unknown_contig_is_named(genome):
-    assert genome.index("b") == 1
-    with pytest.raises(InputError) as error:
-        genome.index("chr1", "x.gff")
-    assert str(error.value) == (
-        "x.gff: names the contig 'chr1', which is not in the genome; the genome begins with 'a'"
-    )
-
-
 NOTHING = Intervals.merge(())
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = JoinedGenome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)

@@ -27,7 +27,7 @@ from seqray.datasets.negatives.make import (
     assign_recipes,
     make_negatives,
 )
-from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, allot, parse_mix
+from seqray.datasets.negatives.recipes import NegativeOptions, allot, parse_mix
 from seqray.io.lines import Feature
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
@@ -199,13 +199,6 @@ def test_splits_and_contexts_pass_on_and_windows_of_two_splits_share_no_block(gr
     assert {s for splits in blocks.values() for s in splits} == {"train", "test"}
 
 
-def test_given_groups_reach_the_negatives():
-    given = [LabeledSequence("ACGTTGCATT" * 4, "promoter", f"p{i}", f"family{i}") for i in range(3)]
-    made = make_negatives(given, options("shuffle", "substitution"), DNA)
-    assert [e.group for e in made.positives] == ["family0", "family1", "family2"]
-    assert all(e.group == f"family{e.id.split(':')[1][1:]}" for e in made.negatives)
-
-
 def test_starts_are_avoided_by_the_recipes_named_only(ground):
     starts = {s: ground.genome.contigs() for s in "+-"}  # everything is near a start
     near = {s: Intervals.merge(pairs) for s, pairs in starts.items()}
@@ -367,11 +360,3 @@ def test_counts_sum_up_and_are_less_than_one_off(total, weights):
     counts = allot(total, shares)
     assert sum(counts.values()) == total
     assert all(abs(counts[name] - total * share) < 1 for name, share in shares.items())
-
-
-def test_every_recipe_says_what_it_teaches_in_a_line():
-    for recipe in RECIPES.values():
-        assert recipe.makes
-        assert recipe.teaches
-        assert "\n" not in recipe.makes + recipe.teaches
-        assert recipe.genome or not recipe.annotation
