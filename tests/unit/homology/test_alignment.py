@@ -7,7 +7,7 @@ import pytest
 from Bio.Align import PairwiseAligner, substitution_matrices
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA
-from seqray.homology.alignment import identity_function, plain_letters
+from seqray.homology.alignment import identity_function
 
 
 def recurrence(one, two, unknown="N"):
@@ -66,8 +66,3 @@ def test_protein_counts_what_blosum62_aligns():
             pairs = zip(*(str(row) for row in (found[0], found[1])), strict=True)
             best.append(sum(a == b for a, b in pairs))
         assert identity(one, two) == pytest.approx(max(best) / min(len(one), len(two)))
-
-
-def test_ambiguity_letters_become_one():
-    assert plain_letters(["ACRYN", ""], DNA) == ["ACNNN", ""]
-    assert plain_letters(["MKBXU"], PROTEIN) == ["MKXXX"]

@@ -61,11 +61,6 @@ def test_a_planted_word_joins_on_either_strand():
     assert kmer_groups([first, second, three], 40, both_strands=False).tolist() == [0, 1, 2]
 
 
-def test_groups_chain():
-    a, b, c, filler = random_sequences(4, 50, seed=2)
-    assert kmer_groups([a + b, filler, b + c, c + filler[:10]], 40).tolist() == [0, 1, 0, 0]
-
-
 def test_a_palindrome_and_a_word_with_n():
     palindrome = "ACGTACGT"
     assert kmer_groups([palindrome + "A", "C" + palindrome], 8).tolist() == [0, 0]
@@ -79,27 +74,6 @@ def test_sequences_shorter_than_the_word_join_their_copies():
 def test_protein_has_one_strand():
     one, two, shared = random_sequences(3, 30, seed=3, letters=PROTEIN.letters)
     assert kmer_groups([one + shared, two + shared, one[::-1]], 20, alphabet=PROTEIN).tolist() == [0, 0, 1]
-
-
-def test_no_sequences_make_no_groups():
-    assert kmer_groups([]).tolist() == []
-
-
-@pytest.mark.parametrize("k", [5, 6, 7])
-def test_leakage_agrees_with_brute_force(k):
-    train, test = random_sequences(30, 12, seed=10 + k), random_sequences(40, 12, seed=20 + k)
-    seen = set().union(*(words(s, k, True) for s in train))
-    expected = sum(bool(words(s, k, True) & seen) for s in test) / len(test)
-    assert 0 < expected < 1
-    assert leakage(train, test, k) == pytest.approx(expected)
-
-
-def test_leakage_of_known_splits():
-    sequences = random_sequences(10, 60, seed=4)
-    assert leakage(sequences[:5], sequences[5:]) == 0
-    assert leakage(sequences, [reverse_complement(s, DNA) for s in sequences]) == 1
-    assert leakage(sequences[:5], sequences[4:]) == pytest.approx(1 / 6)
-    assert leakage([], sequences) == 0
 
 
 def test_groups_leave_no_leak_between_folds():
@@ -118,12 +92,6 @@ def test_groups_leave_no_leak_between_folds():
 
     assert leak(grouped) == 0
     assert leak(mixed) > 0.5
-
-
-def test_position_groups_are_blocks_of_each_contig():
-    contigs = ["chr2", "chr1", "chr1", "chr1", "chr2"]
-    groups = position_groups(contigs, [5, 999, 0, 1000, 1500], block=1000)
-    assert groups.tolist() == [2, 0, 0, 1, 3]
 
 
 def test_neighbours_across_a_border_stay_together():
@@ -204,10 +172,6 @@ def test_no_part_stays_empty_while_there_are_groups():
     assert sorted(np.bincount(part)) == [8, 8, 8]
     part = deal_groups(["a", "b"] * 12, np.arange(24) // 2, (0.8, 0.1, 0.1))
     assert np.bincount(part).tolist() == [20, 2, 2]
-
-
-def test_dealing_nothing():
-    assert deal_groups([], [], (0.5, 0.5)).tolist() == []
 
 
 @pytest.mark.parametrize(

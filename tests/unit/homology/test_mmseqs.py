@@ -59,11 +59,6 @@ def test_protein(fake):
     assert words[words.index("--dbtype") + 1] == "1"
 
 
-def test_no_sequences_need_no_run(fake):
-    assert mmseqs_groups([]).tolist() == []
-    assert not fake.exists()
-
-
 def test_a_missing_program_is_named_with_a_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="no program 'mmseqs' on the path; install MMseqs2"):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.core.letters import stack_sequences
 from seqray.homology import similarity as candidates
 from seqray.homology.alignment import SENSITIVITY, make_plan, offsets, simulate
-from seqray.homology.similarity import KmerBits, SeedIndex, reverse_complement_stack
+from seqray.homology.similarity import KmerBits, SeedIndex
 
 PATTERNS = (offsets("1101"), offsets("10011"))
 
@@ -21,10 +20,6 @@ def spaced_words(sequence, places, unknown="N"):
     """Words of one pattern, whose window holds no unknown letter."""
     windows = (sequence[i : i + places[-1] + 1] for i in range(len(sequence) - places[-1]))
     return {"".join(w[p] for p in places) for w in windows if unknown not in w}
-
-
-def test_offsets():
-    assert offsets("1101") == (0, 1, 3)
 
 
 @pytest.mark.parametrize("identity", [0.6, 0.8, 1.0])
@@ -67,11 +62,6 @@ def test_larger_sets_are_searched_by_longer_words_and_lower_thresholds_by_shorte
     assert weight(few, 0.65) < weight(few, 0.95)
 
 
-def test_sequences_shorter_than_a_word_are_no_pairs_to_find():
-    assert make_plan(np.array([1, 2]), np.array([2]), 0.8, DNA).sensitivity == 0
-    assert make_plan(np.empty(0, int), np.empty(0, int), 0.8, DNA).sensitivity == 0
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_shared_words_agree_with_sets(turned, monkeypatch):
     monkeypatch.setattr(candidates, "_CHUNK_LETTERS", 100)
@@ -102,13 +92,6 @@ def test_a_crowded_word_is_looked_up_in_its_first_holders(monkeypatch):
         (q, t) for block in index.shared(["ACGT", "CCCC"]) for q, t in zip(block[0], block[1], strict=True)
     ]
     assert sorted(pairs) == [(0, 0), (0, 1), (0, 2), (1, 5)]
-
-
-def test_the_other_strand_keeps_the_order():
-    sequences = ["ACGTN", "", "AAC", "G"]
-    turned = reverse_complement_stack(stack_sequences(sequences, DNA))
-    assert DNA.decode(turned.codes) == "".join(reverse_complement(s, DNA) for s in sequences)
-    assert turned.lengths.tolist() == [5, 0, 3, 1]
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -72,7 +72,3 @@ def test_a_sample_of_kmers_still_finds_what_overlaps():
     table = kmer_table(windows, 20, DNA, most=8_000)
     assert len(table.keys) < 15_000
     assert table.sharing_within(np.arange(len(windows))).mean() > 0.95
-
-
-def test_no_sequences():
-    assert kmer_table([], 5, DNA).count == 0

@@ -101,13 +101,6 @@ def test_a_lost_letter_and_a_fragment_do_not_hide_a_relative():
     assert homology_groups([a, b[:40] + b[41:], a[20:70]], 0.8).tolist() == [0, 0, 0]
 
 
-def test_one_strand():
-    sequences, _ = planted(3, 0, 0)
-    both = [*sequences, *(reverse_complement(s, DNA) for s in sequences)]
-    assert homology_groups(both).tolist() == [0, 1, 2, 0, 1, 2]
-    assert homology_groups(both, both_strands=False).tolist() == [0, 1, 2, 3, 4, 5]
-
-
 def test_unknown_letters_join_nothing_and_copies_join_always():
     [first, second], _ = planted(2, 0, 0)
     masked = first[:30] + "N" * 20 + first[50:]
@@ -126,17 +119,6 @@ def test_runs_of_one_letter_and_many_copies_cost_little_and_join_nothing_else():
     assert len(set(groups[n : n + 20])) == 1
     assert len(set(groups[n + 20 : n + 40])) == 1
     assert len({*groups[n + 40 :].tolist()} - {*owner.tolist()}) == len(mixed)
-
-
-def test_a_family_larger_than_a_word_may_have_holders_stays_together(monkeypatch):
-    monkeypatch.setattr("seqray.homology.similarity.MAX_OWNERS", 8)
-    sequences, owner = planted(3, 40, 6, seed=5)
-    assert homology_groups(sequences, 0.8).tolist() == owner.tolist()
-
-
-def test_no_sequences_and_one():
-    assert homology_groups([]).tolist() == []
-    assert homology_groups(["ACGT"]).tolist() == [0]
 
 
 @pytest.mark.parametrize("identity", [0, -0.1, 1.01, float("nan")])
@@ -200,13 +182,6 @@ def test_what_cannot_be_aligned_has_no_match(only_words):
 
 
 # ------------------------------------------------------------------------------------------------ merging
-
-
-def test_merging_joins_what_either_joins():
-    assert merge_groups(np.array([0, 1, 2, 3]), np.array([5, 5, 7, 8])).tolist() == [0, 0, 1, 2]
-    assert merge_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2])).tolist() == [0, 0, 0, 0]
-    assert merge_groups(np.array([-1, -1, 4, -1]), np.array([0, 1, 2, 2])).tolist() == [0, 1, 2, 2]
-    assert merge_groups(np.array([], dtype=int)).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=20))

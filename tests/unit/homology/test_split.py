@@ -1,7 +1,5 @@
 """Divisions that keep relatives together, and a proof that equals brute force."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -84,27 +82,6 @@ def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives,
         assert [split == "test" for split in division.split[4:]] == near
 
 
-def test_relatives_of_kept_training_examples_are_learned_from_too():
-    data = [LabeledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
-    groups = np.array([0, 1, 0, 0, *range(2, 18)])
-    division = assign_parts(data, groups, SplitOptions(keep=("train",)))
-    assert division.split[:4] == ["train"] * 4
-    assert "train" not in division.split[4:]
-    assert not division.dropped.any()
-
-
-def test_shares_hold_within_each_class():
-    data = singles(["rare"] * 60 + ["common"] * 940)
-    groups = np.concatenate((np.arange(60) // 2, 100 + np.arange(940) // 3))
-    division = assign_parts(data, groups, SplitOptions(shares=(0.7, 0.2, 0.1)))
-    for label, total in (("rare", 60), ("common", 940)):
-        counts = Counter(
-            split for split, example in zip(division.split, data, strict=True) if example.label == label
-        )
-        for name, share in (("train", 0.7), ("validation", 0.2), ("test", 0.1)):
-            assert counts[name] / total == pytest.approx(share, abs=0.02)
-
-
 def test_the_proof_equals_brute_force():
     data = family_data(changes=14)  # related, but not so much as to be grouped
     division = assign_parts(data, np.arange(len(data)), SplitOptions(shares=(0.5, 0.2, 0.3)))
@@ -164,19 +141,6 @@ def test_what_the_groups_missed_is_found_by_the_proof_and_moved():
         assert (kept.shared == fresh.shared).all()
 
 
-def test_families_never_cross_and_the_proof_says_so():
-    data = family_data(families=20)
-    related = find_relatives([example.sequence for example in data], DNA, RELATION)
-    for options in (SplitOptions(), SplitOptions(folds=4)):
-        division = split_data(data, related, DNA, options, RELATION)
-        placed = parts_of(division)
-        for family in range(20):
-            assert len({placed[3 * family + member] for member in range(3)}) == 1
-        assert max(boundary.identity.max() for boundary in division.boundaries) < 0.8
-        assert division.mended == 0
-        assert not any(boundary.shared.any() for boundary in division.boundaries)
-
-
 def test_kept_parts_that_leak_are_left_and_told():
     data = [
         LabeledSequence(e.sequence, e.label, e.id, split="test" if i % 3 else "train")
@@ -187,6 +151,15 @@ def test_kept_parts_that_leak_are_left_and_told():
     division = split_data(data, related, DNA, options, RELATION)
     assert division.split == [example.split for example in data]
     assert len(leaking_pairs(division.boundaries[0], 0.8)[0]) == 24
+
+
+def test_relatives_of_kept_training_examples_are_learned_from_too():
+    data = [LabeledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
+    groups = np.array([0, 1, 0, 0, *range(2, 18)])
+    division = assign_parts(data, groups, SplitOptions(keep=("train",)))
+    assert division.split[:4] == ["train"] * 4
+    assert "train" not in division.split[4:]
+    assert not division.dropped.any()
 
 
 def test_kept_test_with_folds_is_measured_against_all_folds():

@@ -87,8 +87,3 @@ def test_a_file_system_without_locks_gets_folders_of_one_use(tmp_path, monkeypat
         assert one != other
     assert not one.exists()
     assert not other.exists()
-
-
-def test_a_folder_that_cant_be_made_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError), hidden_folder(tmp_path / "absent" / "a.tsv"):
-        pass

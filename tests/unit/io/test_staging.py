@@ -162,15 +162,6 @@ def test_standard_output_and_devices_are_written_directly():
         assert staging.path(os.devnull) == os.devnull
 
 
-def test_a_process_that_reads_an_output_gets_it():
-    reading, writing = os.pipe()  # as of >(gzip > x.gz)
-    with Staging() as staging:
-        write(staging.path(f"/dev/fd/{writing}"), b"1")
-    os.close(writing)
-    assert os.read(reading, 10) == b"1"
-    os.close(reading)
-
-
 def test_a_target_that_cant_be_written_is_named_at_once(tmp_path):
     with Staging() as staging:
         with pytest.raises(InputError, match="is a directory"):

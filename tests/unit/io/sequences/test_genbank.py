@@ -69,16 +69,6 @@ def test_records_are_read_with_their_topology(make, reader, change):
     ]
 
 
-def test_lower_case_of_the_format_is_no_soft_mask(make):
-    [record] = read_genbank(make(genbank(PIECE)), soft_masks=True)
-    assert record.soft_masked == ()
-
-
-def test_header_of_a_release_file_is_passed_over(make):
-    path = make(b"GBBCT1.SEQ          Genetic Sequence Data Bank\n\n\n" + genbank(PIECE))
-    assert [record.id for record in read_genbank(path)] == ["TEST2.1"]
-
-
 def test_record_without_version_is_named_by_its_accession(make):
     text = b"\n".join(line for line in genbank(PIECE).split(b"\n") if not line.startswith(b"VERSION"))
     assert [record.id for record in read_genbank(make(text))] == ["TEST2"]
@@ -99,12 +89,6 @@ def test_record_that_names_other_records_in_place_of_letters(make):
     reason = "no sequence in the file, fetch it with its letters as 'GenBank (full)'"
     assert skipped == [SkippedRecord("TEST2.1", reason)]
     assert error_of(path).startswith("x.gb: record 'TEST2.1': the record can't be used (no sequence")
-
-
-def test_duplicate_ids(make):
-    path = make(genbank(PIECE, PIECE))
-    assert error_of(path).startswith("x.gb: record 'TEST2.1': the id occurs more than once")
-    assert [record.id for record in read_genbank(path, duplicates="rename")] == ["TEST2.1", "TEST2.1_2"]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.995])
@@ -134,17 +118,6 @@ def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
     assert message.startswith("x.gb: 1 of 2 LOCUS lines can't be parsed; shorten the name in the LOCUS line")
 
 
-def test_a_name_with_blanks_in_the_first_line_says_what_to_do(make):
-    spaced = genbank(PIECE).replace(b"LOCUS       TEST2 ", b"LOCUS       my own piece ")
-    assert "; shorten the name in the LOCUS line" in error_of(make(spaced))
-
-
-def test_a_byte_order_mark_loses_no_record(make):
-    text = b"\xef\xbb\xbf" + genbank(PLASMID, PIECE)
-    assert [one.id for one in read_genbank(make(text))] == ["TEST1.2", "TEST2.1"]
-    assert set(read_annotated(make(text), lambda kind: True).lengths) == {"TEST1.2", "TEST2.1"}
-
-
 def test_a_record_without_a_first_line_is_not_lost_in_silence(make):
     text = genbank(PLASMID) + b"\n" + genbank(PIECE).replace(b"LOCUS", b"LOCSU")
     assert error_of(make(text)).startswith("x.gb: text after the end of GenBank record 1, where a line LOCUS")
@@ -159,34 +132,6 @@ def test_features_of_a_damaged_record_are_not_lost_in_silence(make, read, first)
     path = make(genbank(PLASMID) + genbank(PIECE).replace(b"LOCUS       ", first))
     with pytest.raises(InputError, match="LOCUS"):
         read(path)
-
-
-def damages(data: bytes):
-    text = data.decode()
-    yield text.replace("FEATURES", "  AUTHORS   Somebody\nFEATURES")  # of no reference
-    yield text + "text after the end\n"
-    yield text.replace("VERSION", "  JOURNAL   Nowhere\nVERSION")
-    yield text.replace("1..3", "complement(1..")
-    yield text.replace("1..3", "join(1..2,complement(")
-    yield text.replace("ORIGIN", "ORIGIN\nORIGIN")
-    yield text.replace("DEFINITION", "SEGMENT     x\nDEFINITION")
-
-
-@pytest.mark.parametrize("number", range(7))
-@pytest.mark.parametrize("read", [read_sequences, read_features, read_annotated])
-def test_a_damaged_record_is_read_or_refused_in_a_line(make, read, number):
-    path = make(list(damages(genbank(PLASMID)))[number].encode())
-    more = (DNA,) if read is read_sequences else (bool,) if read is read_annotated else ()
-    try:
-        list(read(path, *more))
-    except InputError as error:
-        assert str(error).startswith(str(path))  # noqa: PT017
-        assert "\n" not in str(error)  # noqa: PT017
-
-
-def test_unknown_letter(make):
-    text = genbank(("TEST3.1", "ACGTACGTACGTACGTACGT", "linear")).replace(b"acgtacgtac gt", b"acgtacgtac ge")
-    assert error_of(make(text)).startswith("x.gb: record 'TEST3.1': unknown letter 'E' at position 12;")
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\nworld\n"])

@@ -23,11 +23,6 @@ def test_every_repeat_and_nothing_else_is_found_while_the_table_grows():
     assert renamed == len(names) - len(set(names))
 
 
-def test_one_name_repeated_many_times_is_counted_up():
-    ids = UniqueIds("rename", "x")
-    assert [ids.resolve("a") for _ in range(20_000)] == ["a", *(f"a_{i}" for i in range(2, 20_001))]
-
-
 def test_a_long_file_of_unique_ids_passes_and_the_first_repeat_does_not():
     ids = UniqueIds("error", "x.fa")
     for i in range(50_000):

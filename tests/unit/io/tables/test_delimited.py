@@ -41,18 +41,6 @@ def test_what_may_be_either_is_refused(tmp_path):
             read(path)
 
 
-def test_quotes_make_it_a_record(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('id,p\n"#x",1\n')
-    assert ids(path) == [["#x"]] * 2
-
-
-def test_a_table_of_one_column_may_have_comments(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("id\nx\n# a comment\n")
-    assert ids(path) == [["x"]] * 2
-
-
 def test_labels_without_a_header(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text("# above\nx\tpromoter\n# between\ny\tother\n")

@@ -9,12 +9,11 @@ import pytest
 from seqray.core.errors import InputError
 from seqray.core.text import format_number
 from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.run import Records, evaluate_answers, evaluate_scores
+from seqray.evaluation.run import evaluate_scores
 from seqray.io.summaries import (
     COLUMNS,
     check_multiqc_path,
     evaluation_mapping,
-    header_lines,
     multiqc_mapping,
     write_figures,
     write_json,
@@ -112,28 +111,7 @@ def test_multiqc_gets_a_table_of_one_sample(evaluation, tmp_path):
     assert json.loads((tmp_path / "a_mqc.json").read_text()) == found
 
 
-def test_multiqc_leaves_undefined_figures_out():
-    found = multiqc_mapping(evaluate_scores(["promoter"], [0.9], CLASSES, "promoter", draws=0), "s")
-    assert "auroc" not in found["data"]["s"]
-    assert found["data"]["s"]["sensitivity"] == 1
-
-
 def test_a_name_that_multiqc_would_not_find():
     check_multiqc_path("x_mqc.json")
     with pytest.raises(InputError, match=r"x.json: is not a name .* looks for; end it in _mqc.json"):
         check_multiqc_path("x.json")
-
-
-def test_the_other_model_is_called_so():
-    rng = np.random.default_rng(0)
-    truth, p = rng.integers(0, 2, 40), rng.random((2, 40))
-    answers = [
-        answers_from_probabilities(name, "", np.stack((1 - q, q), axis=1), CLASSES, "promoter", 0.5)
-        for name, q in zip(("model", "against"), p, strict=True)
-    ]
-    found = evaluate_answers(Records(CLASSES, "promoter", truth, None), answers, draws=10)
-    model, other, p_value = found.mcnemar["against"]
-    assert header_lines(found)[3] == (
-        f"McNemar, model against the other: {model} right by the model alone, {other} by the other alone, "
-        f"exact p {format_number(p_value)}, records taken as independent"
-    )

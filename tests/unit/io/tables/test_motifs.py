@@ -112,17 +112,6 @@ def test_table(tmp_path):
     }
 
 
-def test_nothing_known_is_a_dot(tmp_path):
-    line = written(tmp_path, ".tsv", [motif(known="", similarity=float("nan"))]).splitlines()[1]
-    assert line.split("\t")[5:7] == [".", "."]
-
-
-@pytest.mark.parametrize("ending", [".meme", ".jaspar", ".tsv"])
-def test_no_motifs_make_a_valid_file(tmp_path, ending):
-    text = written(tmp_path, ending, [])
-    assert ending == ".tsv" or len(read(text, {".meme": "minimal", ".jaspar": "jaspar"}[ending])) == 0
-
-
 def test_unknown_ending(tmp_path):
     with pytest.raises(ConfigError, match=r"use \.meme, \.jaspar or \.tsv"):
         written(tmp_path, ".txt", [motif()])

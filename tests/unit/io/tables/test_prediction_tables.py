@@ -1,7 +1,5 @@
 """Tables of predictions and labels: what is read, how they join, and what is refused."""
 
-import io
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,11 +47,6 @@ def test_a_table_of_another_tool_and_a_comma(tmp_path):
     assert table.positive() is None
     assert rows_by_id(table, "Name", ["y"], "labels.tsv") == [1]
     assert numeric_column(table, "Score", [1, 0]).tolist() == [20, -3.5]
-
-
-def test_predictions_come_from_a_pipe(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"id\tp\na\t1\n")))
-    assert read_prediction_table("-").where == "standard input"
 
 
 @pytest.mark.parametrize(
@@ -145,12 +138,6 @@ def test_labels_that_cannot_be_used(tmp_path, text, message):
         read_labels(write(tmp_path, text), DNA)
 
 
-@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
-def test_lines_end_at_line_ends_alone(tmp_path, sign):
-    table = read_prediction_table(write(tmp_path, f"id\tp\tnote\na\t1\tx{sign}y\r\nb\t0\tz\n"))
-    assert table.columns["id"] == ["a", "b"]
-
-
 @pytest.mark.parametrize("place", range(4, 330, 5))
 def test_damage_of_parquet_is_one_error(tmp_path, place):
     path = tmp_path / "x.parquet"
@@ -164,20 +151,3 @@ def test_damage_of_parquet_is_one_error(tmp_path, place):
         assert str(path) in str(error)  # noqa: PT017
     else:
         assert len(table) > 0
-
-
-def test_columns_that_differ_in_capitals_alone_are_one_twice(tmp_path):
-    with pytest.raises(InputError, match="names a column twice"):
-        read_labels(write(tmp_path, "id\tlabel\tID\na\tx\tb\n"), DNA)
-
-
-def test_columns_of_labels_that_are_not_read_are_reported(tmp_path):
-    found = []
-    path = write(tmp_path, "id\tlabel\tGroups\na\tx\tg\n")
-    read_labels(path, DNA, lambda *about: found.append(about[:2]))
-    assert found == [(str(path), ["groups"])]
-
-
-def test_semicolons_are_named(tmp_path):
-    with pytest.raises(InputError, match="line 1: cells are separated by ';'; use tabs or commas"):
-        read_prediction_table(write(tmp_path, "id;p_a;p_b\nx;0.5;0.5\n"))

@@ -10,7 +10,7 @@ import pytest
 
 from seqray.core.errors import InputError
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.io.predictions import open_skipped, table_format, write_predictions
+from seqray.io.predictions import open_skipped, write_predictions
 
 PREDICTIONS = [
     Prediction("a", 81, "promoter", (0.9876543219, 0.0123456781)),
@@ -30,13 +30,6 @@ def test_tsv_on_file_and_standard_output(tmp_path, capfdbinary):
     assert (tmp_path / "p.tsv").read_text() == TSV
     assert write_predictions("-", PREDICTIONS, CLASSES, ["seqray x"]) == 2
     assert capfdbinary.readouterr().out.decode() == TSV
-
-
-def test_compressed_tsv_is_the_same_text_and_the_same_bytes_each_time(tmp_path):
-    for name in ("a.tsv.gz", "b.tsv.gz"):
-        write_predictions(tmp_path / name, PREDICTIONS, CLASSES, ["seqray x"])
-    assert gzip.decompress((tmp_path / "a.tsv.gz").read_bytes()).decode() == TSV
-    assert (tmp_path / "a.tsv.gz").read_bytes() == (tmp_path / "b.tsv.gz").read_bytes()
 
 
 def test_parquet_says_the_same_as_the_tsv(tmp_path):
@@ -82,35 +75,11 @@ def test_no_predictions_give_a_valid_empty_table(tmp_path, name):
         assert text == "".join(TSV.splitlines(keepends=True)[:2])
 
 
-@pytest.mark.parametrize("name", ["p.tsv", "p.parquet"])
-def test_a_failure_in_the_middle_leaves_no_file(tmp_path, name):
-    def broken():
-        yield PREDICTIONS[0]
-        raise InputError("bad record")
-
-    with pytest.raises(InputError, match="bad record"):
-        write_predictions(tmp_path / name, broken(), CLASSES, [])
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("-", "tsv"), ("A.TSV", "tsv"), ("x.tsv.gz", "tsv"), ("x.parquet", "parquet")]
-)
-def test_formats_by_name(name, kind):
-    assert table_format(name) == kind
-
-
 @pytest.mark.parametrize("name", ["x.csv", "x", "x.parquet.gz", "tsv"])
 def test_another_name_is_refused_before_anything_is_written(tmp_path, name):
     with pytest.raises(InputError, match=r"use \.tsv, \.tsv\.gz, \.parquet or '-'"):
         write_predictions(tmp_path / name, [], CLASSES, [])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_skipped_id_that_could_be_a_comment_is_quoted(tmp_path):
-    with open_skipped(tmp_path / "s.tsv") as write:
-        write(SkippedRecord("#h", "empty sequence"))
-    assert (tmp_path / "s.tsv").read_text() == 'id\treason\n"#h"\tempty sequence\n'
 
 
 def test_skipped_records_are_written_as_they_come(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.version import __version__
-from seqray.io.tables import describe_alphabet, format_cell, open_table, provenance_lines, write_table
+from seqray.io.tables import describe_alphabet, format_cell, provenance_lines, write_table
 
 
 def test_provenance_names_no_folder():
@@ -78,20 +78,3 @@ def test_a_table_by_hand(tmp_path):
     path = tmp_path / "t.tsv"
     assert write_table(path, ("a", "b"), iter([(1, None), ("x", 0.5)]), ["made\nup"]) == 2
     assert path.read_text() == "# made up\na\tb\n1\t.\nx\t0.5\n"
-
-
-def test_rows_of_a_table_may_come_in_parts(tmp_path):
-    with open_table(tmp_path / "t.tsv", ("a",)) as write:
-        assert [write([(1,), (2,)]), write([])] == [2, 0]
-    assert (tmp_path / "t.tsv").read_text() == "a\n1\n2\n"
-
-
-def test_nothing_is_left_of_a_table_that_fails(tmp_path):
-    def fail():
-        with open_table(tmp_path / "t.tsv", ("a",)) as write:
-            write([(1,)])
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert list(tmp_path.iterdir()) == []

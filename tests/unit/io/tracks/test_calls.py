@@ -62,12 +62,6 @@ def test_a_contig_that_begins_with_a_quote_keeps_its_rows(tmp_path):
     assert "\n\"q'\t0\t81" in (tmp_path / "c.bed").read_text()
 
 
-def test_a_contig_that_would_be_a_comment_is_refused(tmp_path):
-    with pytest.raises(InputError, match="the id '#1' would make comments of lines of BED"):
-        write_bed(tmp_path / "c.bed", [replace(FIRST, contig="#1")])
-    assert not list(tmp_path.iterdir())
-
-
 def test_tsv_by_hand(tmp_path):
     path = tmp_path / "c.tsv"
     assert write_calls_tsv(path, [FIRST, ACROSS], ["seqray x"]) == 2

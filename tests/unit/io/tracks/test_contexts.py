@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, strategies as st
@@ -56,13 +55,6 @@ def test_a_tab_in_a_name_stays_in_its_cell(tmp_path):
     assert path.read_text().splitlines()[1].split("\t")[10] == "a b c"
 
 
-def test_tables_of_models_of_windows_are_as_before(tmp_path):
-    write_calls_tsv(tmp_path / "c.tsv", [Call("c", 0, 9, "+", 4, 0.5, "promoter")])
-    assert (tmp_path / "c.tsv").read_text() == (
-        "id\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel\npromoter_1\tc\t0\t9\t+\t4\t0.5\tpromoter\n"
-    )
-
-
 def test_gff3_by_hand(tmp_path):
     path = tmp_path / "c.gff3"
     write_gff3(path, CALLS)
@@ -74,22 +66,6 @@ def test_gff3_by_hand(tmp_path):
         "chr\tseqray\tpromoter\t401\t401\t0.5\t+\t.\tID=promoter_3;tss=401;score=0.5;gene=a;distance=0",
     ]
     assert read_gff3_calls(path) == CALLS
-
-
-def test_gff3_read_by_its_specification(tmp_path):
-    path = tmp_path / "c.gff3"
-    write_gff3(path, [DRIVEN])
-    *cells, column = path.read_text().splitlines()[1].split("\t")
-    assert len(cells) == 8
-    found = {}
-    for pair in column.split(";"):
-        key, value = pair.split("=")  # one '=' each, as escaping must leave it
-        found[unquote(key)] = [unquote(one) for one in value.split(",")]
-    assert all(len(values) == 1 for values in found.values())
-    assert found["within"] == ["yaaX; 100%"]
-    assert [key for key in found if key[0].isupper()] == ["ID"]  # others with a capital are reserved
-    # The -10 box is where the specification counts from 1.
-    assert int(found["minus10_start"][0]) == 136
 
 
 def test_bed_by_hand(tmp_path):

@@ -79,13 +79,6 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
     assert thirty_five.qualifiers["note"] == ["TTGACA, promoter_1"]
 
 
-def test_the_features_of_boxes_cover_their_letters(tmp_path):
-    letters = LETTERS[:136] + "TATAAT" + LETTERS[142:707] + "AACATA" + LETTERS[713:]
-    [record] = written(tmp_path, fasta(tmp_path, **{"chr.1": ("", letters)}), [PLUS, MINUS])
-    boxes = [f for f in record.features if f.qualifiers["regulatory_class"] == ["minus_10_signal"]]
-    assert [str(box.extract(record.seq)) for box in boxes] == ["TATAAT", "TATGTT"]
-
-
 def test_calls_and_boxes_across_the_origin(tmp_path):
     forward = Call("ring", 960, 1041, "+", 20, 0.5, "promoter", CallContext(minus10=Box(997, "ACGTAC")))
     backward = Call("ring", 990, 1010, "-", 5, 0.5, "promoter", CallContext())
@@ -210,13 +203,6 @@ def test_line_breaks_of_names_stay_in_their_lines(tmp_path):
     values = {(f.type, key): f.qualifiers[key][0] for f in record.features for key in f.qualifiers}
     assert values["regulatory", "gene"] == values["gene", "gene"] == "a b"
     assert values["CDS", "product"] == "one two"
-
-
-def test_compressed_output(tmp_path):
-    path = tmp_path / "out.gbk.gz"
-    write_genbank(path, fasta(tmp_path, c=("", LETTERS)), [])
-    with gzip.open(path, "rt") as handle:
-        assert SeqIO.read(handle, "genbank").seq == LETTERS
 
 
 def test_renamed_records_have_the_names_of_their_calls(tmp_path):

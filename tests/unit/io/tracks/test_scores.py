@@ -11,7 +11,6 @@ import pyBigWig
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.files import Staging
 from seqray.io.scores import TrackWriter, track_paths
 
 
@@ -77,13 +76,6 @@ def test_many_steps_cross_the_blocks_of_a_bigwig(tmp_path, monkeypatch):
             assert np.array_equal(track.values(contig, 0, 150), np.repeat(values, 3))
 
 
-def test_same_scores_same_bytes(tmp_path):
-    for end in (".bw", ".bg.gz"):
-        write(tmp_path / f"a{end}")
-        write(tmp_path / f"b{end}")
-        assert (tmp_path / f"a.plus{end}").read_bytes() == (tmp_path / f"b.plus{end}").read_bytes()
-
-
 def test_nothing_scored_gives_valid_empty_tracks(tmp_path):
     for end in (".bw", ".bg"):
         with TrackWriter(tmp_path / f"none{end}"):
@@ -109,29 +101,6 @@ def test_a_failure_leaves_no_file(tmp_path, end, error):
     with pytest.raises(error):
         fail()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_second_file_that_cannot_be_written_takes_the_first_along(tmp_path):
-    (tmp_path / "x.minus.bg").mkdir()
-    with pytest.raises(InputError, match=r"x\.minus\.bg"), TrackWriter(tmp_path / "x.bg"):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["x.minus.bg"]
-
-
-def test_links_are_followed(tmp_path):
-    (tmp_path / "store").mkdir()
-    for word, name in (("plus", "one"), ("minus", "two")):
-        (tmp_path / f"x.{word}.bw").symlink_to(tmp_path / "store" / name)
-    with Staging() as staging, TrackWriter(tmp_path / "x.bw", place=staging.path) as track:
-        track.begin("chr1", 100)
-        track.add("chr1", "-", 3, [0.5])
-    with pyBigWig.open(str(tmp_path / "store" / "two")) as track:
-        assert track.intervals("chr1") == ((3, 4, 0.5),)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == [
-        "x.minus.bw",
-        "x.plus.bw",
-    ]
-    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["one", "two"]
 
 
 @pytest.mark.parametrize("end", [".bw", ".bg"])
