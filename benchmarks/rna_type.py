@@ -59,7 +59,7 @@ from seqray.inference.alignments import predict_alignments
 from seqray.inference.sequences import predict_records
 from seqray.io.alignments import read_labeled_stockholm
 from seqray.io.tables import write_table
-from seqray.kinds.labeled import queries
+from seqray.kinds.kinds import queries
 from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import helix_profile

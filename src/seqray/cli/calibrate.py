@@ -26,7 +26,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError
 from seqray.core.run_config import CalibrationMethod
-from seqray.kinds.labeled import SplitExamples, read_parts, with_named_splits
+from seqray.kinds.kinds import SplitExamples, read_parts, with_named_splits
 
 if TYPE_CHECKING:
     from seqray.core.card import Card

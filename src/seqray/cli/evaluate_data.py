@@ -13,8 +13,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
 from seqray.homology.kmers import kmer_groups, kmer_length
-from seqray.kinds.kinds import kind_of
-from seqray.kinds.labeled import LabeledFiles
+from seqray.kinds.kinds import LabeledFiles, kind_of
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate_options import EvaluateRequest, MeasureOptions

@@ -36,7 +36,7 @@ from seqray.io.predictions import (
     read_prediction_table,
     rows_by_id,
 )
-from seqray.kinds.labeled import in_inferred_alphabet, read_sequence_examples
+from seqray.kinds.kinds import in_inferred_alphabet, read_sequence_examples
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate_options import EvaluateRequest, PredictionOptions

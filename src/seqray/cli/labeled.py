@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
     from seqray.io.labeled import OnUnread
-    from seqray.kinds.labeled import LabeledFiles, ReadCallbacks
+    from seqray.kinds.kinds import LabeledFiles, ReadCallbacks
 
 
 # --- Options for alignments: which rows are read, and where their labels are
@@ -108,7 +108,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
         self, request: Request, labels: AlignmentLabelOptions | None = None, used: Sequence[str] = ()
     ) -> LabeledFiles:
         """The files, for the library."""
-        from seqray.kinds.labeled import LabeledFiles
+        from seqray.kinds.kinds import LabeledFiles
 
         def note_unlabeled(table: str, count: int) -> None:
             request.notes_at_end.append(f"{table}: no label for {counted(count, 'alignment')}, left out")
@@ -174,7 +174,7 @@ def read_examples(
 ) -> tuple[list[LabeledSequence], Alphabet]:
     """Read labeled sequences, and tell their alphabet by their letters unless it is named."""
     from seqray.core.alphabet import ALPHABETS
-    from seqray.kinds.labeled import read_inferred_examples, read_sequence_examples
+    from seqray.kinds.kinds import read_inferred_examples, read_sequence_examples
 
     if alphabet is None:
         return read_inferred_examples(files, **callbacks)

@@ -21,7 +21,7 @@ from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_
 
 if TYPE_CHECKING:
     from seqray.cli.train_options import FitOptions, TrainRequest
-    from seqray.kinds.labeled import LabeledFiles
+    from seqray.kinds.kinds import LabeledFiles
 
 
 def choose_settings(
@@ -42,7 +42,7 @@ def choose_settings(
             f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
         )
     files = request.data.located(request, request.labels)
-    from seqray.kinds.labeled import read_inferred_examples
+    from seqray.kinds.kinds import read_inferred_examples
     from seqray.training import settings_from_data as rules
     from seqray.training.data_facts import measure_data
 

@@ -1,233 +1,339 @@
-"""What each kind of model reads, and how it predicts and explains."""
+"""Kinds of models: what each reads, unlabeled and labeled, and how it predicts and explains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet
+from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, InputError, OtherLettersError
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_cropping, describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.genome.tracks import gene_tracks, track_rows
 from seqray.inference.sequences import Batch, predict_batches
-from seqray.io.alignments import read_alignments
+from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
-from seqray.io.records import OnSkip
+from seqray.io.labeled import OnUnread, read_labeled_fastas, read_labeled_table
+from seqray.io.records import OnLetters, OnSkip
 from seqray.io.sequences import read_sequences
-from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples, read_sequence_examples
 
 if TYPE_CHECKING:
-    from seqray.core.explanation import AlignmentExplanation, Explanation
     from seqray.explanations.calls import TracksOf
     from seqray.genome.genes import Gene
     from seqray.genome.tracks import Tracks
     from seqray.inference.predictions import PredictOptions
     from seqray.modelfile.model import TrainedModel
 
+    GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]
 
-# --- What the commands and the Python functions do differently for each kind of model
+E = TypeVar("E", LabeledSequence, Alignment)
+SplitExamples = tuple[str | None, list[LabeledSequence]]
+"""Examples of one file, with the split that is assigned to all of them."""
 
-Records = Iterable[Any]
+# --- Labeled examples in files: tables, one FASTA file per class, or alignments with a table of labels
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of model: what it reads, and the functions that open, classify and explain its input.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabeledFiles:
+    """Where labeled examples are.
 
     Attributes
     ----------
-    unit
-        What it reads, for messages.
-    example, pretraining_unit
-        Type of its labeled examples, and what pre-training counts.
-    reads_each_record
-        Whether every record of a FASTA file is an input of its own.
-    describe_truncation
-        Number of inputs that were read in part, of all, and the card to a sentence.
-    options
-        Options of the command line that not every kind takes.
-    read
-        Path and alphabet, with ``duplicates`` and ``on_skip`` as of `seqray.io.sequences.read_sequences`, to
-        records.
-    convert
-        Any Python object and an alphabet to records, see `seqray.kinds.python_objects`.
-    read_labeled
-        `seqray.kinds.LabeledFiles` and an alphabet to labeled examples; ``on_skip`` receives each record
-        without letters, which is an error otherwise.
-    adapt
-        Examples and the longest input to examples in the form that this kind reads.
-    unlabeled
-        A record to what pre-training learns from it.
-    predict
-        Model, records, options and the name of the input to batches: records, and what is predicted for them.
-    explain, explain_options
-        Model, records and options to explanations, in order; and the type of the options.
-    explanation_columns, explanation_rows
-        Columns of the table of explanations, and the cells of its rows for one explanation, with the most
-        positions wanted.
+    tables, fastas
+        Split that is assigned to a file, or None, and the file: a table, or alignments; and split to the
+        FASTA file of each class.
+    alignment_labels
+        Table of the labels of alignments.
+    query_only
+        Whether to take the first row of each alignment alone.
+    on_unread
+        Called for each table with columns that are not read.
+    on_unlabeled
+        Called with the table of labels and the number of alignments that it lacks, which are left out.
     """
 
-    unit: str
-    example: type
-    pretraining_unit: str
-    reads_each_record: bool
-    describe_truncation: Callable[[int, int, Card], str]
-    options: frozenset[str]
-    read: Callable[..., Iterator[Any]]
-    convert: Callable[[Any, Alphabet], Iterator[Any]]
-    read_labeled: Callable[..., Sequence[Example]]
-    adapt: Callable[[Sequence[Example], int], Sequence[Example]]
-    unlabeled: Callable[[Any], Any]
-    predict: Callable[[TrainedModel, Records, PredictOptions, str], Iterator[Batch]]
-    explain: Callable[[TrainedModel, Records, Any], Iterator[Any]]
-    explain_options: type
-    explanation_columns: tuple[str, ...]
-    explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]]
+    tables: Sequence[tuple[str | None, str]] = ()
+    fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
+    alignment_labels: str | None = None
+    query_only: bool = False
+    on_unread: OnUnread | None = None
+    on_unlabeled: Callable[[str, int], None] | None = None
 
 
-# --- Models that read single sequences, with networks of seqray or on a backbone
+class ReadCallbacks(TypedDict, total=False):
+    """What is called while sequences are read, see `seqray.io.labeled.read_labeled_fastas`."""
+
+    on_letters: OnLetters
+    on_skip: OnSkip | None
 
 
-def _read_labeled(
-    files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
-) -> Sequence[Example]:
-    if files.query_only:
-        return read_alignment_examples(files, alphabet)
+def read_parts(
+    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
+) -> list[SplitExamples]:
+    """Read labeled sequences with the splits that their files name."""
+    on_letters = callbacks.get("on_letters")
+    tables = [(s, read_labeled_table(p, alphabet, on_letters, files.on_unread)) for s, p in files.tables]
+    fastas = [(s, read_labeled_fastas(paths, alphabet, **callbacks)) for s, paths in files.fastas.items()]
+    if not tables and not fastas:
+        remedy = "give --train TABLE, or --class LABEL=FASTA for each class"
+        raise InputError("no training data", remedy=remedy)
+    return tables + fastas
+
+
+def read_sequence_examples(
+    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
+) -> list[LabeledSequence]:
+    """Read labeled sequences, each with the split of its file."""
+    return with_named_splits(read_parts(files, alphabet, **callbacks))
+
+
+def read_inferred_examples(
+    files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
+) -> tuple[list[LabeledSequence], Alphabet]:
+    """Read labeled sequences, and tell their alphabet by their letters."""
+    return in_inferred_alphabet(read_sequence_examples(files, ANY_LETTERS, **callbacks))
+
+
+def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[LabeledSequence], Alphabet]:
+    """Write examples of any letters in those of their alphabet, see `seqray.core.alphabet.infer_alphabet`."""
+    alphabet = infer_alphabet(example.sequence for example in examples)
+    try:
+        return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
+    except OtherLettersError as error:
+        letters = alphabet.name if alphabet is PROTEIN else alphabet.name.upper()
+        remedy = f"most letters of the data are {letters}: give sequences of one kind"
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
+
+
+def with_named_splits(parts: Sequence[tuple[str | None, Sequence[E]]]) -> list[E]:
+    """The examples of all parts, each of the split that is assigned to its file, if there is one.
+
+    InputError is raised for an example that its file says is of another split.
+    """
+    examples = []
+    for split, part in parts:
+        others = [one for one in part if split is not None and one.split not in (None, split)]
+        if others:
+            count = f" ({len(others)} records are not of '{split}')"
+            raise InputError(
+                f"is of the split '{others[0].split}', but --{split} takes its whole file as '{split}'{count}",
+                where=others[0].where,
+                remedy="give the file with --train, which keeps its splits, or leave out the column 'split'",
+            )
+        examples += part if split is None else [replace(one, split=split) for one in part]
+    return examples
+
+
+def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
+    """Read labeled alignments; InputError where there are none, or FASTA files of classes."""
+    if files.fastas:
+        raise InputError("--class takes sequences, not alignments", remedy="give --train TABLE")
+    if not files.tables:
+        remedy = "give --train TABLE, or --train FILE --alignment-labels TABLE"
+        raise InputError("no training data", remedy=remedy)
+    splits, paths = [split for split, _ in files.tables], [path for _, path in files.tables]
     if files.alignment_labels:
-        raise ConfigError(
-            "--alignment-labels is for models that read alignments, and this one reads sequences",
-            remedy="choose another model, or add --query-only to take the first rows",
-        )
-    return read_sequence_examples(files, alphabet, on_skip=on_skip)
+        parts, unlabeled = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
+        if unlabeled and files.on_unlabeled is not None:
+            files.on_unlabeled(files.alignment_labels, unlabeled)
+    else:
+        parts = [read_labeled_alignments(path, alphabet, files.on_unread) for path in paths]
+    examples = with_named_splits(list(zip(splits, parts, strict=True)))
+    return [one.take_rows([0]) for one in examples] if files.query_only else examples
 
 
-def convert_records(sequences: Any, alphabet: Alphabet) -> Iterator[SequenceRecord]:
-    """See `seqray.kinds.as_records`."""
-    from seqray.kinds.objects import as_records
-
-    return as_records(sequences, alphabet)
-
-
-def describe_cut_sequences(count: int, total: int, card: Card) -> str:
-    """See `seqray.core.describe_truncation`."""
-    return describe_truncation(count, total, card.window, card.truncate)
+def queries(alignments: Sequence[Alignment], window: int) -> list[LabeledSequence]:
+    """First rows without gaps, cut to the window: the training input of a sequence model."""
+    return [
+        LabeledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
+        for one in alignments
+    ]
 
 
-def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
-    alignments = [one for one in examples if isinstance(one, Alignment)]
-    return queries(alignments, window) if alignments else examples
+# --- The kinds: models of sequences, and what differs for those of alignments and for locators
 
 
-def _explain(
-    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions
-) -> Iterator[Explanation]:
-    from seqray.explanations.sequences import explain_records
+class Kind:
+    """Models that read single sequences, with networks of seqray or on a backbone.
 
-    return explain_records(model, records, options)
+    The other kinds differ in what they override: ``unit`` and ``pretraining_unit`` name what is read, for
+    messages, ``example`` is the type of a labeled example, and ``options`` are those of the command line that
+    not every kind takes.
+    """
 
-
-SEQUENCES = Kind(
-    unit="sequences",
-    example=LabeledSequence,
-    pretraining_unit="windows",
-    reads_each_record=True,
-    describe_truncation=describe_cut_sequences,
-    options=frozenset(
+    unit = "sequences"
+    example: type = LabeledSequence
+    pretraining_unit = "windows"
+    reads_each_record = True
+    """Whether every record of a FASTA file is an input of its own."""
+    options = frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
             *("--members", "--fuse", "--spread", "--steps", "--truncate"),
         }
-    ),
-    read=read_sequences,
-    convert=convert_records,
-    read_labeled=_read_labeled,
-    adapt=_adapt,
-    unlabeled=lambda record: record.sequence,
-    predict=predict_batches,
-    explain=_explain,
-    explain_options=ExplainOptions,
-    explanation_columns=EXPLANATION_COLUMNS,
-    explanation_rows=explanation_rows,
-)
+    )
+    explain_options: type = ExplainOptions
+    explanation_columns = EXPLANATION_COLUMNS
+    read: Callable[..., Iterator[Any]] = staticmethod(read_sequences)
+    explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]] = staticmethod(
+        explanation_rows
+    )
+
+    def describe_truncation(self, count: int, total: int, card: Card) -> str:
+        """Say that so many of all inputs were read in part."""
+        return describe_truncation(count, total, card.window, card.truncate)
+
+    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Any]:
+        """Turn any Python object into records, see `seqray.kinds.objects`."""
+        from seqray.kinds.objects import as_records
+
+        return as_records(things, alphabet)
+
+    def read_labeled(
+        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
+    ) -> Sequence[Example]:
+        """Read labeled examples; ``on_skip`` gets each record without letters, which else is an error."""
+        if files.query_only:
+            return read_alignment_examples(files, alphabet)
+        if files.alignment_labels:
+            raise ConfigError(
+                "--alignment-labels is for models that read alignments, and this one reads sequences",
+                remedy="choose another model, or add --query-only to take the first rows",
+            )
+        return read_sequence_examples(files, alphabet, on_skip=on_skip)
+
+    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
+        """The examples in the form that this kind reads."""
+        alignments = [one for one in examples if isinstance(one, Alignment)]
+        return queries(alignments, window) if alignments else examples
+
+    def unlabeled(self, record: Any) -> Any:
+        """What pre-training learns from a record."""
+        return record.sequence
+
+    def predict(
+        self, model: TrainedModel, records: Iterable[Any], options: PredictOptions, source: str
+    ) -> Iterator[Batch]:
+        """Batches of records of an input of some name, and what is predicted for them."""
+        return predict_batches(model, records, options, source)
+
+    def explain(self, model: TrainedModel, records: Iterable[Any], options: Any) -> Iterator[Any]:
+        """Explanations of records, in order."""
+        from seqray.explanations.sequences import explain_records
+
+        return explain_records(model, records, options)
 
 
-# --- Models that read alignments
+class AlignmentKind(Kind):
+    """Models that read alignments."""
+
+    unit = "alignments"
+    example = Alignment
+    pretraining_unit = "alignments"
+    reads_each_record = False
+    options = frozenset({"--rows", "--query-only", "--row-profile"})
+    explain_options = AlignmentOptions
+    explanation_columns = COLUMN_COLUMNS
+    read = staticmethod(read_alignments)
+    explanation_rows = staticmethod(column_lines)
+
+    def describe_truncation(self, count: int, total: int, card: Card) -> str:
+        return describe_cropping(count, total, card.window)
+
+    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Any]:
+        from seqray.kinds.objects import as_alignments
+
+        return as_alignments(things, alphabet)
+
+    def read_labeled(
+        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
+    ) -> Sequence[Example]:
+        return read_alignment_examples(files, alphabet)
+
+    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
+        if not all(isinstance(one, Alignment) for one in examples):
+            raise ConfigError("the model reads alignments, and the data are sequences")
+        return examples
+
+    def unlabeled(self, record: Any) -> Any:
+        return record
+
+    def predict(
+        self, model: TrainedModel, records: Iterable[Any], options: PredictOptions, source: str
+    ) -> Iterator[Batch]:
+        from seqray.inference.alignments import predict_alignment_batches
+
+        return predict_alignment_batches(model, records, options)
+
+    def explain(self, model: TrainedModel, records: Iterable[Any], options: Any) -> Iterator[Any]:
+        from seqray.explanations.alignments import explain_alignments
+
+        return explain_alignments(model, records, options)
 
 
-def _convert(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
-    from seqray.kinds.objects import as_alignments
+class LocatorKind(Kind):
+    """Models that read whole strands with their genes, and find sites."""
 
-    return as_alignments(alignments, alphabet)
-
-
-def _alignments_adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
-    if not all(isinstance(one, Alignment) for one in examples):
-        raise ConfigError("the model reads alignments, and the data are sequences")
-    return examples
-
-
-def _predict(
-    model: TrainedModel, records: Iterable[Alignment], options: PredictOptions, source: str
-) -> Iterator[Batch]:
-    from seqray.inference.alignments import predict_alignment_batches
-
-    return predict_alignment_batches(model, records, options)
-
-
-def _alignments_explain(
-    model: TrainedModel, records: Iterable[Alignment], options: AlignmentOptions
-) -> Iterator[AlignmentExplanation]:
-    from seqray.explanations.alignments import explain_alignments
-
-    return explain_alignments(model, records, options)
-
-
-ALIGNMENTS = Kind(
-    unit="alignments",
-    example=Alignment,
-    pretraining_unit="alignments",
-    reads_each_record=False,
-    describe_truncation=lambda count, total, card: describe_cropping(count, total, card.window),
-    options=frozenset(
+    unit = "genomes"
+    example = SequenceRecord
+    pretraining_unit = "genomes"
+    options = frozenset(
         {
-            *("--rows", "--query-only", "--row-profile"),
+            *("--calls", "--best-calls", "--track", "--motifs", "--shuffles", "--inputs"),
+            *("--genes", "--codon-table", "--members", "--fuse", "--spread", "--steps"),
         }
-    ),
-    read=read_alignments,
-    convert=_convert,
-    read_labeled=lambda files, alphabet, on_skip=None: read_alignment_examples(files, alphabet),
-    adapt=_alignments_adapt,
-    unlabeled=lambda alignment: alignment,
-    predict=_predict,
-    explain=_alignments_explain,
-    explain_options=AlignmentOptions,
-    explanation_columns=COLUMN_COLUMNS,
-    explanation_rows=column_lines,
-)
+    )
+
+    def read_labeled(self, *_: object, **__: object) -> NoReturn:
+        raise ConfigError(
+            "a locator reads genomes and a table of sites, not labeled examples",
+            remedy="use 'seqray train --genome' or 'seqray scan'",
+        )
+
+    adapt = read_labeled
+
+    def predict(self, model: TrainedModel, *_: Any, **__: Any) -> NoReturn:
+        raise ConfigError(
+            f"model '{model.card.name}' is a locator, which classifies no sequences",
+            remedy="use 'seqray scan' to find sites",
+        )
+
+    explain = predict
 
 
-# --- Models that read whole strands with their genes: locators, which find sites
+KINDS: Mapping[str, Kind] = {
+    "sequence": (SEQUENCES := Kind()),
+    "backbone": SEQUENCES,
+    "alignment": AlignmentKind(),
+    "locator": LocatorKind(),
+}
+"""The only table of kinds, by the settings of a model."""
 
-if TYPE_CHECKING:
-    GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]
+
+def kind_of(described: Card | RunConfig) -> Kind:
+    """The kind of the model that a card or the settings of a training describe."""
+    return KINDS[described.model.kind]
+
+
+def check_options(kind: Kind, given: Iterable[str]) -> None:
+    """Refuse options of the command line that only another kind takes, with a ConfigError."""
+    for option in given:
+        readers = [other.unit for other in KINDS.values() if option in other.options]
+        if readers and option not in kind.options:
+            reads = f"and this one reads {kind.unit}"
+            raise ConfigError(f"{option} is for models that read {readers[0]}, {reads}")
 
 
 def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
     """Give `cut_stretches` the gene tracks that a locator names; None without genes.
 
-    Parameters
-    ----------
-    model
-        A locator.
-    find
-        A contig, and whether it is circular, to its genes.
+    ``find`` gives the genes of a contig, which may be circular.
     """
     rows = track_rows(model.card.model.tracks)
 
@@ -238,72 +344,3 @@ def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
         return np.ascontiguousarray(gene_tracks(genes, len(contig), strand, circular=circular)[rows])
 
     return tracks_of
-
-
-def _no_examples(*_: object, **__: object) -> NoReturn:
-    raise ConfigError(
-        "a locator reads genomes and a table of sites, not labeled examples",
-        remedy="use 'seqray train --genome' or 'seqray scan'",
-    )
-
-
-def _refuse(card: Card) -> NoReturn:
-    raise ConfigError(
-        f"model '{card.name}' is a locator, which classifies no sequences",
-        remedy="use 'seqray scan' to find sites",
-    )
-
-
-LOCATORS = Kind(
-    unit="genomes",
-    example=SequenceRecord,
-    pretraining_unit="genomes",
-    reads_each_record=True,
-    describe_truncation=describe_cut_sequences,
-    options=frozenset(
-        {
-            *("--calls", "--best-calls", "--track", "--motifs", "--shuffles", "--inputs"),
-            *("--genes", "--codon-table", "--members", "--fuse", "--spread", "--steps"),
-        }
-    ),
-    read=read_sequences,
-    convert=convert_records,
-    read_labeled=_no_examples,
-    adapt=_no_examples,
-    unlabeled=lambda record: record.sequence,
-    predict=lambda model, records, options, source: _refuse(model.card),
-    explain=lambda model, records, options: _refuse(model.card),
-    explain_options=ExplainOptions,
-    explanation_columns=EXPLANATION_COLUMNS,
-    explanation_rows=explanation_rows,
-)
-
-
-# --- The kind of a model by its settings: the only table of kinds
-
-KINDS: Mapping[str, Kind] = {
-    "sequence": SEQUENCES,
-    "backbone": SEQUENCES,
-    "alignment": ALIGNMENTS,
-    "locator": LOCATORS,
-}
-
-
-def kind_of(described: Card | RunConfig) -> Kind:
-    """The kind of the model that a card or the settings of a training describe."""
-    return KINDS[described.model.kind]
-
-
-def check_options(kind: Kind, given: Iterable[str]) -> None:
-    """Refuse options of the command line that this kind of model does not take.
-
-    Raises
-    ------
-    ConfigError
-        For an option of another kind.
-    """
-    for option in given:
-        readers = [other.unit for other in KINDS.values() if option in other.options]
-        if readers and option not in kind.options:
-            reads = f"and this one reads {kind.unit}"
-            raise ConfigError(f"{option} is for models that read {readers[0]}, {reads}")

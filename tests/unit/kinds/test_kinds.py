@@ -15,8 +15,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.inference.predictions import PredictOptions
-from seqray.kinds.kinds import KINDS, check_options, kind_of
-from seqray.kinds.labeled import LabeledFiles
+from seqray.kinds.kinds import KINDS, LabeledFiles, check_options, kind_of
 from seqray.modelfile.model import TrainedModel
 from seqray.models.build import NETWORKS
 from seqray.training.data import ENCODERS

@@ -6,7 +6,7 @@ import pytest
 
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import InputError
-from seqray.kinds.labeled import LabeledFiles, read_inferred_examples
+from seqray.kinds.kinds import LabeledFiles, read_inferred_examples
 
 
 def test_letters_are_read_in_the_alphabet_that_they_tell(tmp_path):
