@@ -19,7 +19,7 @@ from seqray.core.arrays import Codes
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.io.fasta import read_fasta
 from seqray.io.tables import write_table
-from seqray.scanning.calls import find_boxes
+from seqray.scanning.boxes import find_boxes
 
 COLUMNS = ("letters", "sites", "pair", "minus10_alone")
 WINDOW, SITE = 81, 60

@@ -15,13 +15,12 @@ from pathlib import Path
 from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.records import SequenceRecord
-from seqray.genome.genes import Annotation, Gene
+from seqray.genome.genes import Gene, Genome
 from seqray.genome.read import read_genes
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.zoo import load_model
-from seqray.scanning.genes import genes_of_annotation
 from seqray.scanning.scan import scan_records
 
 COLUMNS = ("cut", "strand", "calls_uncut", "calls", "same_letter", "within_2", "largest_change")
@@ -64,7 +63,7 @@ def _scan(network: TrainedModel, letters: str, genes: Sequence[Gene], cut: int) 
         replace(gene, start=gene.start - left, end=gene.end - left) for gene in genes if gene.start >= left
     ]
     record = SequenceRecord("part", letters[cut:])
-    source = genes_of_annotation(Annotation({"part": tuple(moved)}, GENOME), [record])
+    source = Genome({"part": tuple(moved)}, GENOME)
     calls = scan_records(network, [record], genes=source).calls
     return {strand: {c.site + cut: c.score for c in calls if c.strand == strand} for strand in "+-"}
 

@@ -68,7 +68,7 @@ MODULES = {
         "inference.sequences",
         "scanning.scan",
         "scanning.options",
-        "scanning.detectors",
+        "scanning.scorers",
         "scanning.results",
         "explanations.sequences",
         "explanations.rollout",

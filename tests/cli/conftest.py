@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.cli import scan_page as page
+from seqray.report.pages import scan as page
 
 
 @pytest.fixture

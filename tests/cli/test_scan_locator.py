@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from Bio import SeqIO
 
-from seqray.cli import scan_page as letter_shares
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.explanations.targets import LocatorTarget
 from seqray.genome import predict
@@ -17,6 +16,7 @@ from seqray.genome.read import read_genes
 from seqray.genome.tracks import gene_tracks
 from seqray.io.gff3 import read_gff3_calls
 from seqray.modelfile.file import save_model
+from seqray.report.svg import genome as drawn
 from tables import body, facts, fasta, genbank, gff3, letters, table, write
 
 GENES = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
@@ -334,7 +334,7 @@ def test_the_page_shows_genes_letters_and_scores_around_each_call(scan, reports)
 
 
 def test_letters_on_the_page_have_the_bars_that_explain_gives(scan, locator, tmp_path, reports, monkeypatch):
-    monkeypatch.setattr(letter_shares, "STRIP_START", -20)  # the tiny model does not read 46 letters
+    monkeypatch.setattr(drawn, "STRIP_START", -20)  # the tiny model does not read 46 letters
     scan("genome.fa --genes genes.gff3 --threshold 0.5 --out calls.tsv --html page.html")
     (report,) = reports
     assert set(report.shares) == set(report.profiles)

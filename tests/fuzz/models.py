@@ -35,8 +35,8 @@ from seqray.modelfile.header import checksum, read_card
 from seqray.modelfile.initial_weights import load_initial_weights, save_pretrained
 from seqray.modelfile.networks import build_network
 from seqray.models.prefilter import Prefilter, prefilter_shapes
-from seqray.scanning.detectors import make_detector
 from seqray.scanning.options import ScanOptions
+from seqray.scanning.scorers import make_scorer
 
 CLASSES = ("promoter", "background")
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, d_ff=8, dropout=0.0, max_length=20)
@@ -159,7 +159,7 @@ def use_model(path: Path) -> None:
         for prediction in predict_records(model, read_sequences(records, model.alphabet)):
             str(prediction)
         with suppress(ConfigError, InputError):  # of a model that is not scanned
-            make_detector(model).facts(ScanOptions())
+            make_scorer(model, ScanOptions()).facts()
 
 
 def use_card(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from fuzz.models import TARGETS as MODELS
 from fuzz.target import Target, write_beside
 from seqray.cli.main import main
-from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.options import ScanCallbacks
 from seqray.scanning.shards import ShardFile, check_shards, gather_shards
 from tables import fasta, gff3, letters, write
 
@@ -38,7 +38,7 @@ def gather(path: Path) -> None:
     with ShardFile(path) as one, ShardFile(other) as two:
         check_shards([one, two])
         callbacks = ScanCallbacks(on_profile=str, on_contig=lambda name, length: None)
-        for call in gather_shards([one, two], ScanOptions(**one.header["options"]), callbacks).calls:
+        for call in gather_shards([one, two], callbacks).calls:
             str(call)
 
 

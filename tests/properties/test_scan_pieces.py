@@ -1,7 +1,6 @@
 """What a scan finds does not depend on how the sequence is cut, turned or flipped."""
 
 import random
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,10 +8,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
-from seqray.scanning.detectors import WindowDetector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.windows import Cutoffs
+from seqray.scanning.scorers import Cutoffs, WindowScorer
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))
@@ -41,16 +39,16 @@ def cutoffs_at(threshold, cutoff):
 
 
 CUTOFF = np.log(0.8 / 0.2)
-DETECTOR = WindowDetector(
-    score=hashed,
-    window=WINDOW,
-    site=SITE,
-    prefilter=doubtful,
-    cutoffs=lambda threshold: cutoffs_at(threshold, CUTOFF - 1),
-    threshold=0.8,
-    label="x",
-    alphabet=DNA,
-)
+MODEL = {
+    "score": hashed,
+    "window": WINDOW,
+    "site": SITE,
+    "prefilter": doubtful,
+    "cutoffs": lambda threshold: cutoffs_at(threshold, CUTOFF - 1),
+    "threshold": 0.8,
+    "label": "x",
+    "alphabet": DNA,
+}
 
 sequences = st.text("ACGTN", min_size=WINDOW, max_size=200)
 unique = st.builds(
@@ -61,10 +59,11 @@ unique = st.builds(
 strides = st.integers(1, 15) | st.none()  # none: the prefilter chooses what is scored
 
 
-def run(sequence, profiles=None, detector=DETECTOR, **options):
+def run(sequence, profiles=None, model=MODEL, **options):
     heard = ScanCallbacks(on_profile=profiles.append if profiles is not None else None)
     chosen = ScanOptions(**{"null_mb": 0.0, "min_distance": 9, "max_ambiguous": 0.3, **options})
-    return scan_sequences(detector, [SequenceRecord("c", sequence)], chosen, heard)
+    scorer = WindowScorer(chosen, **model)
+    return scan_sequences(scorer, [SequenceRecord("c", sequence)], chosen, heard)
 
 
 def track(profiles):
@@ -147,10 +146,10 @@ def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, mas
         return rows[-1]
 
     exact = partial(cutoffs_at, cutoff=CUTOFF - 1e-6)
-    knowing = replace(DETECTOR, score=counted, prefilter=log_odds, cutoffs=exact)
+    knowing = MODEL | {"score": counted, "prefilter": log_odds, "cutoffs": exact}
     where = {"circular": circular, "skip_soft_masked": masked, "strand": strand}
     everything = run(sequence, stride=1, **where)
-    found = run(sequence, detector=knowing, piece=piece, **where)
+    found = run(sequence, model=knowing, piece=piece, **where)
     assert list(found.calls) == list(everything.calls)
     assert found.positions == everything.positions
     assert all(score > 0.79 for part in rows for score in part)  # nothing else was scored

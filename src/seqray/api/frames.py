@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from seqray.core.explanation import Place
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, Prediction
 from seqray.explanations.calls import Stretch, cut_stretches, extract_call_windows
-from seqray.genome.genes import Annotation
+from seqray.genome.genes import Genome
+from seqray.genome.predict import choose_genes
+from seqray.genome.read import read_genes
 from seqray.io.calls import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
 from seqray.io.gff3 import read_circular, read_gff3_calls
 from seqray.io.predictions import prediction_columns, prediction_row
 from seqray.kinds.kinds import tracks_reader
 from seqray.kinds.objects import as_records, has_unread_genes, holds_genes
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.genes import GeneSource, choose_genes
 
 # --- Results as pandas frames, with the same columns and words as the output tables
 
@@ -95,7 +97,7 @@ def call_stretches(
     model: TrainedModel,
     sequences: Any,
     calls: pd.DataFrame | str | Path | None,
-    genes: str | Path | Annotation | None,
+    genes: str | Path | Genome | None,
     circular: bool | Collection[str] | None,
 ) -> list[Stretch]:
     """The letters and genes around calls."""
@@ -126,18 +128,18 @@ def call_windows(
 
 
 def gene_source(
-    genes: str | Path | Annotation | None,
+    genes: str | Path | Genome | None,
     table: int | None,
     records: Sequence[SequenceRecord],
     sequences: Any,
     is_circular: Callable[[SequenceRecord], bool],
-) -> GeneSource | None:
+) -> Genome | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
-    genbank = sequences if holds_genes(sequences) else None
+    own = partial(read_genes, sequences) if holds_genes(sequences) else None
     if isinstance(genes, str) and genes == "auto" and has_unread_genes(sequences):
         warnings.warn(_UNREAD, stacklevel=3)
     wanted = "none" if genes is None else genes
-    source, reason = choose_genes(wanted, lambda: records, is_circular, table=table, genbank=genbank)
+    source, reason = choose_genes(wanted, records, is_circular, table=table, own=own)
     if reason:
         warnings.warn(f"scanned without genes: {reason}", stacklevel=3)
     return source

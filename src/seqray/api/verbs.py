@@ -27,7 +27,7 @@ from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation
 from seqray.explanations.calls import explain_calls
 from seqray.explanations.sequences import explain_records
-from seqray.genome.genes import Annotation
+from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
 from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
@@ -38,9 +38,9 @@ from seqray.kinds.objects import as_records
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.zoo import load_model
 from seqray.models.batches import torch_device
-from seqray.scanning.detectors import check_scan_options
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records
+from seqray.scanning.scorers import check_scan_options
 
 Model = str | Path | TrainedModel
 
@@ -135,7 +135,7 @@ def scan(
     engine: Engine = "torch",
     context: str | None = "auto",
     strict: bool = False,
-    genes: str | Path | Annotation | None = "auto",
+    genes: str | Path | Genome | None = "auto",
     codon_table: int | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -228,7 +228,7 @@ def explain(
     context: str | None = "auto",
     device: str | None = None,
     calls: pd.DataFrame | str | Path | None = None,
-    genes: str | Path | Annotation | None = "auto",
+    genes: str | Path | Genome | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
     **options: Any,

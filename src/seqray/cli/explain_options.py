@@ -33,8 +33,8 @@ from seqray.io.files import keep_pipes
 from seqray.io.gff3 import read_circular
 
 if TYPE_CHECKING:
+    from seqray.genome.genes import Genome as GeneSource
     from seqray.modelfile.model import TrainedModel
-    from seqray.scanning.genes import GeneSource
 
 
 # --- Options of ``seqray explain``

@@ -17,11 +17,13 @@ from seqray.cli.options import Options, PositiveInt, name_options, option
 from seqray.core.errors import InputError, NoRecordsError
 
 if TYPE_CHECKING:
+    from Bio.SeqRecord import SeqRecord
+
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import Alignment, SequenceRecord
     from seqray.core.results import SkippedRecord
+    from seqray.genome.genes import Genome
     from seqray.io.records import OnSkip
-    from seqray.scanning.genes import GeneSource
 
 
 # --- Input files: they are checked before anything heavy is loaded, and read one after the other
@@ -173,31 +175,44 @@ def find_genes(
     path: str,
     alphabet: Alphabet,
     is_circular: Callable[[SequenceRecord], bool],
+) -> tuple[Genome | None, list[str]]:
+    """Read a file for its genes, or to predict them, as the command line says."""
+    from seqray.io.sequences import read_sequences
+
+    parsed: list[SeqRecord] = []
+    own = parsed.append if options.genes is None else None
+    unique, skip = reading.duplicates, (lambda record: None)
+    try:
+        read = read_sequences(path, alphabet, duplicates=unique, on_skip=skip, on_genbank=own)
+        return genes_among(options, reading, path, list(read), parsed, is_circular)
+    except NoRecordsError:
+        return None, []  # the verb says so, or takes it where --allow-empty is given
+
+
+def genes_among(
+    options: GeneOptions,
+    reading: RecordOptions,
+    path: str,
+    records: Sequence[SequenceRecord],
+    parsed: Sequence[SeqRecord],
+    is_circular: Callable[[SequenceRecord], bool],
     *,
     ahead: bool = False,
-) -> tuple[GeneSource | None, list[str]]:
-    """Read or predict genes as the command line says."""
-    from seqray.io.sequences import is_genbank, read_sequences
-    from seqray.scanning.genes import choose_genes
+) -> tuple[Genome | None, list[str]]:
+    """Read or predict the genes of records that were read, and what to tell the user.
 
-    def records() -> Iterator[SequenceRecord]:
-        unique, skip = reading.duplicates, (lambda record: None)
-        return read_sequences(path, alphabet, duplicates=unique, on_skip=skip)
+    ``parsed`` are the same records of a GenBank file with their features, where its genes are wanted;
+    ``ahead`` predicts those of the first contig at once.
+    """
+    from seqray.genome.predict import choose_genes
+    from seqray.genome.read import genes_of_records
 
-    genes = options.genes or "auto"
-    try:
-        source, reason = choose_genes(
-            genes,
-            records,
-            is_circular,
-            table=options.codon_table,
-            genbank=path if genes == "auto" and is_genbank(path) else None,
-            duplicates=reading.duplicates,
-            ahead=ahead,
-        )
-    except NoRecordsError:
-        return None, []  # the scan says so, or takes it where --allow-empty is given
-    return source, [name_options(f"no genes: {reason}")] if reason else []
+    if not records:
+        return None, []
+    own = partial(genes_of_records, parsed, path, duplicates=reading.duplicates) if parsed else None
+    genes, table = options.genes or "auto", options.codon_table
+    genome, reason = choose_genes(genes, records, is_circular, table=table, own=own, ahead=ahead)
+    return genome, [name_options(f"no genes: {reason}")] if reason else []
 
 
 # --- Records that are skipped: counted, the first ones named, all of them written to a file

@@ -93,7 +93,7 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
 
 def summary(card: Card) -> Iterator[str]:
     """What the prefilter learned from, and what it lets pass at the threshold of scans."""
-    from seqray.scanning.windows import Cutoffs
+    from seqray.scanning.scorers import Cutoffs
 
     facts, threshold = card.prefilter, card.scan_threshold
     yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"

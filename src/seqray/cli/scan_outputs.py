@@ -1,11 +1,10 @@
-"""The outputs of one scan: call tables by suffix, tracks while scanning, one header for all."""
+"""The outputs of a scan, whole or gathered: tables of calls, tracks and a page, under one header."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,97 +13,152 @@ from seqray.cli.inputs import check_suffix
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.bed import write_bed
 from seqray.io.calls import write_calls_tsv
+from seqray.io.files import Staging, write_file
 from seqray.io.gff3 import write_gff3
 from seqray.io.scores import TrackWriter, track_paths
-from seqray.scanning.options import ScanCallbacks, ScanOptions
-from seqray.scanning.results import ScanResult, ScoreProfile
+from seqray.scanning.contigs import ScoreProfile
+from seqray.scanning.options import ScanCallbacks
+from seqray.scanning.results import ScanResult
 
 if TYPE_CHECKING:
+    from Bio.SeqRecord import SeqRecord
+
     from seqray.cli.scan_options import CallOutputs
-    from seqray.cli.scan_page import ScanPage
-    from seqray.io.files import Staging
+    from seqray.core.arrays import Floats
+    from seqray.core.results import Call
     from seqray.io.records import Duplicates, OnSkip
+    from seqray.report.pages.sequences import ModelText
 
 GENBANK = "genbank"
 FORMATS = {
     **{".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"},
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
 }
+SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
+"""Indices of calls to what each letter of the strip around them adds to the score."""
 
 
-@dataclass(frozen=True)
 class CallFiles:
-    """Names of all outputs of a scan.
+    """All outputs of a scan; without any, a TSV on standard output.
+
+    Raises `InputError` for a name without a known suffix where no format was chosen, and a page with that of
+    a table; `ConfigError` for a format that no output has.
 
     Attributes
     ----------
-    calls
-        Files for calls, with the format of each: ``gff3``, ``bed``, ``tsv`` or ``genbank``.
-    tracks, skipped
-        Names of tracks, without the strand, and of the table of skipped records, if there is one.
-    page
-        Name of the page, if there is one.
+    has_genbank
+        Whether the sequences are written as well.
+    staged_skipped
+        Where to write the table of skipped records while the files are open; None for nowhere.
     """
 
-    calls: Sequence[tuple[str, str]]
-    tracks: Sequence[str] = ()
-    skipped: str | None = None
-    page: str | None = None
-
-    @classmethod
-    def plan(cls, outputs: CallOutputs, skipped: str | None) -> CallFiles:
-        """Find the format of each output; without any, a TSV on standard output.
-
-        Raises
-        ------
-        InputError
-            For a name without a known suffix where no format was chosen, and a page with that of a table.
-        ConfigError
-            For a format that no output has.
-        """
-        calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
-        if outputs.format and all(form != outputs.format for _, form in calls):
-            raise ConfigError(
-                f"--format {outputs.format} and '{calls[0][0]}' are different formats",
-                remedy="leave out --format",
-            )
+    def __init__(self, outputs: CallOutputs, skipped: str | None) -> None:
+        self._calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
+        if outputs.format and all(form != outputs.format for _, form in self._calls):
+            what = f"--format {outputs.format} and '{self._calls[0][0]}' are different formats"
+            raise ConfigError(what, remedy="leave out --format")
         check_suffix(outputs.html, ".html", ".htm")
-        return cls(calls, outputs.track, skipped, outputs.html)
+        self._tracks, self._skipped, self._html = outputs.track, skipped, outputs.html
+        self.has_genbank = any(kind == GENBANK for _, kind in self._calls)
+        self.staged_skipped: str | Path | None = None
 
     def paths(self) -> list[str | None]:
         """Every file that will be written."""
-        tracks = [str(path) for track in self.tracks for path in track_paths(track).values()]
-        return [*(path for path, _ in self.calls), *tracks, self.skipped, self.page]
-
-    @property
-    def has_genbank(self) -> bool:
-        """Whether the sequences are written as well."""
-        return any(kind == GENBANK for _, kind in self.calls)
+        tracks = [str(path) for track in self._tracks for path in track_paths(track).values()]
+        return [*(path for path, _ in self._calls), *tracks, self._skipped, self._html]
 
     @contextmanager
-    def stage(self, staging: Staging, provenance: Sequence[str], name: str) -> Iterator[StagedCalls]:
+    def open(self, provenance: Sequence[str], name: str) -> Iterator[None]:
         """Open the tracks and reserve the other files, so that one that can't be written fails at once.
 
-        Parameters
-        ----------
-        staging
-            Where the files wait until all are complete.
-        provenance, name
-            Header and name of tracks.
+        All appear together at the end of the block. The parameters are header and name of the tracks.
         """
-        calls = [(staging.path(path), kind) for path, kind in self.calls]
-        skipped = staging.path(self.skipped) if self.skipped else None
-        page = self._open_page(staging, name)
-        writers = [TrackWriter(path, provenance, name, staging.path) for path in self.tracks]
-        with ExitStack() as stack:
-            yield StagedCalls(calls, [stack.enter_context(writer) for writer in writers], skipped, page)
+        with Staging() as staging:
+            self._staged = [(staging.path(path), kind) for path, kind in self._calls]
+            self.staged_skipped = staging.path(self._skipped) if self._skipped else None
+            self._page = ScanPage(staging.path(self._html), name) if self._html else None
+            writers = [TrackWriter(path, provenance, name, staging.path) for path in self._tracks]
+            with ExitStack() as stack:
+                self._writers = [stack.enter_context(writer) for writer in writers]
+                yield
 
-    def _open_page(self, staging: Staging, name: str) -> ScanPage | None:
-        if self.page is None:
-            return None
-        from seqray.cli.scan_page import ScanPage
+    def callbacks(
+        self, on_skip: OnSkip | None = None, on_progress: OnProgress | None = None
+    ) -> ScanCallbacks:
+        """Functions through which a scan writes its tracks and fills its page."""
+        keeps = bool(self._writers or self._page)
+        return ScanCallbacks(
+            on_skip=on_skip,
+            on_contig=self._begin if keeps else None,
+            on_profile=self._add if keeps else None,
+            on_progress=on_progress,
+        )
 
-        return ScanPage(staging.path(self.page), name)
+    def _begin(self, contig: str, length: int) -> None:
+        for writer in self._writers:
+            writer.begin(contig, length)
+        if self._page is not None:
+            self._page.begin(contig, length)
+
+    def _add(self, profile: ScoreProfile) -> None:
+        """Add a piece of a profile: each value holds up to the next site.
+
+        Tracks take stretches of equally spaced, scored sites. What the last value of a circle covers beyond
+        the origin, less than a stride, is cut by the writers.
+        """
+        if self._page is not None:
+            self._page.add(profile)
+        known = np.flatnonzero(~np.isnan(profile.scores))
+        if not self._writers or not len(known):
+            return
+        sites, gaps, scores = profile.sites[known], profile.gaps[known], profile.scores[known]
+        breaks = np.flatnonzero((np.diff(sites) != gaps[:-1]) | (np.diff(gaps) != 0)) + 1
+        for run in np.split(np.arange(len(sites)), breaks):
+            for writer in self._writers:
+                start, gap = int(sites[run[0]]), int(gaps[run[0]])
+                writer.add(profile.contig, profile.strand, start, scores[run], gap)
+
+    def write(
+        self,
+        result: ScanResult,
+        provenance: Sequence[str],
+        model: ModelText,
+        shares_of: SharesOf = lambda shown: {},
+    ) -> None:
+        """Write the tables of calls and the page."""
+        calls, described = result.calls, result.from_positions
+        for path, kind in self._staged:
+            if kind == "gff3":
+                write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
+            elif kind == "bed":
+                write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
+            elif kind == "tsv":
+                write_calls_tsv(path, calls, provenance, described=described)
+        if self._page is not None:
+            self._page.write(result, provenance, model, shares_of)
+
+    def write_genbank(
+        self,
+        result: ScanResult,
+        provenance: Sequence[str],
+        source: Callable[[], str | Iterable[tuple[str, SeqRecord]]],
+        circular_ids: Sequence[str] | None,
+        duplicates: Duplicates,
+    ) -> None:
+        """Write the sequences with the calls and the genes; ``circular_ids`` is None if all are circular."""
+        from seqray.genome.read import gene_features
+        from seqray.io.genbank import write_genbank
+
+        genes, calls = result.genes, result.calls
+        circular = {*calls.circular, *(genes.circular if genes else ()), *(circular_ids or ())}
+        for path, kind in self._staged:
+            if kind == GENBANK:
+                write_genbank(
+                    *(path, source(), calls, provenance),
+                    genes=gene_features(genes) if genes else None,
+                    is_circular=lambda name: circular_ids is None or name in circular,
+                    duplicates=duplicates,
+                )
 
 
 def _format(path: str, chosen: str | None) -> str:
@@ -119,91 +173,102 @@ def _format(path: str, chosen: str | None) -> str:
     return known
 
 
-@dataclass(frozen=True)
-class StagedCalls:
-    """The same outputs, open."""
+# --- The page
 
-    calls: Sequence[tuple[str | Path, str]]
-    tracks: Sequence[TrackWriter]
-    skipped: str | Path | None
-    page: ScanPage | None
+_MAX_PROFILE_LETTERS = 50_000_000  # above, scores are not kept, which would take 4 bytes a letter
+_NO_PROFILES = f"curves of scores are left out for inputs above {_MAX_PROFILE_LETTERS // 10**6} Mb"
 
-    def callbacks(
-        self, on_skip: OnSkip | None = None, on_progress: OnProgress | None = None
-    ) -> ScanCallbacks:
-        """Functions through which a scan writes its tracks and fills its page."""
-        callbacks = ScanCallbacks(
-            on_skip=on_skip,
-            on_contig=self._begin if self.tracks else None,
-            on_profile=self._add if self.tracks else None,
-            on_progress=on_progress,
+
+class ScanPage:
+    """Keeps contigs and scores of a scan, and writes its page."""
+
+    def __init__(self, path: str | Path, label: str) -> None:
+        self._path, self._label = path, label
+        self._lengths: dict[str, int] = {}
+        self._letters = 0
+        self._scores: dict[tuple[str, str], np.ndarray] = {}
+
+    def begin(self, contig: str, length: int) -> None:
+        """Begin a contig."""
+        self._lengths[contig] = length
+        self._letters += length
+        if self._letters > _MAX_PROFILE_LETTERS:
+            self._scores.clear()
+
+    def add(self, profile: ScoreProfile) -> None:
+        """Keep a piece of a profile; each value holds up to the next site."""
+        if self._letters > _MAX_PROFILE_LETTERS:
+            return
+        key = (profile.contig, profile.strand)
+        if key not in self._scores:
+            self._scores[key] = np.full(profile.length, np.nan, dtype=np.float16)
+        scores = self._scores[key]
+        for step in range(int(profile.gaps.max(initial=0))):
+            held = profile.gaps > step
+            scores[(profile.sites[held] + step) % profile.length] = profile.scores[held]
+
+    def write(self, result: ScanResult, lines: Sequence[str], model: ModelText, shares_of: SharesOf) -> None:
+        """Write the page."""
+        from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+        from seqray.scanning.words import noted_precision
+
+        calls, genes = result.calls, result.genes
+        shown = [i for group in shown_calls(calls.scores) for i in group]
+        kept = self._letters <= _MAX_PROFILE_LETTERS
+        contigs = [
+            ScannedContig(one.name, one.length, one.circular, one.parts and one.parts.pairs())
+            for one in result.scanned
+        ]
+        named = contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
+        precision, note, basis = noted_precision(result)
+        rows = result.expectation.rows if result.expectation and len(calls) else ()
+        report = ScanReport(
+            title=f"Scan for {self._label} in {'parts of ' if result.parts else ''}{named}",
+            calls=calls,
+            contigs=contigs,
+            searched=result.positions,
+            strand=result.strand,
+            genes=dict(genes.genes) if genes else {},
+            # only the names of files, as headers of outputs have them
+            gene_source=" ".join(
+                PurePath(word).name if "/" in word else word for word in genes.source.split(" ")
+            )
+            if genes
+            else "",
+            profiles={i: self._around(calls[i], calls.circular) for i in shown} if kept else {},
+            letters=_letters(result, shown),
+            shares=shares_of(shown),
+            threshold=result.threshold,
+            expected_precision=precision,
+            expected_note=note,
+            precision_of=basis,
+            expected=[Expected(row.species, row.held_out == "species", *row[2:]) for row in rows],
+            cautions=[text.removeprefix("caution: ") for text in result.findings],
+            provenance=[*lines, *([] if kept else [_NO_PROFILES])],
+            model=model,
         )
-        return callbacks if self.page is None else self.page.callbacks(callbacks)
+        write_file(self._path, render_scan(report))
 
-    def _begin(self, contig: str, length: int) -> None:
-        for writer in self.tracks:
-            writer.begin(contig, length)
+    def _around(self, call: Call, circular: Iterable[str]) -> tuple[Floats, Floats]:
+        """Scores of both strands around a call; nan beyond the ends of a linear contig, and on no strand."""
+        from seqray.report.svg.genome import CALL_REACH
 
-    def _add(self, profile: ScoreProfile) -> None:
-        """Add a piece of a profile; each value holds up to the next site."""
-        for start, values, span in _runs(profile):
-            for writer in self.tracks:
-                writer.add(profile.contig, profile.strand, start, values, span)
-
-    def write(
-        self, result: ScanResult, provenance: Sequence[str], sequences: Sequences | None = None
-    ) -> None:
-        """Write the calls in each format; GenBank needs ``sequences``."""
-        calls, described = result.calls, result.from_positions
-        for path, kind in self.calls:
-            if kind == "gff3":
-                write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
-            elif kind == "bed":
-                write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
-            elif kind == "tsv":
-                write_calls_tsv(path, calls, provenance, described=described)
-            elif sequences is not None:
-                sequences.write(path, result, provenance)
+        length = self._lengths[call.contig]
+        places = np.arange(call.site - CALL_REACH, call.site + CALL_REACH + 1)
+        beyond = ((places < 0) | (places >= length)) & (call.contig not in circular)
+        strands = []
+        for strand in "+-":
+            scores = self._scores.get((call.contig, strand), np.full(length, np.nan))
+            strands.append(np.where(beyond, np.nan, scores[places % length].astype(np.float64)))
+        return strands[0], strands[1]
 
 
-@dataclass(frozen=True)
-class Sequences:
-    """The sequences that were scanned, for an output that holds them.
+def _letters(result: ScanResult, shown: Sequence[int]) -> dict[int, str]:
+    """Letters around the calls that are shown; a scan of windows keeps none."""
+    from seqray.core.alphabet import DNA
+    from seqray.report.svg.genome import STRIP_END, STRIP_START
+    from seqray.scanning.scorers import LETTERS_BEFORE
 
-    ``path`` can be read once more.
-    """
-
-    path: str
-    duplicates: Duplicates
-    options: ScanOptions
-
-    def write(self, path: str | Path, result: ScanResult, provenance: Sequence[str]) -> None:
-        """Write them as GenBank, with the calls and the genes."""
-        from seqray.genome.read import gene_features
-        from seqray.io.genbank import write_genbank
-
-        genes, calls = result.genes, result.calls
-        circular = {*calls.circular, *(genes.circular if genes else ()), *self.options.circular_ids}
-        write_genbank(
-            path,
-            self.path,
-            calls,
-            provenance,
-            genes=gene_features(genes) if genes else None,
-            is_circular=lambda name: self.options.circular or name in circular,
-            duplicates=self.duplicates,
-        )
-
-
-def _runs(profile: ScoreProfile) -> Iterator[tuple[int, np.ndarray, int]]:
-    """Stretches of equally spaced, scored sites: start, scores, gap.
-
-    What the last value of a circle covers beyond the origin, less than a stride, is cut by the writers.
-    """
-    known = np.flatnonzero(~np.isnan(profile.scores))
-    sites, gaps, scores = profile.sites[known], profile.gaps[known], profile.scores[known]
-    if not len(known):
-        return
-    breaks = np.flatnonzero((np.diff(sites) != gaps[:-1]) | (np.diff(gaps) != 0)) + 1
-    for run in np.split(np.arange(len(sites)), breaks):
-        yield int(sites[run[0]]), scores[run], int(gaps[run[0]])
+    letters, site = result.calls.letters, LETTERS_BEFORE
+    strip = slice(site + STRIP_START, site + STRIP_END)
+    return {i: DNA.decode(letters[i, strip]) for i in shown} if letters.shape[1] else {}

@@ -1,4 +1,4 @@
-"""Genes on a genome."""
+"""Genes on a genome: a gene, the genes of a genome, and what lies around a site."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from itertools import accumulate
 import numpy as np
 
 from seqray.core.alphabet import DNA, reverse_complement_codes
-from seqray.core.arrays import Codes, Ints
+from seqray.core.arrays import Codes
 from seqray.core.errors import InputError
+from seqray.core.records import SequenceRecord
+
+_OPPOSITE = {"+": "-", "-": "+"}
 
 # --- A gene, and the genes of a genome
 
@@ -68,29 +71,36 @@ class Gene:
         return self.start if self.strand == "+" else self.end - 1
 
     @property
+    def place(self) -> tuple[int, int, str]:
+        """Start, end and strand."""
+        return self.start, self.end, self.strand
+
+    @property
     def complete(self) -> bool:
         """Whether both ends are known."""
         return not (self.partial_start or self.partial_end)
 
 
 @dataclass(frozen=True)
-class Annotation:
-    """The genes of a genome.
+class Genome:
+    """The genes of a genome, read or predicted.
 
     Attributes
     ----------
     genes
-        By contig, sorted by start and end.
+        By contig, sorted by start and end; contigs whose genes are not known are missing.
     source
         Where they come from, for messages and headers of outputs.
     lengths
-        Length of each contig, where the annotation states it.
+        Length of each contig, where it is stated.
     circular
-        Names of the contigs that the annotation, or who read it, calls circular.
+        Names of the contigs that the file of genes, or who read it, calls circular.
     file
         That was read, for errors; empty for genes that were predicted.
     others
         Kinds of the features of the file that are no genes.
+    predict
+        Finds the genes of a contig, and whether it is circular, when they are first asked for.
     """
 
     genes: Mapping[str, tuple[Gene, ...]]
@@ -99,10 +109,16 @@ class Annotation:
     circular: Collection[str] = frozenset()
     file: str = ""
     others: Collection[str] = ()
+    predict: Callable[[SequenceRecord, bool], tuple[Gene, ...]] | None = None
 
     def of(self, contig: str) -> tuple[Gene, ...]:
         """The genes of one contig; empty if there are none."""
         return self.genes.get(contig, ())
+
+    def find(self, contig: SequenceRecord, circular: bool) -> tuple[Gene, ...] | None:
+        """The genes of a contig, predicted if need be; None where they are not known."""
+        genes = self.genes.get(contig.id)
+        return self.predict(contig, circular) if genes is None and self.predict else genes
 
     @property
     def count(self) -> int:
@@ -110,18 +126,17 @@ class Annotation:
         return sum(map(count_genes, self.genes.values()))
 
 
+Annotation = Genome  # until all packages know it by its new name
+
+
 def count_genes(genes: Iterable[Gene]) -> int:
     """Count the genes of a contig: pieces of one gene share its locus, or its name if it has no locus."""
-    return len({gene.locus or (_place(gene) if gene.complete else gene.name) for gene in genes})
-
-
-def _place(gene: Gene) -> tuple[int, int, str]:
-    return gene.start, gene.end, gene.strand
+    return len({gene.locus or (gene.place if gene.complete else gene.name) for gene in genes})
 
 
 def sort_genes(genes: Iterable[Gene]) -> tuple[Gene, ...]:
     """Sort by position; genes of the same interval keep their order."""
-    return tuple(sorted(genes, key=_place))
+    return tuple(sorted(genes, key=lambda gene: gene.place))
 
 
 # --- Genes in the coordinates of another strand, or of a part of their contig
@@ -134,34 +149,34 @@ def shift_gene(gene: Gene, by: int) -> Gene:
 
 def flip_genes(genes: Sequence[Gene], length: int) -> tuple[Gene, ...]:
     """Genes of a contig as the minus strand has them: ``+`` is then the strand that is read."""
-    other = {"+": "-", "-": "+"}
     return tuple(
-        replace(gene, start=length - gene.end, end=length - gene.start, strand=other[gene.strand])
+        replace(gene, start=length - gene.end, end=length - gene.start, strand=_OPPOSITE[gene.strand])
         for gene in genes
     )
 
 
 def cut_genes(genes: Sequence[Gene], start: int, end: int) -> tuple[Gene, ...]:
     """What is left of genes in ``[start, end)``, counted from there; a coding gene keeps whole codons."""
-    return tuple(filter(None, (_cut(shift_gene(gene, -start), end - start) for gene in genes)))
-
-
-def _cut(gene: Gene, length: int) -> Gene | None:
-    low, high = max(-gene.start, 0), max(gene.end - length, 0)
-    if gene.coding and gene.strand == "+":
-        low += -low % 3
-    elif gene.coding:
-        high += -high % 3
-    if gene.start + low >= gene.end - high:
-        return None
-    first, last = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
-    return replace(
-        gene,
-        start=gene.start + low,
-        end=gene.end - high,
-        partial_start=gene.partial_start or first,
-        partial_end=gene.partial_end or last,
-    )
+    cut = []
+    for gene in genes:
+        low, high = max(start - gene.start, 0), max(gene.end - end, 0)
+        if gene.coding and gene.strand == "+":
+            low += -low % 3
+        elif gene.coding:
+            high += -high % 3
+        if gene.start + low >= gene.end - high:
+            continue
+        first, last = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
+        cut.append(
+            replace(
+                gene,
+                start=gene.start + low - start,
+                end=gene.end - high - start,
+                partial_start=gene.partial_start or first,
+                partial_end=gene.partial_end or last,
+            )
+        )
+    return tuple(cut)
 
 
 # --- Genes across the origin of a circular contig
@@ -172,35 +187,27 @@ OVERLAP = 50_000  # longer than nearly every gene, and 1 % of a genome
 def genes_on_circle(sequence: str, find: Callable[[str], tuple[Gene, ...]]) -> tuple[Gene, ...]:
     """Genes of a circular sequence; those across the origin end beyond its length.
 
-    ``sequence`` is one round; ``find`` gives the genes of a linear sequence.
+    ``sequence`` is one round; ``find`` gives the genes of a linear sequence. The circle is cut at the start
+    of a gene that both rounds have: that nearest to the middle of the overlap, else at the middle.
     """
     length = len(sequence)
     overlap = min(OVERLAP, length)
-    found = [gene for gene in find(sequence + sequence[:overlap]) if gene.complete]
-    cut = _agreed_start(found, length, overlap)
-    around = (gene for gene in found if cut <= gene.start < cut + length and gene.end - gene.start <= length)
-    return sort_genes(
-        replace(gene, start=gene.start - length, end=gene.end - length) if gene.start >= length else gene
-        for gene in around
-    )
-
-
-def _agreed_start(found: list[Gene], length: int, overlap: int) -> int:
-    """Start of the gene nearest to the middle of the overlap that both rounds have, else the middle."""
-    places = {(gene.start, gene.end, gene.strand) for gene in found}
+    genes = [gene for gene in find(sequence + sequence[:overlap]) if gene.complete]
+    places = {gene.place for gene in genes}
     agreed = [
         gene.start
-        for gene in found
+        for gene in genes
         if gene.end <= overlap and (gene.start + length, gene.end + length, gene.strand) in places
     ]
     middle = overlap // 2
-    return min(agreed, key=lambda start: abs(start - middle), default=middle)
+    cut = min(agreed, key=lambda start: abs(start - middle), default=middle)
+    around = [gene for gene in genes if cut <= gene.start < cut + length and gene.end - gene.start <= length]
+    return sort_genes(shift_gene(gene, -length) if gene.start >= length else gene for gene in around)
 
 
 # --- Find the gene downstream of a site, and the genes that contain it
 
 REACH = 500
-_OPPOSITE = {"+": "-", "-": "+"}
 
 
 class GeneIndex:
@@ -218,8 +225,15 @@ class GeneIndex:
 
     def __init__(self, genes: Sequence[Gene], length: int, *, circular: bool = False) -> None:
         self._length, self._circular = length, circular
-        self._starts = {strand: _StartCodons(genes, length, strand) for strand in "+-"}
-        self._intervals = {strand: _Stack([g for g in genes if g.strand == strand]) for strand in "+-"}
+        self._starts: dict[str, tuple[list[int], list[Gene]]] = {}
+        self._intervals: dict[str, tuple[list[Gene], list[int], list[int]]] = {}
+        for strand, sign in (("+", 1), ("-", -1)):  # starts on minus are negative, so that they ascend
+            own = sorted((gene for gene in genes if gene.strand == strand), key=lambda gene: gene.place)
+            pairs = [(sign * (gene.start_codon % length), gene) for gene in own if not gene.partial_start]
+            pairs.sort(key=lambda pair: (pair[0], pair[1].start - pair[1].end))
+            self._starts[strand] = [start for start, _ in pairs], [gene for _, gene in pairs]
+            reached = list(accumulate((gene.end for gene in own), max))  # which bounds the search
+            self._intervals[strand] = own, [gene.start for gene in own], reached
 
     def downstream(self, site: int, strand: str, reach: int = REACH) -> tuple[Gene, int] | None:
         """The next gene on a strand whose start lies at or after a site in reading direction.
@@ -240,8 +254,14 @@ class GeneIndex:
             transcript without a leader. Genes with a partial start are not found. Of several that start
             at the same letter it is the longest.
         """
-        found = self._starts[strand].next(site, self._length if self._circular else None)
-        return found if found and found[1] <= reach else None
+        starts, genes = self._starts[strand]
+        here = site if strand == "+" else -site
+        place, turn = bisect_left(starts, here), 0
+        if place == len(starts) and self._circular:
+            place, turn = 0, self._length
+        if place == len(starts) or (distance := starts[place] + turn - here) > reach:
+            return None
+        return genes[place], distance
 
     def containing(self, site: int, strand: str | None = None) -> Gene | None:
         """The gene that contains a position, on one strand or on either.
@@ -255,55 +275,27 @@ class GeneIndex:
         strand
             Of the gene; either if None.
         """
-        found = [self._within(site, one) for one in (strand or "+-")]
-        return min((gene for gene in found if gene), key=lambda gene: self._order(site, gene), default=None)
+        found: list[Gene] = []
+        for one in strand or "+-":
+            gene = self._at(site, one) or (self._at(site + self._length, one) if self._circular else None)
+            found += [gene] if gene else []
+        return min(
+            found,
+            key=lambda gene: ((site - gene.start) % self._length, gene.start - gene.end, gene.strand),
+            default=None,
+        )
 
     def antisense(self, site: int, strand: str) -> Gene | None:
         """The gene on the other strand that contains a position of this strand."""
         return self.containing(site, _OPPOSITE[strand])
 
-    def _within(self, site: int, strand: str) -> Gene | None:
-        intervals = self._intervals[strand]
-        return intervals.at(site) or (intervals.at(site + self._length) if self._circular else None)
-
-    def _order(self, site: int, gene: Gene) -> tuple[int, int, str]:
-        return (site - gene.start) % self._length, gene.start - gene.end, gene.strand
-
-
-class _StartCodons:
-    """Starts on one strand, ascending in its reading direction: positions on minus are negative."""
-
-    def __init__(self, genes: Sequence[Gene], length: int, strand: str) -> None:
-        self._sign = 1 if strand == "+" else -1
-        known = [gene for gene in genes if gene.strand == strand and not gene.partial_start]
-        pairs = [(self._sign * (gene.start_codon % length), gene) for gene in known]
-        pairs.sort(key=lambda pair: (pair[0], pair[1].start - pair[1].end))
-        self._positions, self._genes = [p for p, _ in pairs], [g for _, g in pairs]
-
-    def next(self, site: int, around: int | None) -> tuple[Gene, int] | None:
-        """The first start at or after a site; ``around`` is the length of a circle."""
-        place = bisect_left(self._positions, self._sign * site)
-        if place < len(self._genes):
-            return self._genes[place], self._positions[place] - self._sign * site
-        if around is None or not self._genes:
-            return None
-        return self._genes[0], self._positions[0] + around - self._sign * site
-
-
-class _Stack:
-    """Intervals that may overlap, sorted by start; the running maximum of the ends bounds the search."""
-
-    def __init__(self, genes: Sequence[Gene]) -> None:
-        self._genes = sorted(genes, key=lambda gene: (gene.start, gene.end))
-        self._starts = [gene.start for gene in self._genes]
-        self._reached = list(accumulate((gene.end for gene in self._genes), max))
-
-    def at(self, site: int) -> Gene | None:
+    def _at(self, site: int, strand: str) -> Gene | None:
         """The last interval that contains a position."""
-        place = bisect_right(self._starts, site) - 1
-        while place >= 0 and self._reached[place] > site:
-            if self._genes[place].end > site:
-                return self._genes[place]
+        genes, starts, reached = self._intervals[strand]
+        place = bisect_right(starts, site) - 1
+        while place >= 0 and reached[place] > site:
+            if genes[place].end > site:
+                return genes[place]
             place -= 1
         return None
 
@@ -317,115 +309,86 @@ _MIN_GENES = 20
 _MIN_START_SHARE = 0.5
 
 
-def check_genes(annotation: Annotation, contigs: Iterable[tuple[str, Codes]]) -> None:
+def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
+
+    Sequences without genes, and genes of other sequences, are accepted, as long as one name is common. No
+    sequences at all are another error, which reading them explains.
 
     Parameters
     ----------
-    annotation
+    genome
         As read.
     contigs
-        Name and codes (n,) of each sequence, see `seqray.core.DNA`. Sequences without genes, and genes of
-        other sequences, are accepted, as long as one name is common.
+        Name and codes (n,) of each sequence, see `seqray.core.DNA`.
     """
     names, with_start, looked_at = [], 0, 0
     for name, codes in contigs:
         names.append(name)
-        check_contig(annotation, name, len(codes))
-        found, seen = count_starts(annotation.of(name), codes)
-        with_start, looked_at = with_start + found, looked_at + seen
-    check_names(annotation, names)
-    check_starts(with_start, looked_at, annotation.file)
-
-
-def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
-    """Raise `InputError` if there are no genes, or none on a sequence of these names.
-
-    No sequences at all are another error, which reading them again explains.
-    """
-    annotated = [contig for contig, genes in annotation.genes.items() if genes]
+        check_contig(genome, name, len(codes))
+        starting, coding = count_starts(genome.of(name), codes)
+        with_start, looked_at = with_start + starting, looked_at + coding
+    annotated = [contig for contig, genes in genome.genes.items() if genes]
     if not annotated:
-        others = f", only features {_some(annotation.others)}" if annotation.others else ""
+        others = f", only features {_some(genome.others)}" if genome.others else ""
         remedy = "give another file, genes='predict' or genes=None"
-        raise InputError(f"contains no genes{others}", where=annotation.file, remedy=remedy)
-    if contigs and not set(annotated) & set(contigs):
-        same = {_versionless(name) for name in annotated} & {_versionless(name) for name in contigs}
+        raise InputError(f"contains no genes{others}", where=genome.file, remedy=remedy)
+    if names and not set(annotated) & set(names):
+        same = {_versionless(name) for name in annotated} & {_versionless(name) for name in names}
         raise InputError(
-            f"has genes of {_some(annotated)}, but the sequences are {_some(contigs)}",
-            where=annotation.file,
+            f"has genes of {_some(annotated)}, but the sequences are {_some(names)}",
+            where=genome.file,
             remedy="only the version after the dot differs: use files of one version"
             if same
             else "use the same names in both files",
         )
-
-
-def check_contig(annotation: Annotation, contig: str, length: int) -> None:
-    """Raise `InputError` if the annotation gives a contig another length, or a gene lies beyond its end."""
-    stated = annotation.lengths.get(contig, length)
-    if stated != length and annotation.of(contig):
+    if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
         raise InputError(
-            f"states {stated} letters of '{contig}', which has {length}",
-            where=annotation.file,
+            f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
+            "with a start codon",
+            where=genome.file,
             remedy=_ASSEMBLY,
         )
-    reach = 2 * length if contig in annotation.circular else length
-    for gene in annotation.of(contig):
+
+
+def check_contig(genome: Genome, contig: str, length: int) -> None:
+    """Raise `InputError` if the file of genes states another length, or a gene lies beyond the end."""
+    stated = genome.lengths.get(contig, length)
+    if stated != length and genome.of(contig):
+        raise InputError(
+            f"states {stated} letters of '{contig}', which has {length}", where=genome.file, remedy=_ASSEMBLY
+        )
+    reach = 2 * length if contig in genome.circular else length
+    for gene in genome.of(contig):
         if gene.start >= length or gene.end > reach:
             raise InputError(
                 f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
                 f"which has {length} letters",
-                where=annotation.file,
+                where=genome.file,
                 remedy=_ASSEMBLY,
             )
 
 
 def count_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:
-    """Count the genes that begin with a start codon of bacteria (ATG, GTG, TTG, CTG, ATT, ATC, ATA).
+    """Count genes of a contig (n,) that begin with a start codon of bacteria, and the genes looked at.
 
-    Parameters
-    ----------
-    genes
-        Of one contig. Only complete coding genes are looked at; pseudogenes are not.
-    codes
-        (n,) of the contig, see `seqray.core.DNA`.
-
-    Returns
-    -------
-    tuple of int
-        Genes with a start codon, and genes looked at.
+    Only complete coding genes are looked at; pseudogenes are not. In a random place 11 % of codons are one.
     """
     if not len(codes):
         return 0, 0
-    forward, backward = (_start_codons(genes, strand) for strand in "+-")
+    whole = [gene for gene in genes if gene.coding and gene.complete and not gene.pseudo]
+    forward, backward = (
+        np.array([gene.start_codon for gene in whole if gene.strand == strand], dtype=np.int64)[:, None]
+        for strand in "+-"
+    )
     codons = np.concatenate(
         [
-            codes[(forward[:, None] + np.arange(3)) % len(codes)],
-            reverse_complement_codes(codes[(backward[:, None] + np.arange(-2, 1)) % len(codes)]),
+            codes[(forward + np.arange(3)) % len(codes)],
+            reverse_complement_codes(codes[(backward + np.arange(-2, 1)) % len(codes)]),
         ]
     )
-    known = {tuple(DNA.encode(codon).tolist()) for codon in _STARTS}
-    return sum(tuple(codon) in known for codon in codons.tolist()), len(codons)
-
-
-def _start_codons(genes: Iterable[Gene], strand: str) -> Ints:
-    chosen = (gene for gene in genes if gene.strand == strand and gene.coding and gene.complete)
-    return np.array([gene.start_codon for gene in chosen if not gene.pseudo], dtype=np.int64)
-
-
-def check_starts(with_start: int, looked_at: int, file: str) -> None:
-    """Raise `InputError` if fewer than half of at least 20 genes begin with a start codon.
-
-    In a random place 11 % of codons are one.
-
-    The counts are those of `count_starts`, summed over contigs.
-    """
-    if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
-        raise InputError(
-            f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
-            "with a start codon",
-            where=file,
-            remedy=_ASSEMBLY,
-        )
+    starts = {tuple(DNA.encode(codon).tolist()) for codon in _STARTS}
+    return sum(tuple(codon) in starts for codon in codons.tolist()), len(codons)
 
 
 def _versionless(name: str) -> str:
@@ -435,8 +398,5 @@ def _versionless(name: str) -> str:
 
 def _some(names: Collection[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in list(names)[:_MAX_SHOWN_NAMES])
-    return (
-        f"{shown} and {len(names) - _MAX_SHOWN_NAMES} more"
-        if len(names) > _MAX_SHOWN_NAMES
-        else shown or "none"
-    )
+    more = len(names) - _MAX_SHOWN_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown or "none"

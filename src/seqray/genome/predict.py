@@ -1,22 +1,24 @@
-"""Predict protein-coding genes of bacteria, archaea and their viruses by Pyrodigal.
+"""Genes as asked for: read, or predicted for bacteria, archaea and their viruses by Pyrodigal.
 
 Pyrodigal (the extra ``genes``) is imported where it is used: genes of a file are read without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes
 from seqray.core.errors import ConfigError, InputError, missing_package
 from seqray.core.records import SequenceRecord
-from seqray.genome.genes import Annotation, Gene, genes_on_circle, sort_genes
+from seqray.genome.genes import Gene, Genome, check_genes, genes_on_circle, sort_genes
+from seqray.genome.read import read_genes
 
 if TYPE_CHECKING:
     import pyrodigal
@@ -78,9 +80,19 @@ class GenePredictor:
             table 4 if it raises the share of coding letters by more than .05, to more than .70, in the
             longest contigs. Tables are not compared where genes of table 11 have 600 letters on average.
         """
-        _check_table(table)
+        try:
+            import pyrodigal
+        except ImportError:
+            raise missing_package("pyrodigal", "genes") from None
+        tables = sorted(pyrodigal.TRANSLATION_TABLES)
+        if table is not None and table not in tables:
+            raise ConfigError(
+                f"unknown codon table {table}", remedy=f"choose one of {', '.join(map(str, tables))}"
+            )
         contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING_LETTERS)
-        if not _can_train(contigs):
+        sizes = [len(contig) - contig.count("N") for contig in contigs]
+        long = sum(size for size in sizes if size >= MIN_N50)
+        if sum(sizes) < MIN_TRAINING_LETTERS or 2 * long < sum(sizes):
             return cls(_ready_made(table), table, trained=False)
         if table is not None:
             return cls(_trained(contigs, table), table, trained=True)
@@ -113,45 +125,56 @@ class GenePredictor:
         return tuple(replace(gene, name=tag, locus=tag) for tag, gene in named)
 
     def _find(self, sequence: str) -> tuple[Gene, ...]:
-        found = self._finder.find_genes(sequence)
-        return sort_genes(_gene(one, found.training_info.translation_table) for one in found)
+        genes = self._finder.find_genes(sequence)
+        return sort_genes(
+            Gene(
+                start=gene.begin - 1,
+                end=gene.end,
+                strand="+" if gene.strand == 1 else "-",
+                name="",
+                partial_start=gene.partial_begin if gene.strand == 1 else gene.partial_end,
+                partial_end=gene.partial_end if gene.strand == 1 else gene.partial_begin,
+                table=genes.training_info.translation_table,
+            )
+            for gene in genes
+        )
 
 
 def predict_genes(
     sequence: str | Codes, *, circular: bool = False, table: int | None = None
 ) -> tuple[Gene, ...]:
-    """Predict the genes of one sequence on its own; see `GenePredictor`.
-
-    Parameters
-    ----------
-    sequence
-        Letters, or codes [n] of `seqray.core.DNA`.
-    circular
-        Whether the last letter is followed by the first.
-    table
-        Codon table; None chooses.
-    """
+    """Predict the genes of one sequence, letters or codes [n] of `seqray.core.DNA`; see `GenePredictor`."""
     letters = sequence if isinstance(sequence, str) else DNA.decode(sequence)
     return GenePredictor.train([letters], table).genes_of(letters, circular=circular)
 
 
-def predict_all(
-    records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1
-) -> Annotation:
-    """Predict the genes of all contigs of a genome, after training on all of them.
+def predicted_genes(
+    records: Sequence[SequenceRecord],
+    table: int | None = None,
+    *,
+    is_circular: Callable[[SequenceRecord], bool] | None = None,
+) -> Genome:
+    """Genes that are predicted, contig by contig, by what is learned from all sequences.
 
-    All records are in memory. For a stream of contigs call `GenePredictor.train` on a first pass, and
-    `GenePredictor.genes_of` for each contig of a second. Either way the longest contig takes about 30 bytes
-    a letter on top.
+    Raises `InputError` for a contig that is too long for a bacterium. ``is_circular`` tells how a contig will
+    be asked for: the genes of the first are then predicted at once.
+    """
+    for record in records:  # training reads a part; too long a contig is refused before the scan
+        check_predictable(record.sequence, where=f"record '{record.id}'")
+    predictor = GenePredictor.train((record.sequence.replace("U", "T") for record in records), table)
 
-    Parameters
-    ----------
-    records
-        Contigs, circular or not.
-    table
-        Codon table; None chooses.
-    threads
-        Contigs worked on at a time.
+    def predict(record: SequenceRecord, circular: bool) -> tuple[Gene, ...]:
+        return predictor.genes_of(record.sequence.replace("U", "T"), circular=circular, name=record.id)
+
+    first = records[:1] if is_circular else []
+    ready = {record.id: predict(record, bool(is_circular and is_circular(record))) for record in first}
+    return Genome(ready, predictor.source, predict=predict)
+
+
+def predict_all(records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1) -> Genome:
+    """Predict the genes of all contigs of a genome, so many at a time, after training on all of them.
+
+    The longest contig takes about 30 bytes a letter on top of the records.
     """
     predictor = GenePredictor.train((record.sequence for record in records), table)
 
@@ -159,26 +182,94 @@ def predict_all(
         return predictor.genes_of(record.sequence, circular=record.circular, name=record.id)
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(predict, records))
-    return Annotation(
-        {record.id: genes for record, genes in zip(records, found, strict=True)},
+        genes = list(pool.map(predict, records))
+    return Genome(
+        {record.id: own for record, own in zip(records, genes, strict=True)},
         predictor.source,
         {record.id: len(record) for record in records},
         frozenset(record.id for record in records if record.circular),
     )
 
 
-def _check_table(table: int | None) -> None:
-    """Raise if Pyrodigal is missing, or doesn't know the codon table."""
-    try:
-        import pyrodigal
-    except ImportError:
-        raise missing_package("pyrodigal", "genes") from None
-    known = sorted(pyrodigal.TRANSLATION_TABLES)
-    if table is not None and table not in known:
+def choose_genes(
+    genes: str | Path | Genome,
+    records: Sequence[SequenceRecord],
+    is_circular: Callable[[SequenceRecord], bool],
+    *,
+    table: int | None = None,
+    own: Callable[[Mapping[str, int]], Genome] | None = None,
+    ahead: bool = False,
+) -> tuple[Genome | None, str]:
+    """Read or predict the genes that were asked for.
+
+    Parameters
+    ----------
+    genes
+        ``auto`` (those of a GenBank input, else predicted), ``predict``, ``none``, a GenBank or GFF3 file, or
+        genes that were read.
+    records
+        All sequences.
+    is_circular
+        Tells how a contig is read.
+    table
+        Codon table of predicted genes; None chooses.
+    own
+        Lengths of circular contigs to the genes of a GenBank input; None for another input.
+    ahead
+        Predict the genes of the first contig at once.
+
+    Returns
+    -------
+    genome, reason
+        None if no genes are used, and why ``auto`` found none: a genome that is too large is scanned without.
+
+    Raises
+    ------
+    ConfigError
+        For a codon table where no genes are predicted; if Pyrodigal is needed and not installed.
+    InputError
+        For genes of a file that can't be read or belong to other sequences, and genes that were asked for and
+        can't be predicted.
+    """
+    predicted = isinstance(genes, str) and genes in ("auto", "predict")
+    if table is not None and not predicted:
         raise ConfigError(
-            f"unknown codon table {table}", remedy=f"choose one of {', '.join(map(str, known))}"
+            f"codon_table={table} is for predicted genes, but "
+            f"genes='{genes.source if isinstance(genes, Genome) else genes}' was given",
+            remedy="give one of them",
         )
+    if isinstance(genes, str) and genes == "none":
+        return None, ""
+    circles = {record.id: len(record) for record in records if is_circular(record)}
+    contigs = ((record.id, DNA.encode(record.sequence.replace("U", "T"))) for record in records)
+    if not predicted:
+        genome = genes if isinstance(genes, Genome) else read_genes(genes, circles)
+        check_genes(genome, contigs)
+        return genome, ""
+    if genes == "auto" and own is not None:
+        try:
+            genome = own(circles)
+            if genome.count:
+                check_genes(genome, contigs)
+        except InputError as error:
+            remedy = "correct the genes, or give genes='predict'"
+            raise InputError(error.what, where=error.where, remedy=remedy) from None
+        if genome.count and table is not None:
+            raise ConfigError(
+                f"codon_table={table} is for predicted genes, but {genome.file} names genes",
+                remedy="give genes='predict', too",
+            )
+        if genome.count:
+            return genome, ""
+    needed = genes == "predict" or table is not None
+    if not needed and not can_predict_genes():
+        return None, "give genes=..., or pip install 'seqray[genes]' to predict them"
+    try:
+        return predicted_genes(records, table, is_circular=is_circular if ahead else None), ""
+    except InputError as error:
+        if needed:
+            raise
+        return None, str(error)
 
 
 def can_predict_genes() -> bool:
@@ -206,12 +297,6 @@ def _take(sequences: Iterable[str], most: int) -> list[str]:
         if most <= 0:
             break
     return taken
-
-
-def _can_train(contigs: Sequence[str]) -> bool:
-    sizes = [len(contig) - contig.count("N") for contig in contigs]
-    total = sum(sizes)
-    return total >= MIN_TRAINING_LETTERS and 2 * sum(size for size in sizes if size >= MIN_N50) >= total
 
 
 def _trained(contigs: Sequence[str], table: Any) -> pyrodigal.GeneFinder:
@@ -242,17 +327,3 @@ def _coding(finder: pyrodigal.GeneFinder, sample: Sequence[str]) -> tuple[int, f
     """Number of genes, and the share of letters in them."""
     sizes = [gene.end - gene.begin + 1 for contig in sample for gene in finder.find_genes(contig)]
     return len(sizes), sum(sizes) / sum(map(len, sample))
-
-
-def _gene(found: pyrodigal.Gene, table: int) -> Gene:
-    forward = found.strand == 1
-    first, last = found.partial_begin, found.partial_end  # the left and the right end
-    return Gene(
-        start=found.begin - 1,
-        end=found.end,
-        strand="+" if forward else "-",
-        name="",
-        partial_start=first if forward else last,
-        partial_end=last if forward else first,
-        table=table,
-    )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from Bio.SeqRecord import SeqRecord
+
 from seqray.core.errors import InputError
-from seqray.genome.genes import Annotation, Gene, sort_genes
+from seqray.genome.genes import Gene, Genome, sort_genes
 from seqray.io.features import read_annotated
 from seqray.io.files import display_name, short_name
-from seqray.io.genbank import gene_names
-from seqray.io.lines import AnnotatedFeature, Part, is_pseudo
-from seqray.io.records import Duplicates
+from seqray.io.genbank import genbank_annotation, gene_names
+from seqray.io.lines import AnnotatedFeature, AnnotatedFile, Part, is_pseudo
+from seqray.io.records import Duplicates, UniqueIds
 
 # --- Which features of a file belong to one gene
 
@@ -85,29 +87,24 @@ def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], A
 _BACTERIAL = 11
 
 
-def gene_features(annotation: Annotation) -> dict[str, list[AnnotatedFeature]]:
+def gene_features(genome: Genome) -> dict[str, list[AnnotatedFeature]]:
     """Features of each contig; a note says where the genes come from."""
-    return {
-        contig: [feature for gene in genes for feature in _features(contig, gene, annotation.source)]
-        for contig, genes in annotation.genes.items()
-    }
+    return {contig: [*_features(contig, genes, genome.source)] for contig, genes in genome.genes.items()}
 
 
-def _features(contig: str, gene: Gene, source: str) -> Iterator[AnnotatedFeature]:
-    names = gene_names(gene.name, gene.locus)
-    note = {"note": f"{'pseudogene, ' if gene.pseudo else ''}{source}"}
-    yield _feature(contig, "gene", gene, names | note)
-    if gene.coding:
-        codons = {"codon_start": "1", "transl_table": str(gene.table or _BACTERIAL)}
+def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[AnnotatedFeature]:
+    for gene in genes:
+        names = gene_names(gene.name, gene.locus)
+        note = {"note": f"{'pseudogene, ' if gene.pseudo else ''}{source}"}
         product = {"product": gene.product} if gene.product else {}
-        yield _feature(contig, "CDS", gene, names | product | codons | note)
-
-
-def _feature(contig: str, kind: str, gene: Gene, attributes: dict[str, str]) -> AnnotatedFeature:
-    part = Part(gene.start, gene.end, gene.strand)
-    return AnnotatedFeature(
-        contig, kind, (part,), attributes, "", partial_start=gene.partial_start, partial_end=gene.partial_end
-    )
+        codons = {"codon_start": "1", "transl_table": str(gene.table or _BACTERIAL)}
+        kinds = {"gene": names | note, "CDS": names | product | codons | note}
+        for kind in ("gene", "CDS") if gene.coding else ("gene",):
+            yield AnnotatedFeature(
+                *(contig, kind, (Part(gene.start, gene.end, gene.strand),), kinds[kind], ""),
+                partial_start=gene.partial_start,
+                partial_end=gene.partial_end,
+            )
 
 
 # --- Intervals of a gene of several parts
@@ -142,8 +139,11 @@ def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> 
     for number, group in enumerate(groups):
         skip = 0 if offset is None else -read % 3
         read += sum(part.end - part.start for part in group)
-        piece = _piece(group, skip, (number > 0, number + 1 < len(groups)), length)
-        pieces += [piece] if piece.start < piece.end else []
+        start, end, strand = min(p.start for p in group), max(p.end for p in group), group[0].strand
+        start, end = (start, end - skip) if strand == "-" else (start + skip, end)
+        turns = start // length * length if length else 0
+        if start < end:
+            pieces.append(Piece(start - turns, end - turns, strand, number > 0, number + 1 < len(groups)))
     return pieces
 
 
@@ -159,22 +159,12 @@ def _following(last: Part, part: Part, length: int | None) -> Part | None:
     return None
 
 
-def _piece(group: list[Part], skip: int, partial: tuple[bool, bool], length: int | None) -> Piece:
-    start, end, strand = min(p.start for p in group), max(p.end for p in group), group[0].strand
-    if strand == "-":
-        end -= skip
-    else:
-        start += skip
-    turns = start // length * length if length else 0
-    return Piece(start - turns, end - turns, strand, *partial)
-
-
 # --- Read genes from GenBank and GFF3
 
 
 def read_genes(
     path: str | Path, circles: Mapping[str, int] | None = None, *, duplicates: Duplicates = "error"
-) -> Annotation:
+) -> Genome:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
     Raises `InputError` if the file can't be read, has another format, is cut off or damaged, has a gene
@@ -192,7 +182,24 @@ def read_genes(
         As the sequences of the same GenBank file are read: under ``rename`` each record keeps its own genes.
     """
     file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
-    around = {**(circles or {}), **{contig: file.lengths[contig] for contig in file.circular}}
+    return _genome(file, display_name(path), circles or {})
+
+
+def genes_of_records(
+    records: Iterable[SeqRecord],
+    path: str | Path,
+    circles: Mapping[str, int],
+    *,
+    duplicates: Duplicates = "error",
+) -> Genome:
+    """The same of the records of a GenBank file, read with their features."""
+    name = display_name(path)
+    file = genbank_annotation(records, name, is_wanted, circles, UniqueIds(duplicates, name))
+    return _genome(file, name, circles)
+
+
+def _genome(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> Genome:
+    around = {**circles, **{contig: file.lengths[contig] for contig in file.circular}}
     families = list(families_of(file.features))
     with_frames = any(family[0].kind == "CDS" for family in families)
     found: dict[str, dict[Gene, None]] = {contig: {} for contig in file.lengths}
@@ -200,9 +207,8 @@ def read_genes(
         coding = _is_coding(family, with_frames)
         found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
-    name = display_name(path)
     source = f"{file.format} {short_name(name)}"
-    return Annotation(genes, source, file.lengths, frozenset(around), name, file.others)
+    return Genome(genes, source, file.lengths, frozenset(around), name, file.others)
 
 
 def _is_coding(family: Family, with_frames: bool) -> bool:
@@ -214,13 +220,18 @@ def _is_coding(family: Family, with_frames: bool) -> bool:
         is_locus(family[0].kind)
         and not with_frames
         and biotype == "protein_coding"
-        and not any(map(_is_pseudo, family))
+        and not any(is_pseudo(one.kind, one.attributes) for one in family)
     )
 
 
 def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[Gene]:
     """The gene of a family, or its pieces; ``around`` are the lengths of circular contigs."""
-    feature, name, locus = family[0], _name(family), _locus(family)
+    feature = family[0]
+    locus = (
+        _first(family, "locus_tag", "gene_id") or _first(family[::-1], "ID") or _first(family, "protein_id")
+    )
+    name = _first(family, "gene") or _first([one for one in family if is_locus(one.kind)], "Name")
+    table = feature.attributes.get("transl_table", "")
     if strange := [part.strand for part in feature.parts if part.strand not in ("+", "-")]:
         raise InputError(f"a gene has the strand '{strange[0]}'", where=feature.where, remedy="use + or -")
     pieces = pieces_of(feature.parts, around.get(feature.contig), feature.offset if coding else None)
@@ -233,29 +244,10 @@ def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[
             product=_first(family, "product"),
             partial_start=piece.partial_start or (number == 1 and cut),
             partial_end=piece.partial_end or (number == len(pieces) and feature.partial_end),
-            pseudo=any(map(_is_pseudo, family)),
+            pseudo=any(is_pseudo(one.kind, one.attributes) for one in family),
             coding=coding,
-            table=_table(feature) if coding else None,
+            table=int(table) if coding and re.fullmatch(r"[0-9]{1,2}", table) else None,
         )
-
-
-def _is_pseudo(feature: AnnotatedFeature) -> bool:
-    return is_pseudo(feature.kind, feature.attributes)
-
-
-def _table(feature: AnnotatedFeature) -> int | None:
-    stated = feature.attributes.get("transl_table", "")
-    return int(stated) if re.fullmatch(r"[0-9]{1,2}", stated) else None
-
-
-def _locus(family: Family) -> str:
-    return (
-        _first(family, "locus_tag", "gene_id") or _first(family[::-1], "ID") or _first(family, "protein_id")
-    )
-
-
-def _name(family: Family) -> str:
-    return _first(family, "gene") or _first([one for one in family if is_locus(one.kind)], "Name")
 
 
 def _first(family: Family, *keys: str) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.arrays import Codes, Floats, cut_stretch
+from seqray.core.arrays import Codes, Floats, Ints, cut_stretch
 from seqray.inference.predictions import Dtype, compute_precision
 from seqray.modelfile.model import TrainedModel
 
@@ -25,17 +25,19 @@ CHUNK = 1 << 14
 _PHASE = 4  # a chunk and what is around it are whole tokens of this many letters
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Strand:
     """One strand of a contig, in reading direction.
 
     ``codes`` (L,) are its letters, ``tracks`` (T, L) the gene tracks that the model names; None where no
     genes are known. On a ``circular`` one the first letter follows the last.
+    ``scored`` keeps the chunks that were asked for last, by number: two pieces may share one.
     """
 
     codes: Codes
     tracks: npt.NDArray[np.uint8] | None = None
     circular: bool = False
+    scored: dict[int, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -45,8 +47,8 @@ class StrandScorer:
     """Scores of the positive class of a locator. Compute within `running`."""
 
     def __init__(self, model: TrainedModel, dtype: Dtype = "fp32") -> None:
-        radius = max(network.radius for network in model.locators)
-        self.margin = -(-radius // _PHASE) * _PHASE
+        self.radius = max(network.radius for network in model.locators)
+        self.margin = -(-self.radius // _PHASE) * _PHASE
         self._model = model
         self._dtype: Dtype = dtype
         self._pool: ThreadPoolExecutor | None = None
@@ -66,8 +68,20 @@ class StrandScorer:
             self._pool = None
             torch.set_num_threads(threads)
 
+    def at(self, strand: Strand, places: Ints) -> Floats:
+        """Scores (n,) from 0 to 1 of letters of a strand."""
+        scores, numbers = np.empty(len(places)), places // CHUNK
+        needed = np.flatnonzero(np.bincount(numbers)).tolist()
+        missing = [number for number in needed if number not in strand.scored]
+        computed = dict(zip(missing, self.chunks(strand, missing), strict=True))
+        strand.scored = {n: computed[n] if n in computed else strand.scored[n] for n in needed}
+        for number in needed:
+            here = numbers == number
+            scores[here] = strand.scored[number][places[here] - number * CHUNK]
+        return scores
+
     def chunks(self, strand: Strand, numbers: Iterable[int]) -> list[Floats]:
-        """Scores, from 0 to 1, of the letters of some chunks; chunk i begins at letter i · `CHUNK`."""
+        """Scores of the letters of some chunks, each from 0 to 1; chunk i begins at letter i · `CHUNK`."""
         compute = map if self._pool is None else self._pool.map
         return list(compute(lambda number: self._chunk(strand, number), numbers))
 

@@ -14,7 +14,7 @@ from seqray.core.errors import InputError
 from seqray.core.text import parse_float
 from seqray.io.bed import parse_bed
 from seqray.io.files import BLOCK, display_name, open_input
-from seqray.io.genbank import parse_genbank_annotation, parse_genbank_features
+from seqray.io.genbank import genbank_annotation, parse_genbank, parse_genbank_features
 from seqray.io.gff3 import parse_gff3_annotation, parse_gff3_features
 from seqray.io.lines import AnnotatedFile, Feature, data_lines, parse_position, parse_strand
 from seqray.io.records import GENBANK, GFF, Duplicates, UniqueIds, detect_format
@@ -42,8 +42,8 @@ def read_annotated(
         head = handle.peek(1)
         form = detect_format(head)
         if form == GENBANK:
-            ids = UniqueIds(duplicates, name)
-            return parse_genbank_annotation(handle, name, wanted, circles, ids)
+            records = parse_genbank(handle, name, features=True)
+            return genbank_annotation(records, name, wanted, circles, UniqueIds(duplicates, name))
         if form == GFF or (not form and _first_line(head).count("\t") == 8):
             return parse_gff3_annotation(handle, name, wanted, circles)
     unknown = "is no annotation of genes" if head.strip() else "is empty"

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack, cast
@@ -64,15 +65,20 @@ def read_genbank(
         yield from validate_records(split_genbank(handle, where), alphabet, where, **options)
 
 
-def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
+def split_genbank(
+    handle: io.BufferedReader, where: str, on_record: Callable[[SeqRecord], None] | None = None
+) -> Iterator[RawRecord]:
     """Records of an open, buffered binary stream; ``where`` is its name in errors.
 
-    Raises `InputError` for a file that is not GenBank, is cut off or can't be parsed.
+    ``on_record`` is called with each as Biopython reads it, features included. Raises `InputError` for a file
+    that is not GenBank, is cut off or can't be parsed.
     """
     other = detect_format(handle.peek(1))
     if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
-    for record in parse_genbank(handle, where, features=False):
+    for record in parse_genbank(handle, where, features=on_record is not None):
+        if on_record is not None:
+            on_record(record)
         letters = b""
         with suppress(UndefinedSequenceError):  # a CONTIG line instead of the letters
             letters = bytes(record.seq or b"")
@@ -176,15 +182,19 @@ def parse_genbank_features(handle: BinaryIO, name: str) -> Iterator[Feature]:
                     yield Feature(str(record.id), part.start, part.end, named, part.strand, kind, pseudo)
 
 
-def parse_genbank_annotation(
-    handle: BinaryIO, name: str, wanted: Callable[[str], bool], circles: Mapping[str, int], ids: UniqueIds
+def genbank_annotation(
+    records: Iterable[SeqRecord],
+    name: str,
+    wanted: Callable[[str], bool],
+    circles: Mapping[str, int],
+    ids: UniqueIds,
 ) -> AnnotatedFile:
-    """Features of the wanted kinds, see `seqray.io.features.read_annotated`."""
+    """Features of the wanted kinds of parsed records, see `seqray.io.features.read_annotated`."""
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     others: dict[str, None] = {}
-    for record in parse_genbank(handle, name, features=True):
+    for record in records:
         contig = ids.resolve(record.id or record.name)
         lengths[contig] = len(record)
         if record.annotations.get("topology") == "circular":
@@ -252,7 +262,7 @@ _SIGNS = {"+": 1, "-": -1}
 
 def write_genbank(
     path: str | Path,
-    source: str | Path,
+    source: str | Path | Iterable[tuple[str, SeqRecord]],
     calls: Iterable[Call],
     provenance: Sequence[str] = (),
     *,
@@ -271,7 +281,8 @@ def write_genbank(
     path, provenance
         See `seqray.io.files.open_output`; the lines are added to the COMMENT of each record.
     source, duplicates
-        The file that was scanned, which must be readable again, and as it was read.
+        The file that was scanned, which must be readable again, and as it was read; or its records, with the
+        id of each, see `named_records`.
     genes
         Features by contig; records that have genes of their own don't get them.
     is_circular
@@ -281,7 +292,8 @@ def write_genbank(
     for name, call in call_ids(calls):
         named.setdefault(call.contig, []).append((name, call))
     with open_output(path) as handle:
-        for contig, record in _records(source, duplicates):
+        records = _records(source, duplicates) if isinstance(source, (str, Path)) else source
+        for contig, record in records:
             if is_circular(contig):
                 record.annotations["topology"] = "circular"
             if not any(feature.type in ("gene", "CDS") for feature in record.features):
@@ -302,24 +314,36 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
     where = display_name(source)
     with open_input(source) as handle:
         if detect_format(handle.peek(1)) == GENBANK:
-            ids = UniqueIds(duplicates, where)
-            for record in parse_genbank(handle, where, features=True):
-                record.annotations.setdefault("molecule_type", "DNA")
-                record.features = [feature for feature in record.features if feature.location is not None]
-                name = record.id or record.name
-                if (contig := ids.resolve(name)) != name:
-                    _rename(record, contig)
-                yield contig, record
+            yield from named_records(parse_genbank(handle, where, features=True), where, duplicates)
             return
     with suppress(NoRecordsError):  # of an empty file, which the scan has let pass
-        for letters in read_fasta(
+        for record in read_fasta(
             source, DNA, duplicates=duplicates, soft_masks=False, on_skip=lambda _: None
         ):
-            record = SeqRecord(Seq(letters.sequence), description=letters.description)
-            _rename(record, letters.id)
-            topology = "circular" if letters.circular else "linear"
-            record.annotations.update(molecule_type="DNA", topology=topology)
-            yield letters.id, record
+            yield plain_record(record)
+
+
+def named_records(
+    records: Iterable[SeqRecord], where: str, duplicates: Duplicates
+) -> Iterator[tuple[str, SeqRecord]]:
+    """Records of a GenBank file as they are written again, with the id of each."""
+    ids = UniqueIds(duplicates, where)
+    for record in map(copy, records):  # whoever writes them adds to them
+        record.annotations = {"molecule_type": "DNA", **record.annotations}
+        record.features = [feature for feature in record.features if feature.location is not None]
+        name = record.id or record.name
+        if (contig := ids.resolve(name)) != name:
+            _rename(record, contig)
+        yield contig, record
+
+
+def plain_record(letters: SequenceRecord) -> tuple[str, SeqRecord]:
+    """A sequence as a record without features, and its id."""
+    record = SeqRecord(Seq(letters.sequence), description=letters.description)
+    _rename(record, letters.id)
+    topology = "circular" if letters.circular else "linear"
+    record.annotations.update(molecule_type="DNA", topology=topology)
+    return letters.id, record
 
 
 def _rename(record: SeqRecord, name: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.records import SequenceRecord
@@ -12,9 +13,16 @@ from seqray.io.fasta import split_fasta
 from seqray.io.files import display_name, open_input
 from seqray.io.records import GENBANK, ReadOptions, detect_format, validate_records
 
+if TYPE_CHECKING:
+    from Bio.SeqRecord import SeqRecord
+
 
 def read_sequences(
-    path: str | Path, alphabet: Alphabet, **options: Unpack[ReadOptions]
+    path: str | Path,
+    alphabet: Alphabet,
+    *,
+    on_genbank: Callable[[SeqRecord], None] | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Iterator[SequenceRecord]:
     """Read the records of a FASTA or GenBank file in order; the content decides on the format, not the name.
 
@@ -30,6 +38,9 @@ def read_sequences(
         GenBank record is its VERSION (accession.version); annotated features are ignored.
     alphabet
         Validates and folds the letters.
+    on_genbank
+        Called with each record of a GenBank file as Biopython reads it, with its features; to read these
+        takes four times as long.
     **options
         See `ReadOptions`.
     """
@@ -37,8 +48,9 @@ def read_sequences(
     with open_input(path) as handle:
         split = split_fasta
         if detect_format(handle.peek(1)) == GENBANK:
-            from seqray.io.genbank import split_genbank as split  # Biopython, which FASTA does without
+            from seqray.io.genbank import split_genbank  # Biopython, which FASTA does without
 
+            split = partial(split_genbank, on_record=on_genbank)
         yield from validate_records(split(handle, where), alphabet, where, **options)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from seqray.core.errors import OnProgress
     from seqray.core.records import Region, SequenceRecord
     from seqray.core.results import SkippedRecord
-    from seqray.scanning.results import ScoreProfile
+    from seqray.scanning.contigs import ScoreProfile
 
 STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.

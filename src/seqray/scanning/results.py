@@ -1,227 +1,21 @@
-"""What a scan returns, and expected false calls."""
+"""What a scan counts and returns."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from seqray.calibration.expected_precision import Expectation
-from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.letters import dinucleotide_shuffle
+from seqray.calibration.expected_precision import Expectation, ExpectedPrecision
+from seqray.core.arrays import Floats
 from seqray.core.records import Intervals
-from seqray.genome.genes import Annotation, Gene, cut_genes, shift_gene
+from seqray.genome.genes import Genome
 from seqray.scanning.calls import CallTable
-from seqray.scanning.windows import Grid
-
-# --- How many calls would chance alone give? The same scan over shuffled blocks of the user's own sequenc
-
-BLOCK_LETTERS = 50_000
-# A short input is shuffled several times over: with five copies the expected number is known better than
-# the number of real calls, which scatters by its own square root.
-MAX_COPIES = 5
-LETTERS_PER_MB = 1e6
-
-
-def poisson_interval(count: int) -> tuple[float, float]:
-    """Exact central 95 % interval of the mean of a Poisson variable that came out as ``count``.
-
-    References
-    ----------
-    Garwood 1936, Fiducial limits for the Poisson distribution.
-    """
-    from scipy.special import gammaincinv
-
-    tail = (1 - 0.95) / 2
-    low = float(gammaincinv(count, tail)) if count else 0.0
-    return low, float(gammaincinv(count + 1, 1 - tail))
-
-
-@dataclass(frozen=True, slots=True)
-class FalseCalls:
-    """Calls to expect by chance at one threshold.
-
-    Attributes
-    ----------
-    per_mb, low, high
-        False calls per million positions on the strands scanned, with a Poisson 95 % interval.
-    scanned_mb
-        Millions of positions scanned in the user's sequence.
-    null_calls, null_mb
-        What was counted, in how many million positions of shuffled sequence.
-    """
-
-    per_mb: float
-    low: float
-    high: float
-    scanned_mb: float
-    null_calls: int
-    null_mb: float
-
-    @property
-    def expected(self) -> float:
-        """False calls to expect in the user's sequence."""
-        return self.per_mb * self.scanned_mb
-
-    @property
-    def expected_interval(self) -> tuple[float, float]:
-        """Poisson 95 % interval of `expected`."""
-        return self.low * self.scanned_mb, self.high * self.scanned_mb
-
-
-class NullScores:
-    """Scores of all peaks found in shuffled sequence.
-
-    The scores (n,) come in any order; ``positions`` were scanned on each strand to find them, above 0.
-    """
-
-    def __init__(self, scores: Floats, positions: int) -> None:
-        self._sorted = np.sort(scores)
-        self.mb = positions / LETTERS_PER_MB
-
-    def count(self, thresholds: Floats) -> npt.NDArray[np.int64]:
-        """Peaks that reach each threshold."""
-        return len(self._sorted) - np.searchsorted(self._sorted, thresholds, "left")
-
-    def at(self, threshold: float, positions: int) -> FalseCalls:
-        """Calls to expect at a threshold where ``positions`` were scanned."""
-        count = int(self.count(np.array([threshold]))[0])
-        low, high = poisson_interval(count)
-        return FalseCalls(
-            count / self.mb, low / self.mb, high / self.mb, positions / LETTERS_PER_MB, count, self.mb
-        )
-
-    def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
-        """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
-
-        The result is a score that occurs, or None if no threshold will do. ``scores`` (n,) are those of all
-        peaks in the user's sequence, ``positions`` those scanned there on each strand.
-
-        Notes
-        -----
-        One is added to the count in shuffled sequence, as in target-decoy searches (He et al. 2015,
-        arXiv:1501.00537): having met no false call above a threshold doesn't show that there are none.
-        """
-        thresholds = np.unique(scores)
-        calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")
-        scale = positions / LETTERS_PER_MB / self.mb
-        good = np.flatnonzero((self.count(thresholds) + 1) * scale <= fdr * calls)
-        return float(thresholds[good[0]]) if len(good) else None
-
-
-class BlockSampler:
-    """Draws blocks evenly from a stream of sequences, with a limit on the letters in memory.
-
-    Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
-    likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
-
-    At most ``letters`` letters are in memory. Blocks with fewer letters than a window are dropped. Ambiguous
-    letters, of code ``unknown``, are left out, since they would be spread all over.
-    """
-
-    def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
-        self._limit = letters
-        self._window = window
-        self._unknown = unknown
-        self._rng = np.random.default_rng(seed)
-        self._offered = 0
-        # A heap: the highest key (negated) on top. Then the number of the block, its letters and its genes.
-        self._held: list[tuple[float, int, Codes, tuple[Gene, ...] | None]] = []
-        self.letters = 0
-
-    def offer(
-        self,
-        codes: Codes,
-        parts: Intervals,
-        masked: Intervals | None = None,
-        genes: tuple[Gene, ...] | None = None,
-    ) -> None:
-        """Show the sampler a contig; blocks are cut from its parts.
-
-        Masked letters are left out. With genes, all letters stay, and those of the genes keep their places;
-        None if not known.
-        """
-        size = min(BLOCK_LETTERS, self._limit)
-        for start, end in parts.pairs():
-            for first in range(start, end, size):
-                self._offer_block(codes, first, min(first + size, end), masked, genes)
-
-    def _offer_block(
-        self,
-        codes: Codes,
-        start: int,
-        end: int,
-        masked: Intervals | None,
-        genes: tuple[Gene, ...] | None,
-    ) -> None:
-        key = -float(self._rng.random())
-        self._offered += 1
-        if self._held and key < self._held[0][0] and self.letters + end - start > self._limit:
-            return
-        block, own = codes[start:end], None
-        if genes is not None:
-            own = cut_genes(_around_origin(genes, len(codes)), start, end)
-            block = block.copy()  # a view would hold the letters of the whole contig
-        else:
-            keep = block != self._unknown
-            if masked is not None:
-                keep &= ~masked.contains(np.arange(start, end))
-            block = block[keep]
-        if len(block) >= self._window:
-            heapq.heappush(self._held, (key, self._offered, block, own))
-            self.letters += len(block)
-        while self.letters > self._limit:
-            self.letters -= len(heapq.heappop(self._held)[2])
-
-    @property
-    def copies(self) -> int:
-        """How often each block is shuffled: once, or up to `MAX_COPIES` times."""
-        return min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
-
-    def shuffled(self) -> Iterator[tuple[Codes, tuple[Gene, ...] | None]]:
-        """Yield each block shuffled, and its genes, in the order of the input, as often as `copies` says."""
-        for _ in range(self.copies):
-            for _, _, block, genes in sorted(self._held, key=lambda held: held[1]):
-                yield self._shuffle(block, genes), genes
-
-    def _shuffle(self, block: Codes, genes: tuple[Gene, ...] | None) -> Codes:
-        if genes is None:
-            return dinucleotide_shuffle(block, self._rng)
-        shuffled = block.copy()
-        places = np.flatnonzero(block == self._unknown).tolist()
-        kept = Intervals.merge([*((g.start, g.end) for g in genes), *((i, i + 1) for i in places)])
-        edges = [0, *(edge for pair in kept.pairs() for edge in pair), len(block)]
-        for start, end in zip(edges[::2], edges[1::2], strict=True):
-            if start < end:
-                shuffled[start:end] = dinucleotide_shuffle(block[start:end], self._rng)
-        return shuffled
-
-
-def _around_origin(genes: Iterable[Gene], length: int) -> list[Gene]:
-    """Genes of a contig; one that crosses its origin, and so ends beyond its length, is also at its begin."""
-    return [shift_gene(gene, -by) for gene in genes for by in ((0, length) if gene.end > length else (0,))]
-
-
-# --- What a scan counts and returns
-
-
-@dataclass(frozen=True, slots=True)
-class Contig:
-    """A sequence that is scanned, without its letters; sites are called in ``parts``, None for everywhere."""
-
-    name: str
-    length: int
-    circular: bool
-    parts: Intervals | None = None
-
-    @property
-    def scanned(self) -> Intervals:
-        """Where sites are called."""
-        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
+from seqray.scanning.contigs import Contig
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.shuffles import LETTERS_PER_MB, FalseCalls, NullScores
 
 
 @dataclass(slots=True)
@@ -242,49 +36,7 @@ class ScanCounts:
     unlike: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreProfile:
-    """Scores along one strand of a contig, in ascending order of site, as a track shows them.
-
-    Attributes
-    ----------
-    contig, length, strand
-        Where.
-    sites, gaps
-        (n,) 0-based positions, and letters up to the next one.
-    scores
-        (n,) scores from 0 to 1; NaN for a window that wasn't scored.
-    """
-
-    contig: str
-    length: int
-    strand: str
-    sites: Ints
-    gaps: Ints
-    scores: Floats
-
-    @classmethod
-    def of(cls, contig: Contig, grid: Grid, strand: str, starts: Ints, scores: Floats) -> ScoreProfile:
-        """Make the profile of some windows; those outside the parts of the contig are not scored.
-
-        Parameters
-        ----------
-        contig
-            Contig with its parts.
-        grid
-            Positions of the windows.
-        strand
-            ``+`` or ``-``.
-        starts, scores
-            (n,) start and score of each window.
-        """
-        sites = grid.sites(starts, strand)
-        if contig.parts is not None:
-            scores = np.where(contig.parts.contains(sites), scores, np.nan)
-        return cls(contig.name, contig.length, strand, sites, grid.gaps(starts), scores)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ScanResult:
     """The calls of a scan, and the figures about it.
 
@@ -296,14 +48,10 @@ class ScanResult:
         That was applied; None if no threshold achieves the requested FDR, and then there are no calls.
     false_calls
         Calls to expect by chance; None if not estimated.
-    contigs, letters
-        Contigs scanned and their total length.
-    positions
-        Positions searched on each strand.
-    parts
-        By contig, the parts that ``ScanOptions.regions`` selected; None if everything was searched.
-    windows
-        Windows scored, refinement and shuffled sequence included.
+    scanned
+        Contigs that were scanned.
+    counts
+        Of the whole scan; ``windows`` are those scored, refinement and shuffled sequence included.
     strand
         ``both``, ``plus`` or ``minus``: which were searched.
     genes
@@ -314,16 +62,10 @@ class ScanResult:
         What the card of a locator leads to expect at the threshold; None if nothing.
     lowest_measured
         Score below which the card knows no precision; None if it knows none at all.
+    recalls
+        Share of the sites found at 1 call per kb without genes, and with genes; None if not measured.
     species
         The species of the card that the input is like; None if it is like none.
-    unlike
-        Share of the windows compared that differ from the model's training data; None if unknown.
-    contigs_without_genes, letters_without_genes
-        Contigs scanned whose genes are not known, and their letters.
-    circular
-        Contigs that were scanned as circles.
-    mean_linear_length
-        Mean letters of the contigs scanned that are not circular; None if all are.
     findings
         Lines on what the sequences are like, and on what speaks against the calls: these begin with
         ``caution:``.
@@ -331,24 +73,44 @@ class ScanResult:
 
     calls: CallTable
     threshold: float | None
-    false_calls: FalseCalls | None
-    contigs: int
-    letters: int
-    positions: int
-    windows: int
-    unlike: float | None
-    parts: Mapping[str, Intervals] | None = None
+    false_calls: FalseCalls | None = None
+    scanned: Sequence[Contig] = ()
+    counts: ScanCounts
     strand: Literal["both", "plus", "minus"] = "both"
-    genes: Annotation | None = None
+    genes: Genome | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
     lowest_measured: float | None = None
+    recalls: tuple[float | None, float | None] = (None, None)
     species: str | None = None
-    contigs_without_genes: int = 0
-    letters_without_genes: int = 0
-    circular: int = 0
-    mean_linear_length: float | None = None
-    findings: tuple[str, ...] = ()
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def letters(self) -> int:
+        """Letters of the contigs scanned."""
+        return self.counts.letters
+
+    @property
+    def positions(self) -> int:
+        """Positions searched on each strand."""
+        return self.counts.positions // (2 if self.strand == "both" else 1)
+
+    @property
+    def unlike(self) -> float | None:
+        """Share of the windows compared that differ from the model's training data; None if unknown."""
+        counts = self.counts
+        return counts.unlike / counts.compared if counts.compared and self.positions else None
+
+    @property
+    def parts(self) -> dict[str, Intervals]:
+        """By contig, the parts that ``ScanOptions.regions`` selected; empty if everything was searched."""
+        return {contig.name: contig.parts for contig in self.scanned if contig.parts is not None}
+
+    @property
+    def without_genes(self) -> list[int]:
+        """Letters of each contig whose genes are not known."""
+        known = self.genes.genes if self.genes else {}
+        return [contig.length for contig in self.scanned if contig.name not in known]
 
     @property
     def calls_per_mb(self) -> float:
@@ -366,7 +128,68 @@ class ScanResult:
     @property
     def calls_per_gene(self) -> float | None:
         """Calls per gene; None of parts or one strand, or if over a tenth is not scanned or annotated."""
-        least = 0.9 * self.letters
-        whole = self.parts is None and self.strand == "both"
-        whole = whole and min(self.positions, self.letters - self.letters_without_genes) >= least
+        whole = not self.parts and self.strand == "both"
+        known = self.letters - sum(self.without_genes)
+        whole = whole and min(self.positions, known) >= 0.9 * self.letters
         return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None
+
+
+def finish_scan(
+    calls: CallTable,
+    null_scores: Floats,
+    counts: ScanCounts,
+    scanned: Iterable[Contig],
+    options: ScanOptions,
+    lowest: float,
+    *,
+    from_positions: bool,
+    genes: Genome | None = None,
+    figures: Mapping[str, Any] | None = None,
+    species: str | None = None,
+    foreign: bool = False,
+) -> ScanResult:
+    """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it.
+
+    Parameters
+    ----------
+    calls
+        Peaks down to the score ``lowest``.
+    null_scores
+        (n,) of all peaks in shuffled sequence.
+    counts, scanned
+        Of the whole scan.
+    options
+        How it was scanned.
+    from_positions, genes, figures
+        Whether a locator scanned, the genes that it read, and what its card says of the precision.
+    species, foreign
+        What the sequences are like, and whether they are like nothing that the model was trained on.
+    """
+    null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
+    positions = counts.positions // len(options.strands)
+    scores = calls.scores
+    threshold: float | None = lowest
+    if options.fdr is not None:
+        threshold = null.threshold_for(options.fdr, scores, positions) if null else None
+    if options.per_kb is not None:  # more if scores are equal; all if there are not as many
+        most = options.most_calls(positions)
+        threshold = float(np.partition(scores, -most)[-most]) if most <= len(scores) else lowest
+    result = ScanResult(
+        calls=calls.reaching(np.inf if threshold is None else threshold),
+        threshold=threshold,
+        false_calls=None if null is None or threshold is None else null.at(threshold, positions),
+        scanned=list(scanned),
+        counts=counts,
+        strand=options.strand,
+        genes=genes,
+        from_positions=from_positions,
+    )
+    if from_positions:
+        known, expected = genes is not None, ExpectedPrecision.from_mapping(figures or {}, foreign=foreign)
+        result.species, result.lowest_measured = species, expected.lowest_measured(known, species)
+        if threshold is not None and threshold >= (result.lowest_measured or 0):
+            result.expectation = expected.at(threshold, known)
+        without, with_genes = (expected.recall_at(1, mode, species) for mode in (False, True))
+        result.recalls = without, with_genes
+        result.calls.describe(genes, expected, species)
+    return result

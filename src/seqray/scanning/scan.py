@@ -1,250 +1,238 @@
-"""Scans of contigs."""
+"""Scans: contigs in pieces, scores along both strands, peaks, calls, and the same for shuffled sequence."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.arrays import Floats
-from seqray.core.card import Card
 from seqray.core.errors import InputError, require_type
 from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
-from seqray.genome.genes import Annotation, Gene
+from seqray.genome.genes import Gene, Genome
 from seqray.inference.origin import Origin
 from seqray.inference.predictions import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable
-from seqray.scanning.describe import call_cautions, describe_result, model_limits
-from seqray.scanning.detectors import Detector, make_detector
-from seqray.scanning.genes import GeneSource
+from seqray.scanning.contigs import Contig, OpenContig, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
-from seqray.scanning.peaks import PeakFinder, PiecePeaks, add_calls, finalize_scan
-from seqray.scanning.results import BlockSampler, Contig, ScanCounts, ScanResult, ScoreProfile
-from seqray.scanning.windows import ScoredGrid
-
-# --- The work of a scan in independent units: pieces of contigs, and shuffled blocks
+from seqray.scanning.peaks import PiecePeaks, find_peaks, join_pieces
+from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
+from seqray.scanning.scorers import Scorer, make_scorer
+from seqray.scanning.shuffles import BlockSampler
+from seqray.scanning.words import call_cautions
 
 # Windows per contig that are compared with the model's training data: their share is known to 2 % or better.
 _WINDOWS_COMPARED = 500
 
 
-class Scanner:
-    """Scores the units of a scan, or of one shard of it, and counts.
+class Scan:
+    """The work of a scan in independent units, pieces of contigs and shuffled blocks, with its counts.
 
-    Without a shard number all units are scored.
+    With a shard number only the units of that shard are scored.
+
+    Attributes
+    ----------
+    counts
+        What was counted so far.
+    contigs
+        Contigs that were scanned.
+    points
+        Points of the grid in a piece.
     """
 
     def __init__(
         self,
-        detector: Detector,
+        scorer: Scorer,
         options: ScanOptions,
         callbacks: ScanCallbacks,
         shard: ShardNumber | None = None,
     ) -> None:
-        self.detector = detector
-        self.options = options
-        self.callbacks = callbacks
-        self.rule = detector.rule(options)
-        self.finder = PeakFinder(
-            options.lowest_threshold(detector.default_threshold(options)),
-            options.margin,
-            detector.distance(options),
-            max(1, options.piece // self.rule.stride),
-        )
-        self.counts = ScanCounts()
-        letters = int((detector.null_mb if options.null_mb is None else options.null_mb) * 1e6)
-        self._sampler = (
-            BlockSampler(letters, self.rule.window, self.rule.unknown, options.seed) if letters else None
-        )
+        self.scorer, self.options, self.callbacks = scorer, options, callbacks
+        self.points = max(1, options.piece // scorer.stride)
+        self.counts, self.contigs = ScanCounts(), list[Contig]()
+        letters = int((scorer.null_mb if options.null_mb is None else options.null_mb) * 1e6)
+        unknown = scorer.alphabet.unknown
+        self._sampler = BlockSampler(letters, scorer.window, unknown, options.seed) if letters else None
         self._genes: dict[str, tuple[Gene, ...]] = {}
-        self._shard = shard or ShardNumber()
-        self._units = 0
-        self._scanned = 0.0  # letters, on all strands
-        self._checksum = None if shard is None else hashlib.sha256()  # must be equal in all shards
+        self._shard, self._units = shard or ShardNumber(), 0
+        self._done = 0.0  # letters, on all strands
+        self._checksum = None if shard is None else hashlib.sha256()
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the codes of all contigs so far, each followed by its soft masks if they are skipped."""
+        """SHA-256 of the codes of all contigs, each followed by its masks if they are skipped."""
         return "" if self._checksum is None else self._checksum.hexdigest()
 
     @property
-    def annotation(self) -> Annotation | None:
-        """The genes of the contigs so far; None where the detector knows none."""
-        if self.detector.genes is None:
-            return None
-        return Annotation(self._genes, self.detector.genes.source, circular=self.detector.genes.circular)
-
-    def _report(self, letters: float, total: int | None, phase: str) -> None:
-        if self.callbacks.on_progress is not None:
-            self.callbacks.on_progress(round(letters), total, phase)
+    def genes(self) -> Genome | None:
+        """The genes of the contigs so far; None where none are known."""
+        genome = self.scorer.genome
+        return None if genome is None else Genome(self._genes, genome.source, circular=genome.circular)
 
     def _is_ours(self) -> bool:
         """Count one more unit; returns whether it belongs to this shard."""
-        ours = self._units % self._shard.total == self._shard.number - 1
         self._units += 1
-        return ours
+        return (self._units - 1) % self._shard.total == self._shard.number - 1
 
-    def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ScoredGrid]]:
-        """Yield each contig that is scanned, with its windows; errors as in `scan_sequences`."""
+    def open(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, OpenContig]]:
+        """Yield each contig that is scanned, ready to be scored; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
         circles = MissingContigs((name, "'circular_ids'") for name in self.options.circular_ids)
+        named = self.scorer.genome.circular if self.scorer.genome else ()
         for record in records:
             circles.see(record.id)
             parts = regions.parts_of(record.id, len(record)) if regions is not None else None
             if regions is not None and parts is None:
                 continue
-            if len(record) < self.rule.window:
+            if len(record) < self.scorer.window:
                 self._skip(record)
                 continue
-            contig = Contig(record.id, len(record), self._is_circular(record), parts)
-            windows = self._open(contig, record)
-            yield contig, windows
-            self.counts.windows += windows.scored
-            del record, windows  # else they are in memory while the next record is read
+            circular = self.options.is_circular(record) or record.id in named
+            contig = Contig(record.id, len(record), circular, parts)
+            opened = self._open(contig, record)
+            yield contig, opened
+            self.counts.windows += opened.scored
+            del record, opened  # else they are in memory while the next record is read
         circles.check()
         if regions is not None:
             regions.check()
 
-    def _is_circular(self, record: SequenceRecord) -> bool:
-        named = self.detector.genes.circular if self.detector.genes else ()
-        return self.options.is_circular(record) or record.id in named
-
     def _skip(self, record: SequenceRecord) -> None:
-        reason = f"{len(record)} letters, shorter than the window of {self.rule.window}"
+        reason = f"{len(record)} letters, shorter than the window of {self.scorer.window}"
         if self.callbacks.on_skip is None:
             remedy = "remove it, or skip it by strict=False of seqray.scan or 'on_skip' of ScanCallbacks"
             raise InputError(reason, where=f"record '{record.id}'", remedy=remedy)
         self.callbacks.on_skip(SkippedRecord(record.id, reason))
 
-    def _open(self, contig: Contig, record: SequenceRecord) -> ScoredGrid:
-        """Count a contig, offer it to the sampler and make its windows."""
-        codes = self.detector.alphabet.encode(record.sequence)
-        length, circular, options = contig.length, contig.circular, self.options
-        masked = Intervals.merge(record.soft_masked) if options.skip_soft_masked else None
+    def _open(self, contig: Contig, record: SequenceRecord) -> OpenContig:
+        """Count a contig, offer it to the sampler and compare it with the training data."""
+        scorer, length, circular = self.scorer, contig.length, contig.circular
+        codes = scorer.alphabet.encode(record.sequence)
+        masked = Intervals.merge(record.soft_masked) if self.options.skip_soft_masked else None
         if self._checksum is not None:
             self._checksum.update(codes.data)
             if masked is not None:
                 self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts may suppress peaks within.
-        halo = self.detector.halo * (self.finder.min_distance + self.rule.stride)
-        scored = contig.scanned.extended(halo, length, circular=circular)
-        genes = self.detector.genes.find(record, circular) if self.detector.genes else None
+        halo = scorer.halo * (scorer.min_distance + scorer.stride)
+        wanted = contig.scanned.extended(halo, length, circular=circular)
+        genes = scorer.genome.find(record, circular) if scorer.genome else None
         if genes is not None:
             self._genes[contig.name] = genes
-        windows = self.detector.open(codes, self.rule, genes, circular=circular, parts=scored, masked=masked)
+        opened = scorer.open(codes, genes, circular=circular, parts=wanted, masked=masked)
+        self.contigs.append(contig)
         self.counts.contigs += 1
         self.counts.letters += length
         if self.callbacks.on_contig is not None:
             self.callbacks.on_contig(contig.name, length)
         if self._sampler is not None:
-            around = scored.extended(self.rule.window, length, circular=circular)
+            around = wanted.extended(scorer.window, length, circular=circular)
             self._sampler.offer(codes, around, masked, genes)
-        if self.detector.out_of_domain is not None and self._shard.number == 1:
-            compared = windows.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
+        if scorer.out_of_domain is not None and self._shard.number == 1:
+            compared = opened.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
             self.counts.compared += len(compared)
-            self.counts.unlike += int(np.count_nonzero(self.detector.out_of_domain(compared)))
-        return windows
+            self.counts.unlike += int(np.count_nonzero(scorer.out_of_domain(compared)))
+        return opened
 
     def pieces(
-        self, contig: Contig, windows: ScoredGrid, strand: str
+        self, contig: Contig, opened: OpenContig, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
-        """Yield first grid point, peaks and scores of each piece that this scanner computes."""
-        firsts = self.finder.firsts(windows)
+        """Yield first grid point, peaks and scores of each piece that is computed here."""
+        firsts = range(0, opened.points, self.points)
         for first in firsts:
             if self._is_ours():
-                starts, scores, peaks = self.finder.piece(windows, strand, first)
-                profile = ScoreProfile.of(contig, windows, strand, starts, scores)
-                self.counts.positions += _positions(profile, scores, contig)
+                points = range(first, first + self.points)
+                starts, scores, peaks = find_peaks(self.scorer, opened, strand, points, self.options.margin)
+                profile = ScoreProfile.of(contig, opened, strand, starts, scores)
+                self.counts.positions += profile.count_positions(contig, scores)
                 yield first, peaks, profile
-            self._scanned += contig.length / (len(firsts) * len(self.options.strands))
-            self._report(self._scanned, None, "scan")
+            self._done += contig.length / (len(firsts) * len(self.options.strands))
+            if self.callbacks.on_progress is not None:
+                self.callbacks.on_progress(round(self._done), None, "scan")
 
     def null_scores(self) -> Floats:
         """Scan our part of the shuffled blocks in the same way; (n,) scores of the peaks in them."""
         scores = [np.empty(0)]
         if self._sampler is None:
             return scores[0]
+        scorer, margin = self.scorer, self.options.margin
         done, total = 0, self._sampler.letters * self._sampler.copies
         for block, genes in self._sampler.shuffled():
-            windows = self.detector.open(block, self.rule, genes)
+            opened = scorer.open(block, genes)
             for strand in self.options.strands:
                 if self._is_ours():
-                    scores.append(self.finder.peaks(windows, strand)[1])
-            self.counts.windows += windows.scored
-            self.counts.null_positions += len(block) - self.rule.window + 1
+                    cut = [range(i, i + self.points) for i in range(0, opened.points, self.points)]
+                    pieces = [find_peaks(scorer, opened, strand, points, margin)[2] for points in cut]
+                    scores.append(join_pieces(opened, strand, pieces, scorer.min_distance)[1])
+            self.counts.windows += opened.scored
+            self.counts.null_positions += len(block) - scorer.window + 1
             done += len(block)
-            self._report(done, total, "scan shuffled sequence")
+            if self.callbacks.on_progress is not None:
+                self.callbacks.on_progress(done, total, "scan shuffled sequence")
         return np.concatenate(scores)
 
 
-def _positions(profile: ScoreProfile, scores: Floats, contig: Contig) -> int:
-    """Count the positions within the parts that the scored windows represent."""
-    known, parts, length = ~np.isnan(scores), contig.scanned, contig.length
-    if contig.parts is None:
-        return int(profile.gaps[known].sum())
-    first, last = profile.sites[known], profile.sites[known] + profile.gaps[known]
-    beyond = np.maximum(last - length, 0)  # across the origin of a circular contig
-    ends = parts.count_covered(np.minimum(last, length)) + parts.count_covered(beyond)
-    return int((ends - parts.count_covered(first)).sum())
-
-
-# --- Scan long sequences: scores along both strands, then calls
-
-
 def scan_sequences(
-    detector: Detector,
+    scorer: Scorer,
     records: Iterable[SequenceRecord],
     options: ScanOptions,
     callbacks: ScanCallbacks,
+    origin: Origin | None = None,
 ) -> ScanResult:
-    """Scan sequences with any detector.
+    """Scan sequences with any scorer.
 
     Raises `InputError` for a contig shorter than the window if there is no ``on_skip``, and for names in the
     options that no contig has or parts beyond a contig's end.
 
     Parameters
     ----------
-    detector
-        Scores windows or positions.
+    scorer
+        Scores windows or positions, as the same options say.
     records
         Read once, one in memory at a time.
     options
         How to scan.
     callbacks
         Called for contigs, scores and progress.
+    origin
+        Watches the sequences, and compares them with the model's training data.
 
     Returns
     -------
     ScanResult
         The same for any ``options.piece``.
     """
-    scanner = Scanner(detector, options, callbacks)
-    calls = CallTable(detector.label, detector.extent)
-    contigs: list[Contig] = []
-
-    def pieces(contig: Contig, windows: ScoredGrid, strand: str) -> Iterator[PiecePeaks]:
-        for _, peaks, profile in scanner.pieces(contig, windows, strand):
-            if callbacks.on_profile is not None:
-                callbacks.on_profile(profile)
-            yield peaks
-
-    with detector.running():
-        for contig, windows in scanner.contigs(records):
-            contigs.append(contig)
-            distance = scanner.finder.min_distance
-            add_calls(calls, contig, windows, options.strands, distance, partial(pieces, contig, windows))
-            del windows  # else they are in memory while the next record is read
-        null = scanner.null_scores()
-    threshold = scanner.finder.threshold
-    genes = scanner.annotation
-    return finalize_scan(calls, null, scanner.counts, options, threshold, scanner.rule, contigs, genes)
+    scan = Scan(scorer, options, callbacks)
+    calls = CallTable(scorer.label, scorer.extent)
+    with scorer.running():
+        for contig, opened in scan.open(origin.watch(records) if origin else records):
+            strands = []
+            for strand in options.strands:
+                pieces = []
+                for _, peaks, profile in scan.pieces(contig, opened, strand):
+                    pieces.append(peaks)
+                    if callbacks.on_profile is not None:
+                        callbacks.on_profile(profile)
+                strands.append((strand, *join_pieces(opened, strand, pieces, scorer.min_distance)))
+            calls.add(contig, strands)
+            del opened  # else it is in memory while the next record is read
+        null = scan.null_scores()
+    result = finish_scan(
+        *(calls, null, scan.counts, scan.contigs, options, scorer.threshold),
+        from_positions=scorer.from_positions,
+        genes=scan.genes,
+        figures=scorer.figures,
+        species=options.species or (origin.species if origin else None),
+        foreign=options.species is None and origin is not None and origin.is_foreign,
+    )
+    if origin is not None:
+        result.findings = [*origin.findings(options.species), *scorer.limits]
+    result.findings += call_cautions(result, options)
+    return result
 
 
 def scan_records(
@@ -255,7 +243,7 @@ def scan_records(
     *,
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
-    genes: GeneSource | None = None,
+    genes: Genome | None = None,
     recognized: bool = False,
 ) -> ScanResult:
     """Find the sites of a model's positive class along sequences of any length.
@@ -272,7 +260,7 @@ def scan_records(
     batch_size, dtype
         As in `seqray.inference.predict_records`.
     genes
-        For a locator: `genes_of_annotation` or `predicted_genes`; None where they are not known.
+        For a locator: of `seqray.genome.choose_genes`; None where they are not known.
     recognized
         Whether the context of the model was recognized by the records.
 
@@ -287,29 +275,6 @@ def scan_records(
     records = map(require_record, records)
     if options.skip_soft_masked:
         records = map(note_soft_masks, records)
-    detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
+    scorer = make_scorer(model, options, batch_size=batch_size, dtype=dtype, genes=genes)
     origin = Origin(model, recognized=recognized)
-    result = scan_sequences(detector, origin.watch(records), options, callbacks or ScanCallbacks())
-    return assess_scan(model.card, result, options, origin)
-
-
-def assess_scan(card: Card, result: ScanResult, options: ScanOptions, origin: Origin) -> ScanResult:
-    """Describe the calls of a scan, and say what to expect of them and when not to trust them.
-
-    Parameters
-    ----------
-    card
-        Of the model.
-    result
-        Of `scan_sequences`.
-    options
-        How it was scanned.
-    origin
-        That watched the sequences.
-    """
-    foreign = options.species is None and origin.is_foreign
-    expected = ExpectedPrecision.from_mapping(card.locator, foreign=foreign)
-    described = describe_result(result, expected, options.species or origin.species)
-    findings = [*origin.findings(options.species), *model_limits(card, options)]
-    findings += call_cautions(described, options, expected)
-    return replace(described, findings=tuple(findings))
+    return scan_sequences(scorer, records, options, callbacks or ScanCallbacks(), origin)

@@ -5,7 +5,7 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.io.fasta import read_fasta
-from seqray.scanning.calls import MISSING, REACH, find_boxes
+from seqray.scanning.boxes import MISSING, REACH, find_boxes
 
 SITE = 60
 

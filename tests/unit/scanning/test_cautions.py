@@ -5,24 +5,51 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.genome.genes import Annotation, Gene
-from seqray.scanning import describe as cautions
+from seqray.calibration.expected_precision import Expectation, SpeciesRow
+from seqray.core.records import Intervals
+from seqray.genome.genes import Gene, Genome
+from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable
-from seqray.scanning.describe import call_cautions, model_limits
+from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.results import FalseCalls, ScanResult
+from seqray.scanning.results import ScanCounts, ScanResult
+from seqray.scanning.scorers import make_scorer
+from seqray.scanning.shuffles import FalseCalls
+from seqray.scanning.words import call_cautions, expected_spread, noted_precision, result_facts, summary
 
-UNKNOWN = ExpectedPrecision.from_mapping({}, foreign=False)
+
+def scanned(*, letters=10_000, calls=0, positions=None, genes=0, parts=None, **more) -> ScanResult:
+    """A scan of one sequence, on one strand, with so many calls and genes; None for unknown genes."""
+    table, contig = CallTable("promoter", (0, 0)), Contig("c", letters, False, parts)
+    sites = np.arange(calls)
+    table.add(
+        replace(contig, parts=None), [("+", sites, np.full(calls, 0.6), np.empty((calls, 0), np.uint8))]
+    )
+    genome = Genome({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes or 0))}, "a file")
+    rest = {"threshold": 0.5, "genes": genome if more.get("from_positions") and genes is not None else None}
+    positions = letters if positions is None else positions
+    counts = ScanCounts(contigs=1, letters=letters, positions=2 * positions)
+    return ScanResult(calls=table, counts=counts, scanned=[contig], **rest, **more)
 
 
-def said(calls: int, **more) -> list[str]:
-    """Of a scan of 10,000 letters with so many calls."""
-    rest = {"positions": 10_000, "false_calls": None, "threshold": 0.5, "windows": 0, "unlike": None} | more
-    result = ScanResult(calls=[None] * calls, contigs=1, letters=10_000, **rest)
-    return call_cautions(result, ScanOptions(), UNKNOWN)
+DEFAULT = ScanOptions()
+
+
+def said(options=DEFAULT, **more) -> list[str]:
+    return list(call_cautions(scanned(**more), options))
+
+
+def located(options=DEFAULT, **more) -> list[str]:
+    """What is said of a scan with a locator, in which ten genes of 10,000 letters are known."""
+    return said(options, **{"from_positions": True, "genes": more.get("letters", 10_000) // 1000, **more})
+
+
+def rows_of(*rows, left_out=True):
+    spread = [row.precision for row in rows if (row.held_out == "species") == left_out]
+    return Expectation(rows, left_out, min(spread), sum(spread) / len(spread), max(spread))
 
 
 @pytest.mark.parametrize(("calls", "cautioned"), [(9, True), (20, True), (21, False), (0, False)])
@@ -31,49 +58,41 @@ def test_calls_as_frequent_as_chance_are_cautioned(calls, cautioned):
     line = (
         f"caution: shuffled sequence gives 10 calls (6 to 20) where the input has {calls}: by their number, "
     )
-    assert said(calls, false_calls=chance) == [line + "the calls can't be told from chance"] * cautioned
+    assert said(calls=calls, false_calls=chance) == [line + "the calls can't be told from chance"] * cautioned
 
 
 def test_a_scan_that_searched_nothing_is_cautioned():
-    [line] = said(0, positions=0)
+    [line] = said(positions=0)
     assert line.startswith("caution: no position was searched")
 
 
+def limits(tiny, options=DEFAULT, **card):
+    return make_scorer(TrainedModel(replace(tiny.card, **card), tiny.networks), options).limits
+
+
 def test_a_model_without_a_threshold_for_scans_is_cautioned(tiny_model):
-    card = replace(tiny_model.card, prevalence=0.4, threshold=0.45, info={}, site=3)
-    [line] = model_limits(card, ScanOptions())
+    card = {"prevalence": 0.4, "threshold": 0.45, "info": {}, "site": 3}
+    [line] = limits(tiny_model, **card)
     assert "the threshold 0.45 is that for single windows, of which 40% were sites" in line
-    assert not list(model_limits(card, ScanOptions(threshold=0.45)))
-    assert not list(model_limits(card, ScanOptions(fdr=0.1)))
-    assert not list(model_limits(replace(card, info={"scan_threshold": 0.9}), ScanOptions()))
+    assert not limits(tiny_model, ScanOptions(threshold=0.45), **card)
+    assert not limits(tiny_model, ScanOptions(fdr=0.1), **card)
+    assert not limits(tiny_model, **card | {"info": {"scan_threshold": 0.9}})
 
 
 def test_classes_that_are_not_searched_and_an_unknown_site_are_named(tiny_model):
-    card, classes = tiny_model.card, ("sigma70", "sigma24", "sigma54", "background")
+    classes = ("sigma70", "sigma24", "sigma54", "background")
     known = {"classes": classes, "positive": "sigma70", "info": {"scan_threshold": 0.9}}
-    card = replace(card, model=replace(card.model, classes=4), site=None, **known)
-    assert list(model_limits(card, ScanOptions())) == [
+    model = replace(tiny_model.card.model, classes=4)
+    assert limits(tiny_model, model=model, site=None, **known) == [
         "only the class 'sigma70' is searched, none of the 3 others",
         "the model does not state where a site lies in its windows: calls state the middle",
     ]
 
 
-def scanned(*, letters: int, genes: int, **more) -> ScanResult:
-    """A scan of one sequence without calls."""
-    known = Annotation({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes))}, "a file")
-    rest = {"calls": CallTable("promoter", (0, 0)), "false_calls": None, "windows": 0, "unlike": None}
-    rest |= {"threshold": 0.5, "positions": letters, "from_positions": True} | more
-    return ScanResult(contigs=1, letters=letters, genes=known, **rest)
-
-
 @pytest.mark.parametrize(
     ("options", "species", "caution"),
     [
-        (
-            {"precision": 0.7},
-            "A",
-            "in A, which the input is like, this threshold has 0.48: give species='A'",
-        ),
+        ({"precision": 0.7}, "A", "in A, which the input is like, this threshold has 0.48: give species='A'"),
         ({"precision": 0.5}, "A", None),  # .48 is near
         ({"precision": 0.7}, "B", None),  # was not measured
         ({"precision": 0.7, "species": "A"}, "A", None),
@@ -81,40 +100,37 @@ def scanned(*, letters: int, genes: int, **more) -> ScanResult:
     ],
 )
 def test_a_precision_of_other_species_is_cautioned(options, species, caution):
-    row = SimpleNamespace(species="A", precision=0.48)
-    result = SimpleNamespace(expectation=SimpleNamespace(of={"A": row}.get), species=species)
-    found = list(cautions._other_precision(result, ScanOptions(**options)))
+    expectation = rows_of(SpeciesRow("A", "region", 0.0, 0.5, 0.48, 0.4, 0.5), left_out=False)
+    found = located(ScanOptions(**options), expectation=expectation, species=species)
     assert [caution in text for text in found] == ([True] if caution else [])
 
 
 @pytest.mark.parametrize(
-    ("recall", "text"),
+    ("recalls", "text"),
     [
-        ({False: 0.31, True: 0.42}, "at 1 call per kb, the model finds 0.31 of the mapped sites on average"),
-        ({False: None, True: 0.42}, "without genes a locator finds fewer sites"),
+        ((0.31, 0.42), "finds 0.31 of the mapped sites on average, and with genes 0.42"),
+        ((None, 0.42), "without genes a locator finds fewer sites"),
     ],
 )
-def test_what_a_scan_without_genes_costs(recall, text):
-    expected = SimpleNamespace(recall_at=lambda per_kb, genes, species: recall[genes])
-    found = cautions._missed_without_genes(expected, None)
+def test_what_a_scan_without_genes_costs(recalls, text):
+    [found] = said(from_positions=True, recalls=recalls, genes=None)
     assert text in found
-    assert found.endswith("with genes 0.42") == (recall[False] is not None)
 
 
 @pytest.mark.parametrize(
-    ("genes", "said"),
+    ("genes", "words"),
     [(10, "expect other figures"), (30, None), (54, "try genes='predict' with codon_table=4 or 11")],
 )
-def test_too_few_and_too_many_genes_are_cautioned(genes, said):
+def test_too_few_and_too_many_genes_are_cautioned(genes, words):
     """Of 30 kb: .33, 1 and 1.8 per kb, as M. pneumoniae has by table 11."""
-    found = list(cautions._locator_cautions(scanned(letters=30_000, genes=genes)))
-    assert [said in text for text in found] == ([True] if said else [])
+    assert [words in text for text in located(letters=30_000, genes=genes)] == ([True] if words else [])
 
 
 def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
-    result = scanned(letters=10_000, genes=9, contigs_without_genes=1, letters_without_genes=4_000)
-    [caution] = cautions._locator_cautions(result)
-    assert "1 of 1 sequences are not named in a file" in caution
+    result = scanned(from_positions=True, genes=9)
+    result.scanned = [*result.scanned, Contig("d", 4000, False)]
+    [caution] = call_cautions(result, ScanOptions())
+    assert "1 of 2 sequences are not named in a file" in caution
     assert "their 'precision' is that without genes, but the threshold and the precision to expect" in caution
     assert caution.endswith("by themselves with genes='predict' or genes=None")
 
@@ -124,10 +140,93 @@ def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
 )
 def test_far_more_and_far_fewer_calls_than_in_measured_genomes_are_cautioned(letters, calls, cautioned):
     """Measured genomes have .6 to .8 per kb: more than 1.6 or fewer than .3 are far; few calls are chance."""
-    rows = [SimpleNamespace(calls_per_kb=0.6), SimpleNamespace(calls_per_kb=0.8)]
-    result = scanned(letters=letters, genes=letters // 1000, calls=[None] * calls)
-    result = replace(result, expectation=SimpleNamespace(rows=rows))
-    found = list(cautions._locator_cautions(result))
-    assert ["calls per kb, where genomes that were measured have 0.6 to 0.8" in text for text in found] == [
-        True
-    ] * cautioned
+    rows = [SimpleNamespace(calls_per_kb=0.6, species="a"), SimpleNamespace(calls_per_kb=0.8, species="b")]
+    found = located(letters=letters, calls=calls, expectation=Expectation(tuple(rows), True, 0, 0, 0))
+    text = "calls per kb, where genomes that were measured have 0.6 to 0.8"
+    assert [text in line for line in found] == [True] * cautioned
+
+
+# --- the header and the last line
+
+
+def test_without_calls_no_precision_is_stated():
+    result = scanned(letters=0, from_positions=True)
+    assert result_facts(result, ScanOptions())["expected precision"] == "not stated without calls"
+    assert "precision" not in summary(result, 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "searched", "text"),
+    [
+        (4_000_000, 4_000_000, "1 sequence, 4 Mb, "),
+        (4_000_000, 4, "1 sequence, 4 letters of 4 Mb searched, "),
+        (40, 40, "1 sequence, 40 letters, "),
+    ],
+)
+def test_few_letters_are_not_stated_in_mb(letters, searched, text):
+    assert summary(scanned(letters=letters, positions=searched), 0).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("positions", "calls", "text"),
+    [
+        (2000, 2, "0.5, so that at most 1 per kb are called"),
+        (100, 1, "0.5, so that at most 1 per kb are called, rounded to 1 in all"),
+        (2000, 1, "0.5, the lowest that is searched; fewer than 1 per kb reach it"),
+    ],
+)
+def test_calls_per_kb_are_whole_and_reach_the_lowest_threshold(positions, calls, text):
+    result = scanned(letters=3000, positions=positions, calls=calls, from_positions=True)
+    assert result_facts(result, ScanOptions(per_kb=1))["threshold"] == text
+
+
+def test_the_header_names_the_parts_that_were_searched():
+    parts = Intervals.merge([(10, 40), (30, 60), (90, 100)])
+    facts = result_facts(scanned(letters=100, positions=60, parts=parts), ScanOptions())
+    assert facts["parts"] == "sites within c:11-60, c:91-100 only"
+
+
+# --- the page
+
+COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
+OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]
+
+
+@pytest.mark.parametrize(
+    ("found", "species", "text"),
+    [
+        (
+            rows_of(COLI, *OTHERS),
+            "Escherichia coli",
+            "0.45 to 0.55 (95 % interval) in Escherichia coli, on a region that training left out",
+        ),
+        (
+            rows_of(COLI, *OTHERS),
+            None,
+            "median of 2 species that training left out; they vary from 0.30 to 0.40",
+        ),
+        (
+            rows_of(COLI, OTHERS[0]),
+            "unknown",
+            "0.20 to 0.40 (95 % interval) in a, which training left out",
+        ),
+    ],
+)
+def test_the_page_says_where_the_precision_was_measured(found, species, text):
+    assert expected_spread(found, species) == text
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"), [(1, "not measured below a score of 0.4"), (0, "not stated without calls")]
+)
+def test_the_page_says_why_no_precision_is_stated(calls, text):
+    result = scanned(calls=calls, from_positions=True, lowest_measured=0.4)
+    result.expectation = None if calls else rows_of(OTHERS[0])
+    assert noted_precision(result)[:2] == ("", text)
+
+
+@pytest.mark.parametrize("calls", [5, 0])
+def test_the_page_compares_calls_with_those_of_shuffled_sequence(calls):
+    chance = FalseCalls(2.4, 1.0, 4.0, scanned_mb=2.0, null_calls=24, null_mb=10.0)
+    text = f"shuffled sequence of this length gives 4.8 calls; this sequence gave {calls}"  # 2.4 * 2
+    assert noted_precision(scanned(calls=calls, false_calls=chance)) == ("", text, "")

@@ -13,9 +13,8 @@ from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, se
 from seqray.modelfile.model import TrainedModel
 from seqray.models.build import build_model
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
-from seqray.scanning.detectors import make_detector
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.windows import Cutoffs
+from seqray.scanning.scorers import Cutoffs, make_scorer
 
 WINDOW, LETTERS = 20, 400
 CODES = np.random.default_rng(4).integers(0, 4, LETTERS).astype(np.uint8)
@@ -75,9 +74,8 @@ def test_a_window_is_read_until_an_answer_is_too_low(model):
     first, second, member = cutoffs.tolist()
     facts = {"levels": [[level, first, 0.05]], "second": [second], "members": [[member]], "lost": 0.01}
     changed = replace(model, card=replace(model.card, format=4, prefilter=facts))
-    detector = make_detector(changed)
-    rule = detector.rule(ScanOptions(threshold=level))
-    found = detector.open(CODES, rule).score(np.arange(len(windows)), "+")
+    scorer = make_scorer(changed, ScanOptions(threshold=level))
+    found = scorer.score(scorer.open(CODES), "+", np.arange(len(windows)))
     given_up = steps[:, :3] < cutoffs
     read = np.where(given_up.any(axis=1), given_up.argmax(axis=1), 3)  # the step with the last answer
     assert np.bincount(read).min() > 20

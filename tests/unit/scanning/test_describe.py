@@ -5,27 +5,40 @@ import pytest
 
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement_codes
-from seqray.core.results import Box, Call
-from seqray.genome.genes import Annotation, Gene
-from seqray.scanning.calls import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE
-from seqray.scanning.describe import Surroundings, describe_calls
+from seqray.core.records import Intervals
+from seqray.core.results import Box
+from seqray.genome.genes import Gene, Genome
+from seqray.scanning.calls import CallTable
+from seqray.scanning.contigs import Contig
+from seqray.scanning.scorers import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE
 
 LENGTH = 1000
 # On plus abc 200-500 and xyz 400-800; on minus rev 600-900, which begins at 899.
 GENES = (Gene(200, 500, "+", "abc", "b1"), Gene(400, 800, "+", "xyz"), Gene(600, 900, "-", "rev", "b3"))
 
 
-def call(site, strand="+", score=0.5, contig="c"):
-    return Call(contig, site, site + 1, strand, site, score, "promoter")
+def describe(*calls, letters=None, circular=False, label="promoter", genes=GENES, expected=None):
+    """Contexts of calls: site, and strand, score and contig."""
+    table = CallTable(label, (0, 0))
+    for i, call in enumerate(calls):
+        site, strand, score, contig = (*call, *("+", 0.5, "c")[len(call) - 1 :])
+        codes = np.full((1, BEFORE + 1 + AFTER), 4, dtype=np.uint8) if letters is None else letters[i : i + 1]
+        found = strand, np.array([site]), np.array([score]), codes
+        table.add(Contig(contig, LENGTH, circular), [found])
+    genome = genes if genes is None or isinstance(genes, Genome) else Genome({"c": genes}, "test")
+    table.describe(genome, expected)
+    return [call.context for call in table]
 
 
-def unknown(count):
-    return np.full((count, BEFORE + 1 + AFTER), 4, dtype=np.uint8)
-
-
-def describe(*calls, letters=None, **around):
-    around = {"lengths": {"c": LENGTH}, "genes": Annotation({"c": GENES}, "test")} | around
-    return describe_calls(calls, unknown(len(calls)) if letters is None else letters, Surroundings(**around))
+def test_calls_outside_the_parts_of_a_contig_are_left_out():
+    table, parts = CallTable("promoter", (2, 1)), Intervals.merge([(10, 20)])
+    found = np.array([9, 10, 19, 20]), np.array([0.5, 0.6, 0.7, 0.8]), np.empty((4, 0), np.uint8)
+    table.add(Contig("c", LENGTH, False, parts), [("-", *found)])
+    assert [(call.start, call.site, call.end, call.strand) for call in table] == [
+        (9, 10, 13, "-"),
+        (18, 19, 22, "-"),
+    ]
+    assert [call.site for call in table.reaching(0.65)] == [19]
 
 
 @pytest.mark.parametrize(
@@ -43,28 +56,27 @@ def describe(*calls, letters=None, **around):
     ],
 )
 def test_genes_around_a_site(site, strand, gene, locus, distance, within, within_strand):
-    [found] = describe(call(site, strand))
+    [found] = describe((site, strand))
     assert (found.gene, found.locus, found.distance) == (gene, locus, distance)
     assert (found.within, found.within_strand) == (within, within_strand)
 
 
 def test_a_gene_is_next_within_500_letters():
-    genes = Annotation({"c": (Gene(600, 900, "+", "far"),)}, "test")
-    near, far = describe(call(100), call(99), genes=genes)
+    near, far = describe((100,), (99,), genes=(Gene(600, 900, "+", "far"),))
     assert (near.gene, near.distance) == ("far", 500)
     assert (far.gene, far.distance) == ("", None)
 
 
 def test_genes_across_the_origin_of_a_circle():
-    [found] = describe(call(900), circular={"c"})
+    [found] = describe((900,), circular=True)
     assert (found.gene, found.distance) == ("abc", 300)
-    [found] = describe(call(100, "-"), circular={"c"})
+    [found] = describe((100, "-"), circular=True)
     assert (found.gene, found.distance) == ("rev", 201)
 
 
 def test_without_genes_nothing_is_said_of_them():
-    for genes in (None, Annotation({"other": GENES}, "test")):
-        [found] = describe(call(150), genes=genes)
+    for genes in (None, Genome({"other": GENES}, "test")):
+        [found] = describe((150,), genes=genes)
         assert (found.gene, found.distance, found.within) == ("", None, "")
 
 
@@ -85,15 +97,12 @@ def test_the_worth_of_a_score_depends_on_whether_the_genes_of_its_contig_are_kno
             "expected": [entry(True, 0.6), entry(False, 0.2)],
         }
     )
-    lengths = {"c": LENGTH, "d": LENGTH}
-    known, other = describe(
-        call(1, score=0.6), call(1, score=0.6, contig="d"), expected=expected, lengths=lengths
-    )
+    known, other = describe((1, "+", 0.6), (1, "+", 0.6, "d"), expected=expected)
     assert known.probability == pytest.approx(0.48)  # .6 of .8
     assert known.precision == pytest.approx(0.45)  # halfway from .3 to .6
     assert other.probability is None
     assert other.precision == pytest.approx(0.15)
-    assert describe(call(1))[0].precision is None
+    assert describe((1,))[0].precision is None
 
 
 def promoter(before=7, spacer=17):
@@ -106,13 +115,13 @@ def test_places_of_boxes_on_either_strand():
     genome = np.full(LENGTH, 1, dtype=np.uint8)
     window = promoter()
     genome[500 - BEFORE : 500 + AFTER + 1] = window
-    [found] = describe(call(500), letters=window[None])
+    [found] = describe((500,), letters=window[None])
     # Of the -10 box the last letter is 7 before the site, and the first 5 before that.
     assert (found.minus10, found.minus35) == (Box(488, "TATAAT"), Box(465, "TTGACA"))
     assert (found.spacer, found.extended) == (17, False)
     assert DNA.decode(genome[488:494]) == "TATAAT"
 
-    [turned] = describe(call(499, "-"), letters=window[None])
+    [turned] = describe((499, "-"), letters=window[None])
     other = reverse_complement_codes(genome)
     for box in (turned.minus10, turned.minus35):
         piece = other[box.start : box.start + 6]
@@ -121,15 +130,14 @@ def test_places_of_boxes_on_either_strand():
 
 
 def test_boxes_across_the_origin_of_a_circle():
-    forward, backward = describe(
-        call(10), call(LENGTH - 11, "-"), letters=np.stack([promoter()] * 2), circular={"c"}
-    )
+    letters = np.stack([promoter()] * 2)
+    forward, backward = describe((10,), (LENGTH - 11, "-"), letters=letters, circular=True)
     assert (forward.minus10.start, forward.minus35.start) == (LENGTH - 2, LENGTH - 25)
     assert (backward.minus10.start, backward.minus35.start) == (LENGTH - 4, 19)
 
 
-def test_boxes_can_be_left_out():
-    [found] = describe(call(500), letters=promoter()[None], boxes=False)
+def test_sites_of_other_classes_have_no_boxes():
+    [found] = describe((500,), letters=promoter()[None], label="terminator")
     assert found.minus10 is found.minus35 is found.spacer is None
 
 

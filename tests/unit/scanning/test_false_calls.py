@@ -8,9 +8,10 @@ import pytest
 from seqray.core.alphabet import DNA
 from seqray.core.records import Intervals
 from seqray.genome.genes import Gene
-from seqray.scanning.peaks import PeakFinder
-from seqray.scanning.results import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
-from seqray.scanning.windows import ContigWindows, WindowRule
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.peaks import find_peaks
+from seqray.scanning.scorers import WindowScorer
+from seqray.scanning.shuffles import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
 
 
 @pytest.mark.parametrize(
@@ -124,15 +125,17 @@ def test_the_rate_of_an_exact_motif_is_that_of_paper():
     def score(codes):
         return (codes == motif).all(axis=1).astype(float)
 
-    sweep = PeakFinder(threshold=0.5, margin=1.0, min_distance=1, points=10_000)
-    rule = WindowRule(window=5, site=0, stride=1, max_ambiguous=0.1, unknown=4)
+    options = ScanOptions(stride=1, min_distance=1)
+    model = {"window": 5, "site": 0, "threshold": 0.5, "label": "x", "alphabet": DNA}
+    scorer = WindowScorer(options, score=score, **model)
     codes = iid(400_000, seed=11)
     sampler = BlockSampler(400_000, window=5, unknown=4, seed=5)
     sampler.offer(codes, whole(codes))
     scores, positions = [], 0
     for block, _ in sampler.shuffled():
-        windows = ContigWindows(block, rule, score)
-        scores += [sweep.peaks(windows, strand)[1] for strand in "+-"]
+        windows = scorer.open(block)
+        whole_block = range(windows.points)
+        scores += [find_peaks(scorer, windows, strand, whole_block, 1.0)[2].scores for strand in "+-"]
         positions += len(block) - 4
     rate = NullScores(np.concatenate(scores), positions).at(0.5, positions=1_000_000)
     expected = 2 * 1e6 / 4**5

@@ -8,17 +8,16 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 import seqray.inference.locators
-import seqray.scanning.detectors
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, parse_region
-from seqray.genome.genes import Annotation, Gene
+from seqray.genome.genes import Gene, Genome
+from seqray.genome.predict import choose_genes
 from seqray.genome.tracks import gene_tracks
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.detectors import check_scan_options, make_detector
-from seqray.scanning.genes import GeneSource, genes_of_annotation
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
+from seqray.scanning.scorers import check_scan_options, make_scorer
 from seqray.scanning.shards import ShardFile, gather_shards, scan_shard, write_shard
 from tables import letters
 
@@ -29,8 +28,7 @@ CHUNK = 64  # small, so that a short contig has several
 def small_chunks():
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (seqray.inference.locators, seqray.scanning.detectors):
-            patch.setattr(module, "CHUNK", CHUNK)
+        patch.setattr(seqray.inference.locators, "CHUNK", CHUNK)
         yield
     torch.set_num_threads(threads)
 
@@ -39,8 +37,7 @@ GENES = (Gene(30, 120, "+", "a"), Gene(100, 190, "-", "b"), Gene(200, 260, "+", 
 
 
 def source_of(records, genes):
-    known = {record.id: genes for record in records}
-    return GeneSource("test", lambda record, circular: known.get(record.id))
+    return Genome({record.id: genes for record in records}, "test")
 
 
 def scan(model, text, genes=None, *, circular=False, profiles=None, threads=1, callbacks=None, **options):
@@ -50,8 +47,8 @@ def scan(model, text, genes=None, *, circular=False, profiles=None, threads=1, c
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        detector = make_detector(model, genes=source)
-        result = scan_sequences(detector, records, ScanOptions(**{"min_distance": 5, **options}), heard)
+        chosen = ScanOptions(**{"min_distance": 5, **options})
+        result = scan_sequences(make_scorer(model, chosen, genes=source), records, chosen, heard)
         assert torch.get_num_threads() == threads
         return result
     finally:
@@ -172,14 +169,14 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
 
     def run(profiles, **more):
         found = None if genes is None else source_of(records[:1], genes)
-        detector = make_detector(locator, genes=found)
-        return detector, ScanOptions(**options, **more), ScanCallbacks(on_profile=profiles.append)
+        chosen = ScanOptions(**options, **more)
+        return make_scorer(locator, chosen, genes=found), chosen, ScanCallbacks(on_profile=profiles.append)
 
-    detector, chosen, heard = run(whole_track)
-    whole = scan_sequences(detector, records, chosen, heard)
+    scorer, chosen, heard = run(whole_track)
+    whole = scan_sequences(scorer, records, chosen, heard)
     torch.set_num_threads(threads)
-    detector, chosen, heard = run(cut_track, piece=piece)
-    cut = scan_sequences(detector, records, chosen, heard)
+    scorer, chosen, heard = run(cut_track, piece=piece)
+    cut = scan_sequences(scorer, records, chosen, heard)
     assert rows(cut) == rows(whole)
     assert track(cut_track) == track(whole_track)
     assert (cut.positions, cut.calls.letters.tolist()) == (whole.positions, whole.calls.letters.tolist())
@@ -187,7 +184,7 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
     folder = tmp_path_factory.mktemp("shards")
     files = []
     for number in range(1, total + 1):
-        header, arrays = scan_shard(detector, records, chosen, ScanCallbacks(), ShardNumber(number, total))
+        header, arrays = scan_shard(scorer, records, chosen, ScanCallbacks(), ShardNumber(number, total))
         described = {
             "skipped": [],
             "card": ["tiny"],
@@ -195,13 +192,13 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
             "command": [],
             "model": ["tiny", "0"],
             "facts": {},
-            "options": {},
+            "options": options,
         }
         texts = {"version": "1", "alphabet": "dna", "engine": "PyTorch", "track name": "x"}
         figures = {"species": None, "foreign": False, "expected": {}}
         write_shard(folder / f"{number}.shard", header | described | texts | figures, arrays)
         files.append(ShardFile(folder / f"{number}.shard"))
-    gathered = gather_shards(files, chosen, ScanCallbacks(on_profile=gathered_track.append))
+    gathered = gather_shards(files, ScanCallbacks(on_profile=gathered_track.append))
     assert rows(gathered) == rows(whole)
     assert gathered.calls.letters.tolist() == whole.calls.letters.tolist()
     assert {key: np.float32(score) for key, score in track(whole_track).items()} == track(gathered_track)
@@ -247,7 +244,7 @@ def test_the_other_strand_read_from_the_other_side(locator, seed, length):
 def test_short_contigs_are_scanned(locator, length, circular):
     profiles = []
     result = scan(locator, letters(length), (), circular=circular, profiles=profiles)
-    assert (result.contigs, result.letters, result.positions) == (1, length, length)
+    assert (len(result.scanned), result.letters, result.positions) == (1, length, length)
     assert len(track(profiles)) == 2 * length
 
 
@@ -295,10 +292,10 @@ def test_the_threshold_of_an_expected_precision(locator):
     ]
     facts = {"tolerance": 25, "probability": {}, "expected": tables}
     card = replace(locator.card, locator=locator.card.locator | facts)
-    detector = make_detector(TrainedModel(card, locator.networks), genes=source_of([], ()))
+    changed = TrainedModel(card, locator.networks)
 
     def threshold(**options):
-        return detector.default_threshold(ScanOptions(**options))
+        return make_scorer(changed, ScanOptions(**options), genes=source_of([], ())).threshold
 
     assert threshold() == 0.6
     # From .1 to .9 the precision of E. coli rises by .8, and the median of the other two from .1 to .7.
@@ -315,7 +312,7 @@ def test_the_threshold_of_an_expected_precision(locator):
         with pytest.raises(ConfigError, match=message):
             threshold(**options)
     with pytest.raises(ConfigError, match="the model's card states no precision without genes"):
-        make_detector(locator).default_threshold(ScanOptions(precision=0.5))
+        make_scorer(locator, ScanOptions(precision=0.5))
     with pytest.raises(ConfigError, match="the precision of 'X' was not measured with genes"):
         threshold(species="X")
 
@@ -333,15 +330,14 @@ def test_genes_of_another_assembly_are_refused(locator):
         ({}, "contains no genes"),
     ):
         with pytest.raises(InputError, match=message):
-            genes_of_annotation(Annotation(genes, "x.gff"), [record])
+            choose_genes(Genome(genes, "x.gff"), [record], lambda record: False)
 
 
 def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
     records = [SequenceRecord("c", letters(300)), SequenceRecord("d", letters(300, 1))]
-    source = genes_of_annotation(Annotation({"c": GENES}, "x.gff"), records)
-    result = scan_sequences(
-        make_detector(locator, genes=source), records, ScanOptions(threshold=0.4), ScanCallbacks()
-    )
+    source, _ = choose_genes(Genome({"c": GENES}, "x.gff"), records, lambda record: False)
+    chosen = ScanOptions(threshold=0.4)
+    result = scan_sequences(make_scorer(locator, chosen, genes=source), records, chosen, ScanCallbacks())
     alone = scan(locator, records[1:], threshold=0.4, min_distance=25)
     assert [row for row in rows(result) if row[0] == "d"] == rows(alone)
     assert result.genes is not None

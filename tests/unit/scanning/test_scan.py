@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, parse_region
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.detectors import WindowDetector, make_detector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records, scan_sequences
+from seqray.scanning.scorers import WindowScorer, make_scorer
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 
@@ -23,16 +24,15 @@ def reverse_complement(text):
 
 
 def detector(score, window, site, threshold=0.5, **more):
-    return WindowDetector(
-        score=score, window=window, site=site, threshold=threshold, label="promoter", alphabet=DNA, **more
-    )
+    settings = {"threshold": threshold, "label": "promoter", "alphabet": DNA, **more}
+    return partial(WindowScorer, score=score, window=window, site=site, **settings)
 
 
 def scan(found, sequences, *, callbacks=None, **options):
     if isinstance(sequences, str):
         sequences = [SequenceRecord("c", sequences)]
-    settings = {"null_mb": 0.0, **options}
-    return scan_sequences(found, sequences, ScanOptions(**settings), callbacks or ScanCallbacks())
+    settings = ScanOptions(**{"null_mb": 0.0, **options})
+    return scan_sequences(found(settings), sequences, settings, callbacks or ScanCallbacks())
 
 
 def rows(result):
@@ -264,7 +264,7 @@ def test_a_contig_shorter_than_the_window_is_skipped_with_a_reason():
     skipped = []
     result = scan(BUMP, records, callbacks=ScanCallbacks(on_skip=skipped.append))
     assert [(s.id, s.reason) for s in skipped] == [("tiny", "40 letters, shorter than the window of 41")]
-    assert (result.contigs, result.letters, [c.contig for c in result.calls]) == (1, 100, ["long"])
+    assert (len(result.scanned), result.letters, [c.contig for c in result.calls]) == (1, 100, ["long"])
     words = "record 'tiny': 40 letters, shorter than the window of 41; remove it, or skip it by strict=False"
     with pytest.raises(InputError, match=words):
         scan(BUMP, records)
@@ -433,7 +433,7 @@ def test_a_region_that_is_none(text):
 def test_a_card_may_name_the_threshold_of_scans(tiny_model: TrainedModel) -> None:
     def threshold_with(info: dict[str, object]) -> float:
         card = replace(tiny_model.card, info=info)
-        return make_detector(TrainedModel(card, tiny_model.networks)).threshold
+        return make_scorer(TrainedModel(card, tiny_model.networks), ScanOptions()).threshold
 
     assert threshold_with({}) == tiny_model.card.threshold
     assert threshold_with({"scan_threshold": 0.9}) == 0.9

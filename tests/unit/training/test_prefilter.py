@@ -11,9 +11,8 @@ from seqray.core.records import SequenceRecord
 from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
 from seqray.inference.sequences import score_codes
 from seqray.modelfile.file import load_model_file, save_model
-from seqray.scanning.detectors import make_detector
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.windows import Cutoffs
+from seqray.scanning.scorers import Cutoffs, make_scorer
 from seqray.training import prefilter
 from seqray.training.prefilter import DrawnWindows, WindowSource, measure_prefilter, teach_prefilter
 
@@ -90,10 +89,9 @@ def test_it_is_saved_with_the_model(taught, tmp_path):
 def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
     levels = [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]]
     model = replace(taught, card=replace(taught.card, prefilter={"levels": levels}))
-    found = make_detector(model)
 
     def rule(**options):
-        return found.rule(ScanOptions(**options))
+        return make_scorer(model, ScanOptions(**options))
 
     low, high = Cutoffs(-1.0, passed=0.09), Cutoffs(2.0, passed=0.01)
     assert [(rule(threshold=t).cutoffs, rule(threshold=t).stride) for t in (0.4, 0.5, 0.89, 0.9, 0.99)] == [
@@ -109,7 +107,7 @@ def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
         10,
     )
     too_many = replace(model, card=replace(model.card, prefilter={"levels": [[0.5, -1.0, 0.11]]}))
-    assert make_detector(too_many).rule(ScanOptions(threshold=0.9)).cutoffs is None
+    assert make_scorer(too_many, ScanOptions(threshold=0.9)).cutoffs is None
 
 
 @pytest.mark.parametrize("windows", [1999, 10_000_001])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.genome.genes import Annotation, Gene, check_contig, check_genes, check_starts, count_starts
+from seqray.genome.genes import Gene, Genome, check_contig, check_genes, count_starts
 
 
 def annotation(*genes, contig="c1", **more):
-    return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
+    return Genome({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
 
 
 def check(known, lengths):
@@ -92,10 +94,12 @@ def test_start_codons_are_counted_on_both_strands_and_across_the_origin():
 
 
 def test_genes_at_random_places_are_refused():
-    check_starts(10, 20, "a.gff")
-    check_starts(0, 19, "a.gff")
-    with pytest.raises(InputError, match=r"a\.gff: the genes do not fit the sequence: 45 % of 20 begin with"):
-        check_starts(9, 20, "a.gff")
     genes = [Gene(at, at + 30, "+", str(at)) for at in range(20)]
-    with pytest.raises(InputError, match="0 % of 20 begin with"):
+    with pytest.raises(InputError, match=r"a\.gff: the genes do not fit the sequence: 0 % of 20 begin with"):
         check(annotation(*genes), {"c1": 90})
+    check(annotation(*genes[:19]), {"c1": 90})  # too few to tell
+    for starts, fits in ((10, True), (9, False)):
+        codes = DNA.encode("ATGCCC" * starts + "CCCCCC" * (20 - starts))
+        known = annotation(*(Gene(at, at + 6, "+", str(at)) for at in range(0, 120, 6)))
+        with nullcontext() if fits else pytest.raises(InputError, match="45 % of 20"):
+            check_genes(known, [("c1", codes)])

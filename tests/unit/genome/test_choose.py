@@ -7,10 +7,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
-from seqray.genome.predict import GenePredictor
-from seqray.scanning.genes import predicted_genes
-from seqray.scanning.options import ScanOptions
+from seqray.genome.genes import Gene, Genome
+from seqray.genome.predict import GenePredictor, choose_genes, predicted_genes
 
 CODONS = ("GCT", "AAA", "GAA", "CTG", "GAT", "ACC", "CGT", "GTT", "TTC", "AAC")
 
@@ -27,17 +27,25 @@ def records():
     return [contig("a"), contig("b")]
 
 
-@pytest.mark.parametrize(
-    ("options", "circular"), [(ScanOptions(), False), (ScanOptions(circular_ids=("a",)), True)]
-)
-def test_genes_predicted_at_once_are_those_of_a_contig_in_turn(records, options, circular):
+@pytest.mark.parametrize("circular", [False, True])
+def test_genes_predicted_at_once_are_those_of_a_contig_in_turn(records, circular):
     later, predict = predicted_genes(records), GenePredictor.genes_of
     with patch.object(GenePredictor, "genes_of", autospec=True, side_effect=predict) as called:
-        source = predicted_genes(iter(records), is_circular=options.is_circular)
+        genome = predicted_genes(records, is_circular=lambda record: circular and record.id == "a")
         assert called.call_count == 1
-        found = [source.find(record, options.is_circular(record)) for record in records]
+        found = [genome.find(records[0], circular), genome.find(records[1], False)]
         assert called.call_count == 2
-        assert source.find(records[0], not circular) == later.find(records[0], not circular)
-    assert source.source == later.source
+    assert genome.source == later.source
     assert found == [later.find(records[0], circular), later.find(records[1], False)]
     assert all(found)
+
+
+def test_a_genbank_input_that_names_no_genes_has_them_predicted(records):
+    def choose(own, **more):
+        return choose_genes("auto", records, lambda record: False, own=lambda circles: own, **more)[0]
+
+    empty, named = Genome({}, "GenBank x.gb"), Genome({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb")
+    assert choose(empty).source.startswith("predicted by pyrodigal")
+    assert choose(named) is named
+    with pytest.raises(ConfigError, match="codon_table=4 is for predicted genes"):
+        choose(named, table=4)

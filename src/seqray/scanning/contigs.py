@@ -1,0 +1,181 @@
+"""A contig of a scan: its places on a grid, and its letters while it is scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core.arrays import Bools, Codes, Floats, Ints
+from seqray.core.records import Intervals
+from seqray.genome.genes import Gene
+from seqray.inference.locators import Strand
+
+
+@dataclass(frozen=True, slots=True)
+class Contig:
+    """A sequence that is scanned, without its letters; sites are called in ``parts``, None for everywhere."""
+
+    name: str
+    length: int
+    circular: bool
+    parts: Intervals | None = None
+
+    @property
+    def scanned(self) -> Intervals:
+        """Where sites are called."""
+        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
+
+
+class Grid:
+    """Positions of the windows of one contig of at least ``window`` letters, without its letters.
+
+    Parameters
+    ----------
+    length
+        Of the contig.
+    window
+        Letters in a window [W]; 1 where every position is scored.
+    site
+        0-based index of the site within a window read in its own direction.
+    stride
+        Letters between the starts of neighboring windows.
+    circular
+        Whether windows run across the origin.
+    """
+
+    def __init__(self, length: int, window: int, site: int, stride: int, *, circular: bool = False) -> None:
+        self.length, self.window, self.stride, self.circular = length, window, stride, circular
+        self._offsets = {"+": site, "-": window - 1 - site}  # from a start to the site on the plus strand
+        self.last = length - 1 if circular else length - window
+        self.points = -(-length // stride) if circular else -(-self.last // stride) + 1
+
+    def starts(self, first: int, stop: int, strand: str) -> Ints:
+        """Starts of the grid's windows from ``first`` up to ``stop``, in the order of their sites.
+
+        On a circular contig the windows whose sites lie past the origin come first.
+        """
+        index = np.arange(first, min(stop, self.points), dtype=np.int64)
+        if self.circular:
+            wrapped = -(-(self.length - self._offsets[strand]) // self.stride)
+            index = (index + wrapped) % self.points
+        return np.minimum(index * self.stride, self.last)
+
+    def sites(self, starts: Ints, strand: str) -> Ints:
+        """Positions of the sites of windows within the contig."""
+        sites = starts + self._offsets[strand]
+        return sites % self.length if self.circular else sites
+
+    def gaps(self, starts: Ints) -> Ints:
+        """Letters from each window of the grid to the next; 1 for the last of a linear contig."""
+        end = self.length if self.circular else self.last
+        return np.maximum(np.minimum(starts + self.stride, end) - starts, 1)
+
+    def around(self, starts: Ints) -> tuple[Ints, Bools]:
+        """Windows between each window and its neighbors on the grid, at stride 1.
+
+        Both are (n, 2 stride - 1): starts, in the direction of the plus strand along each row, with the
+        window itself in the middle, and booleans, False beyond the ends of a linear contig.
+        """
+        near = starts[:, None] + np.arange(1 - self.stride, self.stride, dtype=np.int64)
+        if self.circular:
+            return near % self.length, np.ones(near.shape, dtype=bool)
+        return np.clip(near, 0, self.last), (near >= 0) & (near <= self.last)
+
+
+class OpenContig(Grid):
+    """The same with its letters (L,) and, where they are known, its genes, while it is scored.
+
+    Only windows with their site in ``parts`` and not in ``masked``, and a share of at most ``max_ambiguous``
+    letters of the code ``unknown``, are scored; ``scored`` counts them.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        grid: tuple[int, int, int],
+        unknown: int,
+        max_ambiguous: float = 0.0,
+        *,
+        genes: tuple[Gene, ...] | None = None,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> None:
+        super().__init__(len(codes), *grid, circular=circular)
+        self.codes, self.genes, self.scored = codes, genes, 0
+        self._unknown, self._max_ambiguous, self._parts, self._masked = unknown, max_ambiguous, parts, masked
+        turned = circular and self.window > 1
+        self.unrolled = np.concatenate((codes, codes[: self.window - 1])) if turned else codes
+        self.windows = np.lib.stride_tricks.sliding_window_view(self.unrolled, self.window)
+        self.strands: dict[str, Strand] = {}  # that a locator reads: the one it read last
+
+    def choose(self, starts: Ints, strand: str) -> Ints:
+        """Indices of the windows that are to be scored."""
+        sites = self.sites(starts, strand)
+        wanted = np.ones(len(sites), dtype=bool) if self._parts is None else self._parts.contains(sites)
+        if self._masked is not None:
+            wanted &= ~self._masked.contains(sites)
+        chosen = np.flatnonzero(wanted)
+        return chosen[self._clear(starts[chosen])]
+
+    def at_sites(self, sites: Ints) -> Codes:
+        """Windows of the plus strand (n, W) at given sites, or as near as the contig's ends allow.
+
+        Those with too many ambiguous letters are left out.
+        """
+        starts = sites - self._offsets["+"]
+        starts = starts % self.length if self.circular else np.clip(starts, 0, self.last)
+        return self.windows[starts[self._clear(starts)]]
+
+    def _clear(self, starts: Ints) -> Bools:
+        """Which windows have no more ambiguous letters than allowed."""
+        if not len(starts):
+            return np.zeros(0, dtype=bool)
+        if self.window == 1 and not self._max_ambiguous:
+            return self.codes[starts] != self._unknown
+        first = starts.min()
+        unknown = self.unrolled[first : starts.max() + self.window] == self._unknown
+        before = np.concatenate(([0], np.cumsum(unknown, dtype=np.int32)))
+        counts = before[starts - first + self.window] - before[starts - first]
+        return counts / self.window <= self._max_ambiguous
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreProfile:
+    """Scores along one strand of a contig, in ascending order of site, as a track shows them.
+
+    Attributes
+    ----------
+    contig, length, strand
+        Where.
+    sites, gaps
+        (n,) 0-based positions, and letters up to the next one.
+    scores
+        (n,) scores from 0 to 1; NaN for a window that wasn't scored, or lies outside the parts of the contig.
+    """
+
+    contig: str
+    length: int
+    strand: str
+    sites: Ints
+    gaps: Ints
+    scores: Floats
+
+    @classmethod
+    def of(cls, contig: Contig, grid: Grid, strand: str, starts: Ints, scores: Floats) -> ScoreProfile:
+        """Make the profile of the windows that begin at ``starts``."""
+        sites = grid.sites(starts, strand)
+        if contig.parts is not None:
+            scores = np.where(contig.parts.contains(sites), scores, np.nan)
+        return cls(contig.name, contig.length, strand, sites, grid.gaps(starts), scores)
+
+    def count_positions(self, contig: Contig, scores: Floats) -> int:
+        """Count the positions within the parts that the scored windows, also those outside, represent."""
+        known, length = ~np.isnan(scores), contig.length
+        if contig.parts is None:
+            return int(self.gaps[known].sum())
+        first, last = self.sites[known], self.sites[known] + self.gaps[known]
+        beyond = np.maximum(last - length, 0)  # across the origin of a circular contig
+        covered = contig.parts.count_covered
+        return int((covered(np.minimum(last, length)) + covered(beyond) - covered(first)).sum())

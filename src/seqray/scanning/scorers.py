@@ -1,0 +1,482 @@
+"""What scores the contigs of a scan: windows by a classifier, or every position by a locator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.calibration.domain import Domain
+from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.core.alphabet import Alphabet, reverse_complement_codes
+from seqray.core.arrays import (
+    MIN_DISTANCE_OF_LOCATORS,
+    MIN_DISTANCE_OF_WINDOWS,
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    logistic,
+)
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import Intervals
+from seqray.genome.genes import Gene, Genome
+from seqray.genome.tracks import gene_tracks, track_rows
+from seqray.inference.locators import Strand, StrandScorer
+from seqray.inference.origin import CAUTION
+from seqray.inference.predictions import BatchSize, Dtype
+from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.model import TrainedModel
+from seqray.scanning.contigs import OpenContig
+from seqray.scanning.options import STRIDE, ScanOptions
+
+LETTERS_BEFORE, LETTERS_AFTER = 60, 20
+"""Letters on either side of a site that a locator's calls keep."""
+
+
+class Scorer(ABC):
+    """A model that is moved along contigs as the options say, made once a run.
+
+    Attributes
+    ----------
+    window, site, stride, max_ambiguous
+        See `seqray.scanning.contigs.OpenContig`; a locator has windows of one letter.
+    extent
+        Letters of a call before its site and after it, in reading direction.
+    min_distance
+        Smallest distance between two calls of a strand.
+    threshold
+        Score down to which peaks are collected.
+    label, alphabet
+        Name of the positive class, and letters of the model.
+    genome
+        Where genes are from; None where none are known, or the model reads none.
+    out_of_domain
+        Codes (N, W) to booleans (N,): which windows differ from its training data; None if unknown.
+    limits
+        Lines on what the model was not made for.
+    figures
+        What its card says of the precision of calls, see `ExpectedPrecision`.
+    """
+
+    from_positions = False
+    unit = "windows"
+    null_mb = 1.0
+    halo = 2  # smallest distances scored around a part, from where peaks may be suppressed
+    around = 0  # letters that a call keeps
+
+    def __init__(
+        self,
+        options: ScanOptions,
+        *,
+        grid: tuple[int, int, int],
+        extent: tuple[int, int],
+        min_distance: int,
+        threshold: float,
+        label: str,
+        alphabet: Alphabet,
+        max_ambiguous: float = 0.0,
+        genome: Genome | None = None,
+        out_of_domain: Callable[[Codes], Bools] | None = None,
+        limits: Iterable[str] = (),
+        figures: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.grid, self.extent, self.max_ambiguous = grid, extent, max_ambiguous
+        self.window, self.site, self.stride = grid
+        self.min_distance = options.min_distance or min_distance
+        self.threshold = options.lowest_threshold(threshold)
+        self.label, self.alphabet, self.genome = label, alphabet, genome
+        self.out_of_domain, self.limits, self.figures = out_of_domain, [*limits], figures or {}
+        self.cutoffs: Cutoffs | None = None
+
+    def open(
+        self,
+        codes: Codes,
+        genes: tuple[Gene, ...] | None = None,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> OpenContig:
+        """A contig (L,), ready to be scored, see `OpenContig`."""
+        return OpenContig(
+            *(codes, self.grid, self.alphabet.unknown, self.max_ambiguous),
+            genes=genes,
+            circular=circular,
+            parts=parts,
+            masked=masked,
+        )
+
+    def score(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:
+        """Score the windows that begin at ``starts`` (n,): from 0 to 1, NaN for one that isn't scored."""
+        scores = np.full(len(starts), np.nan)
+        chosen = contig.choose(starts, strand)
+        contig.scored += len(chosen)
+        if len(chosen):
+            scores[chosen] = self._compute(contig, strand, starts[chosen])
+        return scores
+
+    @abstractmethod
+    def _compute(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:
+        """Scores of windows (n,), at least one."""
+
+    def letters(self, contig: OpenContig, strand: str, sites: Ints) -> Codes:
+        """Letters around sites that calls keep, in reading direction: (n, K) codes."""
+        return np.empty((len(sites), 0), dtype=np.uint8)
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """What is scored, for the header of every output."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """What is needed while contigs are scored."""
+        return nullcontext()
+
+
+# --- A locator, which scores every position by its letters and genes
+
+
+class LocatorScorer(Scorer):
+    """A locator, made by `make_scorer`."""
+
+    from_positions = True
+    unit = "positions"
+    null_mb = 0.0
+    halo = 40
+    around = LETTERS_BEFORE + 1 + LETTERS_AFTER
+
+    def __init__(
+        self, options: ScanOptions, model: TrainedModel, dtype: Dtype = "fp32", genome: Genome | None = None
+    ) -> None:
+        card = model.card
+        self._tracks, self._strands = tuple(track_rows(card.model.tracks)), StrandScorer(model, dtype)
+        genome = genome if self._tracks else None
+        without = card.locator.get("threshold_without_genes", card.threshold)
+        before, after = card.locator.get("extent", (0, 0))
+        super().__init__(
+            options,
+            grid=(1, 0, 1),
+            extent=(int(before), int(after)),
+            min_distance=MIN_DISTANCE_OF_LOCATORS,
+            threshold=_locator_threshold(
+                card, options, without if genome is None else card.threshold, genome
+            ),
+            label=card.positive,
+            alphabet=model.alphabet,
+            genome=genome,
+            figures=card.locator,
+        )
+
+    def _compute(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:
+        if strand not in contig.strands:
+            codes = contig.codes if strand == "+" else reverse_complement_codes(contig.codes)
+            tracks = None
+            if contig.genes is not None and self._tracks:
+                tracks = gene_tracks(contig.genes, len(codes), strand, circular=contig.circular)
+                if self._tracks != tuple(range(len(tracks))):  # a copy is as large as ten contigs
+                    tracks = tracks[list(self._tracks)]
+            contig.strands = {strand: Strand(codes, tracks, contig.circular)}
+        places = starts if strand == "+" else contig.length - 1 - starts
+        return self._strands.at(contig.strands[strand], places)
+
+    def letters(self, contig: OpenContig, strand: str, sites: Ints) -> Codes:
+        offsets = np.arange(-LETTERS_BEFORE, LETTERS_AFTER + 1)
+        places = sites[:, None] + (offsets if strand == "+" else -offsets)
+        codes = contig.codes[places % contig.length]
+        if not contig.circular:
+            codes[(places < 0) | (places >= contig.length)] = self.alphabet.unknown
+        return codes if strand == "+" else reverse_complement_codes(codes[:, ::-1])
+
+    def facts(self) -> dict[str, str]:
+        return {
+            "positions": f"each, from the {self._strands.radius} letters on either side",
+            "genes": "not known" if self.genome is None else self.genome.source,
+            "ambiguous letters": "positions with N or another ambiguity code are not scored",
+        }
+
+    def running(self) -> AbstractContextManager[None]:
+        return self._strands.running()
+
+
+def _locator_threshold(card: Card, options: ScanOptions, default: float, genome: Genome | None) -> float:
+    """The lowest threshold at which the precision that was asked for is to be expected, else the default.
+
+    Raises `ConfigError` for a precision that no threshold reaches, a species that was not measured, and a
+    card that says nothing of it.
+    """
+    if options.precision is None and options.species is None:
+        return float(default)
+    genes, species = genome is not None, options.species
+    how = "with genes" if genes else "without genes"
+    expected = ExpectedPrecision.from_mapping(card.locator) if "expected" in card.locator else None
+    tables = expected.tables if expected else ()
+    measured = sorted({table.species for table in tables if table.genes == genes})
+    if expected is None or not measured:
+        remedy = "give a threshold or calls per kb"
+        raise ConfigError(f"the model's card states no precision {how}", remedy=remedy)
+    if species is not None and species not in measured:
+        alike = [name for name in measured if species.casefold() in name.casefold()]
+        raise ConfigError(
+            f"the precision of '{species}' was not measured {how}",
+            remedy=f"did you mean '{alike[0]}'?" if alike else f"measured were {', '.join(measured)}",
+        )
+    if options.precision is None:
+        return float(default)
+    threshold = expected.threshold_for(options.precision, genes, species)
+    if threshold is None:
+        remedy = f"give a lower precision: the highest is {expected.highest_precision(genes, species):.2f}"
+        if species is None and len({table.species for table in tables}) > 1:
+            remedy += ", the median over species"
+            remedy += "; a species that was measured may reach more (species='NAME')"
+        raise ConfigError(
+            f"no threshold is expected to reach a precision of {options.precision:g} {how}", remedy=remedy
+        )
+    return threshold
+
+
+# --- A classifier of windows, which a prefilter may spare most of them
+
+MAX_PASSED_SHARE = 0.1
+"""Of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
+_MAX_GAP = 1024  # windows between two of one strand: a strand costs about as many, however short
+# Letters gathered for one call of the model: 4 MB, so that codes and scores stay in the processor's cache.
+_BATCH_LETTERS = 1 << 22
+
+WindowScores = Callable[[Codes], npt.NDArray[np.floating]]
+"""Codes (N, W) to the probability of the positive class (N,); each answer depends on its own row alone."""
+StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
+"""Codes (L,) to what the prefilter answers for each window (L - W + 1,), in log-odds."""
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """What a window must reach to be read further, in log-odds.
+
+    Attributes
+    ----------
+    prefilter
+        What the prefilter must answer.
+    second
+        What its second network must answer; None for a prefilter of one.
+    members
+        What the first 1, 2, ... members must give together, see `seqray.inference.cascade_log_odds`.
+    passed
+        Share of all windows that pass the prefilter.
+    """
+
+    prefilter: float
+    second: float | None = None
+    members: tuple[float, ...] = ()
+    passed: float = 0.0
+
+    @classmethod
+    def at(cls, facts: Mapping[str, Any], threshold: float) -> Self:
+        """Those of the highest level that a threshold reaches; ``facts`` are the prefilter's of the card."""
+        levels: Sequence[Sequence[float]] = facts.get("levels", ())
+        second: Sequence[float | None] = facts.get("second") or [None] * len(levels)
+        members: Sequence[Sequence[float]] = facts.get("members") or [()] * len(levels)
+        reached = [
+            cls(cutoff, other, tuple(others), passed)
+            for (level, cutoff, passed), other, others in zip(levels, second, members, strict=True)
+            if level <= threshold
+        ]
+        return reached[-1] if reached else cls(float("-inf"), passed=1.0)
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether few enough windows pass."""
+        return self.passed <= MAX_PASSED_SHARE
+
+
+class WindowScorer(Scorer):
+    """A classifier of windows of fixed length.
+
+    Parameters
+    ----------
+    options
+        How to scan.
+    score
+        Scores windows.
+    window
+        Letters per window [W].
+    site
+        Index of the site within the window; None for the middle.
+    threshold
+        Probability at and above which a site is called where the options say nothing.
+    prefilter
+        Codes of a strand to what the prefilter answers; None for a model without one.
+    cutoffs
+        Threshold to what windows must reach there to be read further.
+    cascade
+        Cutoffs to what scores like ``score``, but gives windows up, see `cascade_log_odds`.
+    missed
+        Share of the windows at or above a threshold that may be skipped.
+    """
+
+    def __init__(
+        self,
+        options: ScanOptions,
+        *,
+        score: WindowScores,
+        window: int,
+        site: int | None,
+        threshold: float,
+        prefilter: StrandAnswers | None = None,
+        cutoffs: Callable[[float], Cutoffs] | None = None,
+        cascade: Callable[[Cutoffs], WindowScores] | None = None,
+        missed: float = 0.0,
+        **others: Any,
+    ) -> None:
+        at = None
+        if cutoffs is not None and options.prefilter != "none" and options.stride is None:
+            at = cutoffs(options.lowest_threshold(threshold))
+            at = at if at.is_selective else None  # too many windows would pass
+        anchor = window // 2 if site is None else site
+        super().__init__(
+            options,
+            grid=(window, anchor, options.stride or (STRIDE if at is None else 1)),
+            extent=(anchor, window - 1 - anchor),
+            min_distance=MIN_DISTANCE_OF_WINDOWS,
+            threshold=threshold,
+            max_ambiguous=options.max_ambiguous,
+            **others,
+        )
+        self.cutoffs, self._prefilter, self._missed, self._states_site = (
+            at,
+            prefilter,
+            missed,
+            site is not None,
+        )
+        self._score = cascade(at) if cascade and at else score
+
+    def _compute(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:
+        scores, read = np.empty(len(starts)), np.arange(len(starts))
+        if self._prefilter is not None and self.cutoffs is not None:
+            answers = self._answers(self._prefilter, contig, strand, starts)
+            scores, read = logistic(answers), np.flatnonzero(answers >= self.cutoffs.prefilter)
+        step = max(1, _BATCH_LETTERS // self.window)
+        for chunk in (read[i : i + step] for i in range(0, len(read), step)):
+            codes = contig.windows[starts[chunk]]
+            scores[chunk] = self._score(codes if strand == "+" else reverse_complement_codes(codes))
+        return scores
+
+    def _answers(self, prefilter: StrandAnswers, contig: OpenContig, strand: str, starts: Ints) -> Floats:
+        """What the prefilter answers for windows; those that lie near each other are read as one strand."""
+        steps = np.diff(starts, append=-1)
+        ends = np.flatnonzero((steps < 1) | (steps > _MAX_GAP)) + 1
+        answers = []
+        for run in np.split(starts, ends[:-1]):
+            codes = contig.unrolled[run[0] : run[-1] + self.window]
+            if strand == "+":
+                answers.append(prefilter(codes)[run - run[0]])
+            else:
+                answers.append(prefilter(reverse_complement_codes(codes))[run[-1] - run])
+        return np.concatenate(answers)
+
+    def facts(self) -> dict[str, str]:
+        site = f"index {self.site} of the window of {self.window}, 0-based"
+        windows = f"{self.window} letters, stride {self.stride}"
+        if self.cutoffs is None:
+            windows += ", refined at stride 1" if self.stride > 1 else ""
+        else:
+            windows += "; the prefilter skips those that can hardly reach the threshold, and misses about "
+            windows += f"{self._missed:.2g} of those that do"
+        return {
+            "windows": windows,
+            "site": site if self._states_site else f"{site}: its middle, since the model names no site",
+            "ambiguous letters": f"windows with more than {self.max_ambiguous:.3g} of them are not scored",
+        }
+
+
+def _window_limits(card: Card, options: ScanOptions) -> Iterator[str]:
+    """Say what a model of windows was not made for."""
+    if (others := len(card.classes) - 1) > 1:
+        yield f"only the class '{card.positive}' is searched, none of the {others} others"
+    if card.site is None:
+        yield "the model does not state where a site lies in its windows: calls state the middle"
+    if options.threshold is None and options.fdr is None and "scan_threshold" not in card.info:
+        yield (
+            f"{CAUTION}the threshold {card.scan_threshold:.3g} is that for single windows, of which "
+            f"{card.prevalence:.0%} were sites; in a genome nearly all are not, so most calls may be false: "
+            "choose by fdr=... or threshold=..."
+        )
+
+
+# --- The scorer of a model, and the options that it takes
+
+
+def make_scorer(
+    model: TrainedModel,
+    options: ScanOptions,
+    *,
+    batch_size: BatchSize = "auto",
+    dtype: Dtype = "fp32",
+    genes: Genome | None = None,
+) -> Scorer:
+    """Make the scorer of a model over nucleotides: of positions for a locator, else of windows.
+
+    ``genes`` are for a locator; None where they are not known. Raises `InputError` for a protein model,
+    because proteins have no strands, and `ConfigError` for gene tracks that are not known, a model that reads
+    no sequences, and a precision that no threshold reaches.
+    """
+    card = model.card
+    if not model.alphabet.is_nucleotide:
+        what = f"the model '{card.name}' reads {model.alphabet.name}"
+        raise InputError(what, remedy="scan takes DNA or RNA models")
+    if model.is_locator:
+        return LocatorScorer(options, model, dtype, genes)
+    model.check_reads_sequences()
+
+    def score(codes: Codes) -> Floats:
+        return score_codes(model, codes, batch_size=batch_size, dtype=dtype)[:, card.positive_index]
+
+    def cascade(cutoffs: Cutoffs) -> WindowScores:
+        how = {"second": cutoffs.second, "batch_size": batch_size, "dtype": dtype}
+        return lambda codes: logistic(cascade_log_odds(model, codes, cutoffs.members, **how)[:, -1])
+
+    domain = Domain.of(card)
+    return WindowScorer(
+        options,
+        score=score,
+        cascade=cascade,
+        window=card.window,
+        site=card.site,
+        prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
+        cutoffs=partial(Cutoffs.at, card.prefilter) if model.prefilter else None,
+        missed=card.prefilter.get("lost", 0.0),
+        threshold=card.scan_threshold,
+        label=card.positive,
+        alphabet=model.alphabet,
+        out_of_domain=domain.out_of_domain if domain else None,
+        limits=_window_limits(card, options),
+    )
+
+
+_REFUSED = {
+    True: frozenset({"stride", "prefilter", "fdr", "max_ambiguous"}),
+    False: frozenset({"genes", "codon_table", "per_kb", "precision", "species"}),
+}
+"""Options that a locator, and a model of windows, does not take."""
+
+
+def check_scan_options(card: Card, given: Iterable[str]) -> None:
+    """Raise `ConfigError` for an option that this kind of model does not take.
+
+    ``given`` are names of fields (``per_kb``), or of options (``--per-kb``); an error repeats them.
+    """
+    is_locator = card.model.kind == "locator"
+    for option in given:
+        if option.removeprefix("--").replace("-", "_") in _REFUSED[is_locator]:
+            name = option if option.startswith("--") else f"'{option}'"
+            other, own = (
+                ("models of windows", "a locator") if is_locator else ("locators", "a model of windows")
+            )
+            raise ConfigError(f"{name} is for {other}, and '{card.name}' is {own}")
