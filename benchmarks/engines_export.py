@@ -121,7 +121,7 @@ def make(name: str, kind: str) -> Made:
 def milliseconds(model: TrainedModel, graphs: dict[str, bytes], rounds: int) -> dict[tuple, float]:
     """Median per batch of each (engine, graph, size of batch)."""
     runs = {
-        (e, g): runner("fp32", 1).start(content)
+        (e, g): runner("fp32", 1)[1](content)
         for e, runner in RUNNERS.items()
         for g, content in graphs.items()
     }

@@ -10,10 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +26,6 @@ from seqray.modelfile.header import StoredModel, open_stored_model
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.self_test import check_self_test, make_self_test
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 Engine = Literal["auto", "torch", "onnx", "openvino"]
 ENGINES: tuple[Engine, ...] = ("auto", "torch", "onnx", "openvino")
 PACKAGES: dict[Engine, tuple[str, ...]] = {"onnx": ("onnx", "onnxruntime"), "openvino": ("onnx", "openvino")}
@@ -37,53 +33,44 @@ FASTEST: dict[Dtype, tuple[Engine, ...]] = {"fp32": ("onnx", "openvino"), "bf16"
 """In this order, where they are installed; then torch. `benchmarks/engines.py` measures it."""
 
 Run = Callable[[dict[str, np.ndarray]], np.ndarray]
-Graph = Callable[[bool], Run]
+"""A function from the inputs of a graph to logits (B, K)."""
+Start = Callable[[bytes], Run]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EngineModel(StoredModel):
     """A model whose logits are computed by another engine.
 
-    ``graph`` takes whether there is a mask, and returns a function from the inputs of the graph to logits
-    (B, K); ``member_graphs`` do so for each member alone. ``threads`` batches are computed at a time;
-    ``about`` is name and version of the engine.
+    ``start`` makes a function of a graph. ``threads`` batches are computed at a time; ``about`` is name and
+    version of the engine. ``number`` is set where this is one member of a model, which shares its functions:
+    each is made at its first use, and that without a mask is faster, but suits only a scan.
     """
 
-    graph: Graph = field(kw_only=True)
-    member_graphs: tuple[Graph, ...] = field(kw_only=True)
-    threads: int = field(kw_only=True)
-    about: str = field(kw_only=True)
+    start: Start
+    threads: int
+    about: str
+    number: int | None = None
+    runs: dict[tuple[int | None, bool], Run] = field(default_factory=dict)
+    making: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def engine(self) -> str:
         return self.about
 
     def member(self, number: int) -> Self:
-        return replace(super().member(number), graph=self.member_graphs[number], member_graphs=())
+        return replace(super().member(number), number=number)
 
     def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
-        inputs = {"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask}
-        return self.graph(mask is not None)(inputs)
-
-    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
-        import torch
-
-        mask = masks[0] if masks else None
-        return torch.from_numpy(
-            self.array_logits(tokens.cpu().numpy(), None if mask is None else mask.cpu().numpy())
-        )
+        key = self.number, mask is not None
+        with self.making:
+            if key not in self.runs:
+                graph = build_graph(self, masked=mask is not None)
+                self.runs[key] = self.start(graph.SerializeToString())
+        return self.runs[key]({"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask})
 
 
 def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
-    """Name the engine that is fastest on a CPU, of those that are installed and can compute the model.
-
-    Parameters
-    ----------
-    card
-        Of the model.
-    dtype
-        In which it is computed.
-    """
+    """Name the engine that is fastest on a CPU, of those that are installed and can compute the model."""
     if card.model.kind != "sequence":
         return "torch"
     for name in FASTEST[dtype]:
@@ -136,19 +123,21 @@ def with_engine(
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     require_graph(model.card)
-    threads = threads or _torch_threads()
-    runner = RUNNERS[engine](dtype, threads)
+    if threads is None:
+        import torch
+
+        threads = torch.get_num_threads()
+    about, start = RUNNERS[engine](dtype, threads)
     changed = EngineModel(
-        model.card,
-        model.networks,
-        model.sha256,
-        model.context,
-        model.prefilter,
+        card=model.card,
+        networks=model.networks,
+        sha256=model.sha256,
+        context=model.context,
+        prefilter=model.prefilter,
         weights=model.arrays(),
-        graph=_graph_of(model, runner.start),
-        member_graphs=tuple(_graph_of(model.member(i), runner.start) for i in range(model.card.members)),
+        start=start,
         threads=threads,
-        about=runner.about,
+        about=about,
     )
     if dtype == "fp32":
         facts = model.card.self_test
@@ -158,33 +147,8 @@ def with_engine(
     return changed
 
 
-def _graph_of(model: TrainedModel, start: Callable[[bytes], Run]) -> Graph:
-    """Make each graph at its first use: the one without a mask is faster, but suits only a scan."""
-    graphs = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
-    making = threading.Lock()
-
-    def graph(masked: bool) -> Run:
-        with making:
-            return graphs(masked)
-
-    return graph
-
-
 def open_with_engine(path: str | Path, engine: Engine, dtype: Dtype, threads: int) -> TrainedModel:
-    """Open a model file for an engine other than torch, which is not loaded.
-
-    Parameters
-    ----------
-    path
-        Of the model file.
-    engine, dtype, threads
-        As in `with_engine`.
-
-    Raises
-    ------
-    ConfigError, ModelFileError
-        As `with_engine` and `seqray.modelfile.open_stored_model`.
-    """
+    """Open a model file for an engine other than torch, which is not loaded, as `with_engine` does."""
     model = open_stored_model(path)
     try:
         return with_engine(model, engine, dtype, threads)
@@ -192,20 +156,8 @@ def open_with_engine(path: str | Path, engine: Engine, dtype: Dtype, threads: in
         raise ModelFileError(error.what, where=error.where or str(path), remedy=error.remedy) from None
 
 
-def _torch_threads() -> int:
-    import torch
-
-    return torch.get_num_threads()
-
-
-class _Runner(NamedTuple):
-    """An engine: its name and version, and what makes a function of a graph."""
-
-    about: str
-    start: Callable[[bytes], Run]
-
-
-def _onnx_runtime(dtype: Dtype, threads: int) -> _Runner:
+def _onnx_runtime(dtype: Dtype, threads: int) -> tuple[str, Start]:
+    """Name and version of ONNX Runtime, and what makes a function of a graph."""
     if dtype != "fp32":
         raise ConfigError("the engine 'onnx' computes in fp32 only", remedy="use torch or openvino for bf16")
     try:
@@ -215,39 +167,39 @@ def _onnx_runtime(dtype: Dtype, threads: int) -> _Runner:
 
     def start(content: bytes) -> Run:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # of a batch: see `seqray.inference.parallel`
+        options.intra_op_num_threads = 1  # of a batch: see `seqray.inference.predictions.map_threads`
         options.log_severity_level = 3  # errors only
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return lambda inputs: np.asarray(session.run(["logits"], inputs)[0])
 
-    return _Runner(f"ONNX Runtime {onnxruntime.__version__}", start)
+    return f"ONNX Runtime {onnxruntime.__version__}", start
 
 
-def _openvino(dtype: Dtype, threads: int) -> _Runner:
+def _openvino(dtype: Dtype, threads: int) -> tuple[str, Start]:
+    """The same for OpenVINO, the fastest in batches."""
     try:
         import openvino
     except ModuleNotFoundError:
         raise missing_package("openvino", "openvino") from None
-    about = f"OpenVINO {openvino.__version__.split('-')[0]}"
-    return _Runner(about, partial(_start_openvino, openvino, dtype, threads))
-
-
-def _start_openvino(openvino: Any, dtype: Dtype, threads: int, content: bytes) -> Run:
-    core = openvino.Core()
     settings = {
         # By default OpenVINO rounds to bf16 on processors that support it.
         "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bf16" else "f32",
         "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": threads,  # so that a batch has one thread: see `seqray.inference.parallel`
+        "NUM_STREAMS": threads,  # so that a batch has one thread
     }
-    compiled, own = core.compile_model(core.read_model(content), "CPU", settings), threading.local()
 
-    def run(inputs: dict[str, np.ndarray]) -> np.ndarray:
-        request = own.request = getattr(own, "request", None) or compiled.create_infer_request()
-        request.infer(inputs)
-        return request.get_tensor("logits").data.copy()  # the next call overwrites it
+    def start(content: bytes) -> Run:
+        core, own = openvino.Core(), threading.local()
+        compiled = core.compile_model(core.read_model(content), "CPU", settings)
 
-    return run
+        def run(inputs: dict[str, np.ndarray]) -> np.ndarray:
+            request = own.request = getattr(own, "request", None) or compiled.create_infer_request()
+            request.infer(inputs)
+            return request.get_tensor("logits").data.copy()  # the next call overwrites it
+
+        return run
+
+    return f"OpenVINO {openvino.__version__.split('-')[0]}", start
 
 
 RUNNERS = {"onnx": _onnx_runtime, "openvino": _openvino}

@@ -23,13 +23,7 @@ _CHECKED_LENGTHS = 64  # from a few letters to the window
 
 
 def require_graph(card: Card) -> None:
-    """Refuse a model that cannot be converted; reads only its card.
-
-    Raises
-    ------
-    ConfigError
-        The model reads alignments, is a locator, or has a backbone.
-    """
+    """Refuse models of alignments, locators and backbones, which can't be converted, by the card alone."""
     if card.model.kind == "locator":
         remedy = "only 'seqray scan' and 'seqray explain' take locators"
         raise ConfigError(f"model '{card.name}' is a locator", remedy=remedy)
@@ -42,13 +36,7 @@ def require_graph(card: Card) -> None:
 
 
 def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
-    """As `seqray.inference.onnx.graph.make_graph`.
-
-    Raises
-    ------
-    ConfigError
-        As `require_graph`, or the package ``onnx`` is not installed.
-    """
+    """As `seqray.inference.onnx_graph.make_graph`; ConfigError where ``onnx`` is not installed."""
     require_graph(model.card)
     try:
         from seqray.inference.onnx_graph import make_graph
@@ -60,7 +48,7 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 
 
 def export_onnx(model: TrainedModel, path: str | Path) -> float:
-    """Write one graph with all members and the calibration, and the card in a second file.
+    """Write one graph with all members and the calibration, and return how near it is to torch.
 
     Parameters
     ----------
@@ -90,18 +78,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
     """
     if Path(path).suffix != ".onnx":
         raise InputError("does not end in .onnx", where=str(path), remedy="use .onnx")
-    graph = build_graph(model)
-    for key, value in _metadata(model).items():
-        entry = graph.metadata_props.add()
-        entry.key, entry.value = key, value
-    content = graph.SerializeToString(deterministic=True)
-    difference = check_graph(model, content)
-    write_file(path, content)
-    return difference
-
-
-def _metadata(model: TrainedModel) -> dict[str, str]:
-    settings = model.card.model
+    graph, settings = build_graph(model), model.card.model
     beyond = make_tokenizer(settings).vocab_size
     tokens = {
         "tokenizer": settings.tokenizer,
@@ -113,11 +90,18 @@ def _metadata(model: TrainedModel) -> dict[str, str]:
         "UNK": UNK,
         "contexts": {name: beyond + i for i, name in enumerate(settings.contexts)},
     }
-    return {
+    metadata = {
         "seqray_card": card_to_json(model.card),
         "seqray_model_sha256": model.sha256,
         "seqray_tokens": json.dumps(tokens, sort_keys=True),
     }
+    for key, value in metadata.items():
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = key, value
+    content = graph.SerializeToString(deterministic=True)
+    difference = check_graph(model, content)
+    write_file(path, content)
+    return difference
 
 
 def check_graph(model: TrainedModel, content: bytes) -> float:
@@ -134,8 +118,8 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     largest = 0.0
     for tokens, mask in _check_batches(model):
         expected = model.array_logits(tokens, mask)
-        [found] = session.run(["logits"], {"tokens": tokens, "mask": mask})
-        difference = np.abs(np.asarray(found) - expected)
+        [logits] = session.run(["logits"], {"tokens": tokens, "mask": mask})
+        difference = np.abs(np.asarray(logits) - expected)
         if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
             raise ModelFileError(
                 f"model '{model.card.name}' can't be exported: the graph differs by {difference.max():.3g}"
@@ -149,14 +133,10 @@ def _check_batches(model: TrainedModel) -> list[tuple[Ints, Bools]]:
     sequences = [str(s) for s in model.card.self_test.get("sequences", ())]
     contexts = [*model.card.self_test.get("contexts", ()), *[None] * len(sequences)][: len(sequences)]
     rng = np.random.default_rng(0)
-    shortest = model.card.model.k
-    lengths = np.unique(np.linspace(shortest, model.card.window, _CHECKED_LENGTHS).astype(int))
+    lengths = np.unique(np.linspace(model.card.model.k, model.card.window, _CHECKED_LENGTHS).astype(int))
     rows = [model.with_context(c).tokenizer.encode(s) for s, c in zip(sequences, contexts, strict=True)]
-    count = len(model.alphabet.letters)
-    drawn = [
-        model.with_context(None).tokenizer.encode_codes(rng.integers(0, count + 1, n).astype(np.uint8))
-        for n in lengths
-    ]
+    plain, count = model.with_context(None).tokenizer, len(model.alphabet.letters)
+    drawn = [plain.encode_codes(rng.integers(0, count + 1, n).astype(np.uint8)) for n in lengths]
     padded = [pad_arrays(batch) for batch in (*([row] for row in rows), rows + drawn)]
     return [
         (tokens, np.ones(tokens.shape, dtype=bool) if mask is None else mask) for tokens, (mask,) in padded
