@@ -28,16 +28,13 @@ from seqray.models.tokenizers import PAD, Tokenizer
 
 # --- transformers and peft: imported only when a backbone is used, kept silent and away from the network
 
-EXTRA = "hf"
-SILENT = logging.CRITICAL
 
-
-def import_extra(name: str) -> Any:
+def _import_extra(name: str) -> Any:
     """Import transformers, peft or a module of theirs; raises ConfigError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise missing_package(error.name or name, EXTRA) from None
+        raise missing_package(error.name or name, "hf") from None
 
 
 @contextmanager
@@ -46,11 +43,11 @@ def transformers_offline(what: str, path: Path) -> Iterator[Any]:
 
     Raises ConfigError if the extra is not installed, or transformers can't load it.
     """
-    transformers = import_extra("transformers")
-    constants, log = import_extra("huggingface_hub.constants"), import_extra("transformers.utils.logging")
+    transformers = _import_extra("transformers")
+    constants, log = _import_extra("huggingface_hub.constants"), _import_extra("transformers.utils.logging")
     offline, level, bar = constants.HF_HUB_OFFLINE, log.get_verbosity(), log.is_progress_bar_enabled()
     constants.HF_HUB_OFFLINE = True
-    log.set_verbosity(SILENT)
+    log.set_verbosity(logging.CRITICAL)
     log.disable_progress_bar()
     try:
         yield transformers
@@ -93,8 +90,18 @@ def find_directory(config: BackboneConfig) -> Path:
     if not path.is_dir():
         raise ConfigError("the directory of the backbone does not exist", where=config.path, remedy=_MOVED)
     check_directory(path)
-    if config.files:
-        _compare(config.files, checksums(path), path)
+    present = checksums(path) if config.files else {}
+    for name in sorted(config.files.keys() | present.keys()):
+        mine, theirs = config.files.get(name), present.get(name)
+        if mine == theirs:
+            continue
+        if theirs is None:
+            fault = f"lacks {name}, which the model was trained with"
+        elif mine is None:
+            fault = f"holds {name}, which the model was trained without"
+        else:
+            fault = f"{name} has the sha256 {theirs[:12]}…, the model was trained with {mine[:12]}…"
+        raise ConfigError(f"is not the backbone of the model: {fault}", where=str(path), remedy=_MOVED)
     return path
 
 
@@ -176,20 +183,6 @@ def _sum_of_state(path: Path, size: int, changed: int) -> str:
     return sha256(path)
 
 
-def _compare(recorded: Mapping[str, str], found: Mapping[str, str], path: Path) -> None:
-    for name in sorted(recorded.keys() | found.keys()):
-        mine, theirs = recorded.get(name), found.get(name)
-        if mine == theirs:
-            continue
-        if theirs is None:
-            fault = f"lacks {name}, which the model was trained with"
-        elif mine is None:
-            fault = f"holds {name}, which the model was trained without"
-        else:
-            fault = f"{name} has the sha256 {theirs[:12]}…, the model was trained with {mine[:12]}…"
-        raise ConfigError(f"is not the backbone of the model: {fault}", where=str(path), remedy=_MOVED)
-
-
 # --- The tokenizer of a backbone's own directory, behind the face of seqray's tokenizers
 
 _PROBE = 12  # letters: two words of six
@@ -200,19 +193,11 @@ _SWAP = {"T": "U", "U": "T"}
 
 
 class BackboneTokenizer(Tokenizer):
-    """Letters to tokens as the backbone was trained to read them.
+    """Letters to tokens as the backbone was trained to read them, by a tokenizer of transformers.
 
-    Parameters
-    ----------
-    tokenizer
-        Of transformers.
-    alphabet
-        Letters that are read. Where the vocabulary knows T and not U, or the other way round, one is written
-        for the other.
-    limit
-        Most tokens that the backbone reads, special ones included; None for no limit.
-    where
-        The directory, for errors.
+    Where its vocabulary knows T and not U, or the other way round, one is written for the other; ConfigError
+    where it doesn't know all letters of the alphabet. At most ``limit`` tokens are read, special ones
+    included.
 
     Attributes
     ----------
@@ -224,11 +209,6 @@ class BackboneTokenizer(Tokenizer):
         The directory's own id of padding.
     starts_with_cls
         Whether CLS is put in front.
-
-    Raises
-    ------
-    ConfigError
-        Where the vocabulary doesn't know all letters of the alphabet.
     """
 
     def __init__(self, tokenizer: Any, alphabet: Alphabet, limit: int | None, where: str) -> None:
@@ -237,24 +217,22 @@ class BackboneTokenizer(Tokenizer):
         self.pad: int = tokenizer.pad_token_id or 0  # what is masked may be anything
         unknown = {tokenizer.unk_token_id} - {None}
         self.special_tokens = np.array(sorted(set(tokenizer.all_special_ids) - unknown), dtype=np.int64) + 1
-        self._fold = self._known_letters()
-        self.letter_tokens = self._letter_tokens()
-        first = self._ids([alphabet.letters[0] * _PROBE])[0][0]
-        self.starts_with_cls = first == tokenizer.cls_token_id
-
-    def _known_letters(self) -> dict[int, str]:
-        """Find how letters are written: as they are, or with T and U exchanged."""
-        alphabet = self.alphabet
+        # Letters are written as they are, or with T and U exchanged.
         missing = [letter for letter in alphabet.letters if not self._knows(letter)]
-        fold = {letter: _SWAP[letter] for letter in missing if letter in _SWAP and alphabet.is_nucleotide}
+        swaps = {letter: _SWAP[letter] for letter in missing if letter in _SWAP and alphabet.is_nucleotide}
         for letter in missing:
-            if letter not in fold or not self._knows(fold[letter]):
+            if letter not in swaps or not self._knows(swaps[letter]):
                 raise ConfigError(
                     f"the tokenizer does not know the letter {letter} of 'model.alphabet: {alphabet.name}'",
-                    where=self._where,
+                    where=where,
                     remedy="set the alphabet that the backbone reads; words that need spaces can't be read",
                 )
-        return str.maketrans(fold)
+        self._fold = str.maketrans(swaps)
+        letters = set(alphabet.letters.translate(self._fold))
+        words = [i + 1 for word, i in tokenizer.get_vocab().items() if word and set(word) <= letters]
+        self.letter_tokens = np.array(sorted(words), dtype=np.int64)
+        first = self._ids([alphabet.letters[0] * _PROBE])[0][0]
+        self.starts_with_cls = first == tokenizer.cls_token_id
 
     def _knows(self, letter: str) -> bool:
         [ids] = self._ids([letter * _PROBE])
@@ -262,11 +240,6 @@ class BackboneTokenizer(Tokenizer):
             return False
         body = [i for i in ids if i + 1 not in self.special_tokens]
         return bool(body) and self._tokenizer.unk_token_id not in body
-
-    def _letter_tokens(self) -> Ints:
-        letters = set(self.alphabet.letters.translate(self._fold))
-        words = self._tokenizer.get_vocab().items()
-        return np.array(sorted(i + 1 for word, i in words if word and set(word) <= letters), dtype=np.int64)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         answer = self._tokenizer(
@@ -311,16 +284,9 @@ class BackboneTokenizer(Tokenizer):
         return tokens != PAD
 
     def spans(self, codes: npt.NDArray[np.uint8]) -> Ints:
-        """Half-open letter interval of each token of letter codes (n,); special ones cover none.
+        """Half-open letter interval of each token of letter codes (n,): (L, 2); special ones cover none.
 
-        Returns
-        -------
-        array of int64, shape (L, 2)
-
-        Raises
-        ------
-        ConfigError
-            For a tokenizer without offsets whose words don't spell the sequence.
+        Raises ConfigError for a tokenizer without offsets whose words don't spell the sequence.
         """
         text = self._text(codes)
         if self._tokenizer.is_fast:
@@ -398,7 +364,7 @@ def build_backbone(config: ModelConfig) -> BackboneClassifier:
     encoder = load_encoder(find_directory(config.backbone))
     encoder.requires_grad_(config.backbone.tuning == "full")
     if config.backbone.tuning == "lora":
-        add_adapters(encoder, config.backbone)
+        _add_adapters(encoder, config.backbone)
     return BackboneClassifier(config, encoder, tokenizer.pad, tokenizer.special_tokens.tolist())
 
 
@@ -409,7 +375,7 @@ def load_encoder(path: Path) -> Any:
     settings.
     """
     with transformers_offline("the encoder", path) as transformers:
-        encoder, found = transformers.AutoModel.from_pretrained(
+        encoder, report = transformers.AutoModel.from_pretrained(
             path,
             local_files_only=True,
             trust_remote_code=False,
@@ -418,33 +384,35 @@ def load_encoder(path: Path) -> Any:
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # whose message names no tensor
         )
-    _check_fit(found, str(path))
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith(_NOT_NEEDED))
+    fault = ""
+    if missing:
+        fault = f"the weights lack {len(missing)} tensors of the encoder, such as '{missing[0]}'"
+    elif report["mismatched_keys"]:
+        name, given, asked = min(report["mismatched_keys"])
+        fault = f"tensor '{name}' is {tuple(given)} where config.json asks for {tuple(asked)}"
+    if fault:
+        remedy = "give a directory whose config.json describes its weights"
+        raise ConfigError(fault, where=str(path), remedy=remedy)
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         encoder.pooler = None
     return encoder.eval()
 
 
-def _check_fit(found: Mapping[str, Any], where: str) -> None:
-    """Refuse weights that config.json does not describe; ``found`` is what transformers reports of them."""
-    missing = sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_NEEDED))
-    if missing:
-        fault = f"the weights lack {len(missing)} tensors of the encoder, such as '{missing[0]}'"
-    elif found["mismatched_keys"]:
-        name, given, asked = min(found["mismatched_keys"])
-        fault = f"tensor '{name}' is {tuple(given)} where config.json asks for {tuple(asked)}"
-    else:
-        return
-    raise ConfigError(fault, where=where, remedy="give a directory whose config.json describes its weights")
-
-
-def add_adapters(encoder: Any, config: BackboneConfig) -> None:
-    """Add LoRA matrices to linear maps of the encoder and freeze its other weights.
+def _add_adapters(encoder: Any, config: BackboneConfig) -> None:
+    """Add LoRA matrices to linear maps of the encoder, by default those that make queries and values.
 
     Source: Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
     """
-    peft = import_extra("peft")
-    targets = config.targets or query_and_value(encoder)
-    names = _linear_names(encoder)
+    peft = _import_extra("peft")
+    linear = (name for name, module in encoder.named_modules() if isinstance(module, nn.Linear))
+    names = {name.rpartition(".")[2] for name in linear}
+    targets = config.targets or next((usual for usual in _QUERY_AND_VALUE if names.issuperset(usual)), ())
+    if not targets:
+        raise ConfigError(
+            "the encoder's maps of query and value have unusual names",
+            remedy=f"name those to adapt in 'model.backbone.targets', of {', '.join(sorted(names))}",
+        )
     for target in targets:
         if target not in names:
             raise ConfigError(
@@ -453,26 +421,6 @@ def add_adapters(encoder: Any, config: BackboneConfig) -> None:
             )
     settings = peft.LoraConfig(r=config.rank, lora_alpha=config.alpha, target_modules=list(targets))
     peft.inject_adapter_in_model(settings, encoder)
-
-
-def query_and_value(encoder: nn.Module) -> tuple[str, ...]:
-    """Names of the linear maps that make queries and values.
-
-    Raises ConfigError if none of the usual names occurs.
-    """
-    names = _linear_names(encoder)
-    for usual in _QUERY_AND_VALUE:
-        if names.issuperset(usual):
-            return usual
-    raise ConfigError(
-        "the encoder's maps of query and value have unusual names",
-        remedy=f"name those to adapt in 'model.backbone.targets', of {', '.join(sorted(names))}",
-    )
-
-
-def _linear_names(encoder: nn.Module) -> set[str]:
-    linear = (name for name, module in encoder.named_modules() if isinstance(module, nn.Linear))
-    return {name.rpartition(".")[2] for name in linear}
 
 
 # --- What settings leave to the directory of a backbone: its files, its width, and what the head reads

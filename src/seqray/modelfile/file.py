@@ -1,4 +1,4 @@
-"""Model files written, read and checked."""
+"""Model files written, read and checked: one safetensors file with the networks and their card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from seqray.modelfile.header import (
     CARD_KEY,
     CHECKSUM_KEY,
     PREFIX,
-    Header,
     check_model_path,
     checksum,
     prefilter_arrays,
@@ -40,13 +39,15 @@ from seqray.modelfile.networks import Network, build_network
 from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.models.prefilter import Prefilter
 
-# --- A limit on the tensors that a network is made of, which holds before they take memory
-
 _MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn})
+_SPARE_VALUES = 1_000_000  # that networks make and don't keep
 
 
 class SizeLimit(TorchFunctionMode):
-    """Within ``with``, raise an error instead of making more than so many values in all."""
+    """Within ``with``, raise an error instead of making more than so many values in all.
+
+    A card may ask for larger networks than its file holds: this stops it before they take memory.
+    """
 
     def __init__(self, values: int, error: Exception) -> None:
         super().__init__()
@@ -66,11 +67,6 @@ class SizeLimit(TorchFunctionMode):
             if self._left < 0:
                 raise self._error
         return func(*args, **settings)
-
-
-# --- One safetensors file: the weights of up to five networks and their card
-
-_SPARE_VALUES = 1_000_000  # that networks make and don't keep
 
 
 def save_model(
@@ -108,31 +104,21 @@ def save_model(
         raise ModelFileError("a card describes a prefilter where there is one")
     copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
     card = replace(card, self_test=make_self_test(TrainedModel(card, copies, prefilter=prefilter)))
-    content = _file_bytes(networks, card, prefilter)
-    write_file(path, content)
-    return card
-
-
-def _file_bytes(networks: Sequence[Network], card: Card, prefilter: Prefilter | None) -> bytes:
-    tensors = _named_tensors(networks)
-    for name, value in sorted(prefilter_arrays(prefilter).items()) if prefilter else ():
-        tensors[name] = torch.from_numpy(value).contiguous()
-    card_json = card_to_json(card)
-    draft = serialize(tensors)
-    data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]
-    signed = json.loads(card_json) | {CHECKSUM_KEY: checksum(card_json, data)}
-    # One metadata key only: safetensors writes several in no fixed order.
-    return serialize(tensors, {CARD_KEY: json.dumps(signed, sort_keys=True, separators=(",", ":"))})
-
-
-def _named_tensors(networks: Sequence[Network]) -> dict[str, Tensor]:
-    tensors = {}
+    tensors = dict[str, Tensor]()
     for i, network in enumerate(networks):
         for name, value in sorted(network.state_dict().items()):
             if not bool(torch.isfinite(value).all()):
                 raise ModelFileError(f"member {i} can't be saved: '{name}' holds a number that is not finite")
             tensors[f"member.{i}.{name}"] = value.detach().cpu().contiguous().clone()
-    return tensors
+    for name, values in sorted(prefilter_arrays(prefilter).items()) if prefilter else ():
+        tensors[name] = torch.from_numpy(values).contiguous()
+    card_json, draft = card_to_json(card), serialize(tensors)
+    data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]
+    signed = json.loads(card_json) | {CHECKSUM_KEY: checksum(card_json, data)}
+    # One metadata key only: safetensors writes several in no fixed order.
+    text = json.dumps(signed, sort_keys=True, separators=(",", ":"))
+    write_file(path, serialize(tensors, {CARD_KEY: text}))
+    return card
 
 
 def load_model_file(path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
@@ -156,75 +142,58 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
     ConfigError
         For a backbone that is missing or another one, or given to a model without one.
     """
-    header = _with_backbone(read_header(path), backbone)
+    where, header = str(path), read_header(path)
+    card = _with_backbone(header.card, backbone)
     content = read_content(header, path)
-    tensors = _load_tensors(content, str(path))
+    try:
+        tensors = load_tensors(content)
+    except (SafetensorError, ValueError, RuntimeError) as error:
+        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
     own = {name: tensors.pop(name) for name in [*tensors] if name.startswith(PREFIX)}
     if any(tensor.dtype != torch.float32 for tensor in own.values()):
-        raise ModelFileError("has a prefilter that is not of float32", where=str(path))
-    arrays = {name: tensor.numpy() for name, tensor in own.items()}
-    prefilter = read_prefilter(header.card, arrays, str(path))
-    networks = _build_members(header, tensors, str(path))
-    sha256 = hashlib.sha256(content).hexdigest()
-    model = TrainedModel(header.card, networks, sha256, prefilter=prefilter)
-    check_self_test(model, str(path))
+        raise ModelFileError("has a prefilter that is not of float32", where=where)
+    prefilter = read_prefilter(card, {name: tensor.numpy() for name, tensor in own.items()}, where)
+    networks = _build_members(card, tensors, where)
+    model = TrainedModel(card, networks, hashlib.sha256(content).hexdigest(), prefilter=prefilter)
+    check_self_test(model, where)
     return model
 
 
-def _with_backbone(header: Header, place: str | Path | None) -> Header:
+def _with_backbone(card: Card, place: str | Path | None) -> Card:
     """Put the path of a backbone's directory into the card if it differs from the recorded one."""
-    model = header.card.model
-    if model.backbone is None:
+    if card.model.backbone is None:
         if place is not None:
-            raise ConfigError(f"model '{header.card.name}' has no backbone", remedy="leave it out")
-        return header
-    place = place or os.environ.get(BACKBONE_VARIABLE) or model.backbone.path
-    known = replace(model.backbone, path=str(Path(place).resolve()))
-    return replace(header, card=replace(header.card, model=replace(model, backbone=known)))
+            raise ConfigError(f"model '{card.name}' has no backbone", remedy="leave it out")
+        return card
+    place = place or os.environ.get(BACKBONE_VARIABLE) or card.model.backbone.path
+    moved = replace(card.model.backbone, path=str(Path(place).resolve()))
+    return replace(card, model=replace(card.model, backbone=moved))
 
 
-def _load_tensors(content: bytes, where: str) -> dict[str, Tensor]:
-    try:
-        return load_tensors(content)
-    except (SafetensorError, ValueError, RuntimeError) as error:
-        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
-
-
-def _build_members(header: Header, tensors: Mapping[str, Tensor], where: str) -> tuple[Network, ...]:
-    limit = _limit(header, sum(map(Tensor.numel, tensors.values())), where)
+def _build_members(card: Card, tensors: Mapping[str, Tensor], where: str) -> tuple[Network, ...]:
+    """Make the networks, and load the tensors; refuse missing, extra and misshapen ones, and other types."""
+    limit, count = nullcontext(), sum(map(Tensor.numel, tensors.values()))
+    if card.model.backbone is None:  # whose weights lie elsewhere
+        error = ModelFileError(f"holds {count} weights, fewer than its card asks for", where=where)
+        limit = SizeLimit(2 * count + _SPARE_VALUES, error)
     with torch.inference_mode(False), torch.random.fork_rng(devices=[]), limit:
-        networks = tuple(build_network(header.card.model) for _ in range(header.card.members))
+        networks = tuple(build_network(card.model) for _ in range(card.members))
     states = [network.state_dict() for network in networks]
     expected = {
         f"member.{i}.{name}": value for i, state in enumerate(states) for name, value in state.items()
     }
-    _compare(expected, tensors, where)
-    for i, network in enumerate(networks):
-        prefix = f"member.{i}."
-        network.load_state_dict(
-            {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-        )
-    return networks
-
-
-def _limit(header: Header, values: int, where: str) -> AbstractContextManager[Any]:
-    """Stop a card that asks for larger networks than the file holds, before memory is taken for them."""
-    if header.card.model.backbone is not None:  # whose weights lie elsewhere
-        return nullcontext()
-    error = ModelFileError(f"holds {values} weights, fewer than its card asks for", where=where)
-    return SizeLimit(2 * values + _SPARE_VALUES, error)
-
-
-def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
-    """Refuse missing, extra and misshapen tensors, and those of another type."""
-    missing, extra = expected.keys() - found.keys(), found.keys() - expected.keys()
+    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
     if missing:
         raise ModelFileError(f"lacks {len(missing)} tensors, such as '{min(missing)}'", where=where)
     if extra:
         raise ModelFileError(f"has {len(extra)} unknown tensors, such as '{min(extra)}'", where=where)
     for name, value in expected.items():
-        if value.shape != found[name].shape:
-            shapes = f"{tuple(found[name].shape)} where the card asks for {tuple(value.shape)}"
+        tensor = tensors[name]
+        if value.shape != tensor.shape:
+            shapes = f"{tuple(tensor.shape)} where the card asks for {tuple(value.shape)}"
             raise ModelFileError(f"tensor '{name}' is {shapes}", where=where)
-        if value.dtype != found[name].dtype:
-            raise ModelFileError(f"tensor '{name}' is of {found[name].dtype}, not {value.dtype}", where=where)
+        if value.dtype != tensor.dtype:
+            raise ModelFileError(f"tensor '{name}' is of {tensor.dtype}, not {value.dtype}", where=where)
+    for i, (network, state) in enumerate(zip(networks, states, strict=True)):
+        network.load_state_dict({name: tensors[f"member.{i}.{name}"] for name in state})
+    return networks

@@ -30,17 +30,8 @@ SUFFIX = ".safetensors"
 def check_model_path(path: str | Path) -> None:
     """Refuse a place where a model file can't be written, before hours go into the model.
 
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    ModelFileError
-        For another suffix.
-    InputError
-        For a directory, and a folder that does not exist or can't be written to.
+    Raises ModelFileError for another suffix, InputError for a directory, and a folder that does not exist or
+    can't be written to.
     """
     out, where = Path(path), str(path)
     if out.suffix != SUFFIX:
@@ -81,22 +72,13 @@ _FOREIGN = (
 class Header:
     """The checked header of a model file.
 
-    Attributes
-    ----------
-    card_json
-        The card as in the file, without the checksum.
-    checksum
-        sha256 of the card and the tensors, as the file claims.
-    tensors
-        Name of each tensor to its entry (dtype, shape, data_offsets).
-    data_start
-        Offset of the tensors in the file.
+    ``card_json`` is the card as in the file, without the ``checksum`` of card and tensors that the file
+    claims; the tensors begin at ``data_start``.
     """
 
     card: Card
     card_json: str
     checksum: str
-    tensors: Mapping[str, Any]
     data_start: int
 
 
@@ -106,36 +88,20 @@ def read_header(path: str | Path) -> Header:
     Raises ModelFileError for a file that is missing, foreign (named by its first bytes), damaged, of a newer
     format, or without a card.
     """
-    where = str(path)
+    where, length = str(path), 0
     try:
         with open(path, "rb") as handle:
             first = handle.read(9)
-            length = _header_length(first, where)
+            if len(first) == 9 and first[8:] == b"{":
+                [length] = struct.unpack("<Q", first[:8])
+            if not 2 <= length <= MAX_HEADER_BYTES:
+                raise _foreign(first, where)
             text = first[8:] + handle.read(length - 1)
             size = handle.seek(0, 2)
     except IsADirectoryError:
         raise ModelFileError("is a directory, not a model file", where=where) from None
     except OSError as error:
         raise ModelFileError(f"can't be read ({error.strerror})", where=where) from None
-    header = _parse(text, length, where)
-    _check_layout(header.tensors, size - header.data_start, where)
-    return header
-
-
-def _header_length(first: bytes, where: str) -> int:
-    if not first:
-        raise ModelFileError("is empty, not a model file", where=where)
-    if len(first) == 9 and first[8:] == b"{":
-        [length] = struct.unpack("<Q", first[:8])
-        if 2 <= length <= MAX_HEADER_BYTES:
-            return length
-    for magic, name in _FOREIGN:
-        if first.startswith(magic):
-            raise ModelFileError(f"is {name}; it was not opened further", where=where, remedy=_REMEDY)
-    raise ModelFileError("is not a safetensors file", where=where, remedy=_REMEDY)
-
-
-def _parse(text: bytes, length: int, where: str) -> Header:
     if len(text) < length:
         raise ModelFileError("is cut short within its header", where=where, remedy=_AGAIN)
     try:
@@ -149,16 +115,27 @@ def _parse(text: bytes, length: int, where: str) -> Header:
     if not isinstance(metadata, dict) or CARD_KEY not in metadata:
         raise ModelFileError("is a safetensors file without a seqray card", where=where, remedy=_REMEDY)
     try:
-        card = json.loads(metadata[CARD_KEY])
-        checksum = card.pop(CHECKSUM_KEY)
-        canonical = json.dumps(card, sort_keys=True, separators=(",", ":"))
+        mapping = json.loads(metadata[CARD_KEY])
+        claimed = str(mapping.pop(CHECKSUM_KEY))
+        canonical = json.dumps(mapping, sort_keys=True, separators=(",", ":"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ModelFileError("has a damaged card", where=where, remedy=_AGAIN) from None
     try:
-        checked = card_from_mapping(card)
+        card = card_from_mapping(mapping)
     except ModelFileError as error:
         raise ModelFileError(error.what, where=where, remedy=error.remedy) from None
-    return Header(checked, canonical, str(checksum), tensors, 8 + length)
+    _check_layout(tensors, size - 8 - length, where)
+    return Header(card, canonical, claimed, 8 + length)
+
+
+def _foreign(first: bytes, where: str) -> ModelFileError:
+    """The error of a file that begins with other bytes than a safetensors file."""
+    if not first:
+        return ModelFileError("is empty, not a model file", where=where)
+    for magic, name in _FOREIGN:
+        if first.startswith(magic):
+            return ModelFileError(f"is {name}; it was not opened further", where=where, remedy=_REMEDY)
+    return ModelFileError("is not a safetensors file", where=where, remedy=_REMEDY)
 
 
 def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> None:
@@ -231,26 +208,18 @@ def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> 
     names = {name.removeprefix(PREFIX): value for name, value in arrays.items()}
     first = {name: value for name, value in names.items() if not name.startswith(_SECOND)}
     second = {name.removeprefix(_SECOND): value for name, value in names.items() if name not in first}
-    if bool(second) != ("second" in card.prefilter):
+    letters, contexts = len(ALPHABETS[card.model.alphabet].letters), len(card.model.contexts)
+    fits = bool(second) == ("second" in card.prefilter)
+    for weights in filter(None, (first, second)):
+        own = {name: value.shape for name, value in weights.items()}
+        # The biases give the size; a missing one, or a single number, makes it 0.
+        biases = ("convolution_bias", "first_bias", "second_bias")
+        size = PrefilterSize(*((0, *own.get(name, ()))[-1] for name in biases))
+        fits &= own == prefilter_shapes(card.window, letters, contexts, size)
+        fits &= all(value.dtype == np.float32 for value in weights.values())
+    if not fits or not first:
         raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
-    last = _network(card, second, where) if second else None
-    return replace(_network(card, first, where), second=last)
-
-
-def _network(card: Card, weights: Mapping[str, np.ndarray], where: str) -> Prefilter:
-    letters = len(ALPHABETS[card.model.alphabet].letters)
-    shapes = prefilter_shapes(card.window, letters, len(card.model.contexts), _size_of(weights))
-    fits = {name: value.shape for name, value in weights.items()} == shapes
-    if not fits or any(value.dtype != np.float32 for value in weights.values()):
-        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
-    return Prefilter(weights, card.window)
-
-
-def _size_of(weights: Mapping[str, np.ndarray]) -> PrefilterSize:
-    """By the biases, whatever the other arrays are; zeros where one is missing or a single number."""
-    shapes = {name: value.shape for name, value in weights.items()}
-    names = ("convolution_bias", "first_bias", "second_bias")
-    return PrefilterSize(*((0, *shapes.get(name, ()))[-1] for name in names))
+    return Prefilter(first, card.window, Prefilter(second, card.window) if second else None)
 
 
 def prefilter_arrays(prefilter: Prefilter) -> dict[str, np.ndarray]:
@@ -268,7 +237,7 @@ def prefilter_arrays(prefilter: Prefilter) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class _Cpu:
-    """As a device of torch, which is not loaded."""
+    """As ``torch.device("cpu")``, without torch."""
 
     type: str = "cpu"
     index: int | None = None
@@ -277,25 +246,15 @@ class _Cpu:
         return self.type
 
 
-CPU = _Cpu()
-"""What stands for ``torch.device("cpu")``."""
-
-
 @dataclass(frozen=True, eq=False)
 class StoredModel(TrainedModel):
-    """A model without networks.
-
-    Attributes
-    ----------
-    weights
-        Of each member, by the names of its state dict.
-    """
+    """A model without networks; ``weights`` are those of each member, by the names of its state dict."""
 
     weights: tuple[Mapping[str, npt.NDArray[np.floating]], ...] = field(default=(), kw_only=True)
 
     @property
     def device(self) -> Any:
-        return super().device if self.networks else CPU
+        return super().device if self.networks else _Cpu()
 
     def member(self, number: int) -> Self:
         return replace(super().member(number), weights=self.weights[number : number + 1])
@@ -305,13 +264,7 @@ class StoredModel(TrainedModel):
 
 
 def open_stored_model(path: str | Path) -> StoredModel:
-    """Read a model file and compare its checksum; its weights are checked by what computes with them.
-
-    Raises
-    ------
-    ModelFileError
-        For a file that is missing, foreign, damaged or of a newer format.
-    """
+    """Read a model file and compare its checksum; its weights are checked by what computes with them."""
     header = read_header(path)
     content = read_content(header, path)
     try:

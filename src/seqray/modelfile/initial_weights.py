@@ -43,14 +43,9 @@ _OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 class InitialWeights:
     """Weights of a pretrained network, or of the members of a model.
 
-    Attributes
-    ----------
-    config, tensors
-        Shape of the network, and its weights by their names in its state.
-    facts, sha256
-        How they came about, and the hash of their file.
-    others
-        Weights of the second member and those after it.
+    ``config`` and ``tensors`` are the shape of the network, and its weights by their names in its state;
+    ``facts`` and ``sha256`` how they came about, and the hash of their file; ``others`` the weights of the
+    second member and those after it.
     """
 
     config: ModelConfig
@@ -66,21 +61,7 @@ class InitialWeights:
 
 
 def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
-    """Write the weights of a network without its head, by way of a temporary file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    network
-        Its weights are copied to the CPU.
-    facts
-        How the weights came about; plain data for JSON.
-
-    Notes
-    -----
-    Raises InputError if the file can't be written.
-    """
+    """Write the weights of a network without its head, and as plain data for JSON how they came about."""
     tensors = {
         name: value.detach().cpu().contiguous().clone()
         for name, value in sorted(network.state_dict().items())
@@ -157,7 +138,9 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     if config.kind == "backbone":
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
     for name in (field.name for field in fields(ModelConfig) if field.name not in _MAY_DIFFER):
-        theirs, ours = (_shaping(each, name) for each in (start.config, config))
+        theirs, ours = getattr(start.config, name), getattr(config, name)
+        if isinstance(theirs, LocatorConfig) and isinstance(ours, LocatorConfig):  # but for its scores
+            theirs, ours = (replace(x, no_gene_ahead=(), smoothing=0, region=0) for x in (theirs, ours))
         if theirs != ours:
             raise ConfigError(
                 f"the weights to begin with have 'model.{name}' {theirs}, the settings {ours}",
@@ -168,14 +151,6 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
             f"the weights to begin with have learned positions up to {start.config.max_length}, "
             f"'model.max_length' is {config.max_length}"
         )
-
-
-def _shaping(config: ModelConfig, name: str) -> Any:
-    """A setting, without what changes the scores of a locator after training."""
-    value = getattr(config, name)
-    return (
-        replace(value, no_gene_ahead=(), smoothing=0, region=0) if isinstance(value, LocatorConfig) else value
-    )
 
 
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from seqray.models.prefilter import Prefilter
 
 
-# --- Make the tokenizer that the model settings name
-
-
 def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
     """Make the tokenizer for sequences of one context or of none.
 
@@ -42,9 +39,6 @@ def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenize
     from seqray.modelfile.backbones import load_tokenizer
 
     return load_tokenizer(config.backbone, config.alphabet)
-
-
-# --- A model in memory: its networks, its card, and the logits of the ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +96,29 @@ class TrainedModel:
         return ""
 
     @property
+    def is_locator(self) -> bool:
+        """Whether the model scores every position of a strand."""
+        return self.card.model.kind == "locator"
+
+    @property
     def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
         """The members of a model of sequences. Raises ConfigError for a model of alignments."""
         from seqray.modelfile.networks import SequenceNetwork
 
         self.check_reads_sequences()
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
+
+    @property
+    def locators(self) -> tuple[LocatorTransformer, ...]:
+        """The members of a locator. Raises ConfigError for a model of another kind."""
+        from seqray.models.locator import LocatorTransformer
+
+        if not self.is_locator:
+            raise ConfigError(
+                f"model '{self.card.name}' reads {self.card.model.kind}s",
+                remedy="give a locator, such as 'bacteria-genome'",
+            )
+        return tuple(one for one in self.networks if isinstance(one, LocatorTransformer))
 
     def check_reads_sequences(self) -> None:
         """Refuse a model of alignments, or a locator. Raises ConfigError, naming the model."""
@@ -121,13 +132,7 @@ class TrainedModel:
             )
 
     def member(self, number: int) -> Self:
-        """Return one member as a model, calibrated by the temperature alone.
-
-        Parameters
-        ----------
-        number
-            From 0.
-        """
+        """Return one member, counted from 0, as a model, calibrated by the temperature alone."""
         card = replace(self.card, members=1, isotonic={}, prefilter={}, self_test={})
         return replace(self, card=card, networks=self.networks[number : number + 1], prefilter=None)
 
@@ -143,8 +148,8 @@ class TrainedModel:
         Raises ConfigError for a context that the model doesn't know, see
         `seqray.models.tokenizers.context_index`.
         """
-        known = self.card.model
-        full = None if name is None else known.contexts[context_index(known, name)]
+        settings = self.card.model
+        full = None if name is None else settings.contexts[context_index(settings, name)]
         return replace(self, context=full)
 
     def with_truncation(self, rule: Truncation | None) -> TrainedModel:
@@ -155,8 +160,8 @@ class TrainedModel:
         """
         if rule is None:
             return self
-        if rule not in (known := get_args(Truncation)):
-            raise ConfigError(f"unknown rule '{rule}'", remedy=f"known are {', '.join(known)}")
+        if rule not in (rules := get_args(Truncation)):
+            raise ConfigError(f"unknown rule '{rule}'", remedy=f"known are {', '.join(rules)}")
         self.check_reads_sequences()
         if self.card.site is not None and rule != "none":
             raise ConfigError(
@@ -171,24 +176,6 @@ class TrainedModel:
         ``where`` is the record, for the error of an unknown letter.
         """
         return self.alphabet.encode(truncate(sequence, self.card.window, self.card.truncate), where)
-
-    @property
-    def is_locator(self) -> bool:
-        """Whether the model scores every position of a strand."""
-        return self.card.model.kind == "locator"
-
-    @property
-    def locators(self) -> tuple[LocatorTransformer, ...]:
-        """The members of a locator. Raises ConfigError for a model of another kind."""
-        from seqray.models.locator import LocatorTransformer
-
-        found = tuple(one for one in self.networks if isinstance(one, LocatorTransformer))
-        if len(found) < len(self.networks):
-            raise ConfigError(
-                f"model '{self.card.name}' reads {self.card.model.kind}s",
-                remedy="give a locator, such as 'bacteria-genome'",
-            )
-        return found
 
     def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
         """Weights of each member, by the names of its state dict."""
@@ -242,13 +229,7 @@ class TrainedModel:
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
     def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
-        """As `logits`, from arrays to an array.
-
-        Parameters
-        ----------
-        tokens, mask
-            (B, L) each, as of `logits`; or (B, R, C) tokens of alignments without padding.
-        """
+        """As `logits`, from arrays to an array; ``tokens`` may be those (B, R, C) of alignments."""
         import torch
 
         arrays = (tokens,) if mask is None else (tokens, mask)

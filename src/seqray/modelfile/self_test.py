@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -28,128 +24,77 @@ def make_self_test(model: TrainedModel) -> dict[str, list]:
     The letters are drawn at random from a fixed seed. A model that knows contexts gets the last sequence once
     more, in the last of them.
     """
-    texts = _INPUTS[model.card.model.kind].draw(model.card, np.random.default_rng(_SEED))
+    texts = _draw(model.card)
     facts: dict[str, list] = {"sequences": texts}
     if model.card.model.contexts:
         facts["contexts"] = [*[None] * len(texts), model.card.model.contexts[-1]]
         texts.append(texts[-1])
-    contexts = facts.get("contexts", [])
-    facts["logits"] = _logits_of(model, texts, contexts)
+    models = [model.with_context(context) for context in facts.get("contexts", [None] * len(texts))]
+    pairs = [*zip(models, texts, strict=True)]
+    facts["logits"] = [[round_number(x, 8) for x in _logits(*pair).tolist()] for pair in pairs]
     if model.prefilter is not None:
-        facts["prefilter"] = _answers_of(model, texts, contexts)
+        facts["prefilter"] = [[round_number(x, 8) for x in _prefilter_answers(*pair)] for pair in pairs]
     return facts
 
 
-def _logits_of(
-    model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
-) -> list[list[float]]:
-    compute = _INPUTS[model.card.model.kind].compute
-    rows = []
-    for text, context in itertools.zip_longest(texts, contexts):
-        logits = compute(model.with_context(context), text)
-        rows.append([round_number(value, 8) for value in logits.tolist()])
-    return rows
+def check_self_test(model: TrainedModel, where: str = "") -> float:
+    """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
+
+    Returns the largest absolute difference. ModelFileError is raised where one differs by more than 1e-4 +
+    1e-4 times its size, or the card holds no self-test.
+    """
+    card, facts = model.card, model.card.self_test
+    difference = limit = np.zeros(0)
+    try:
+        texts, contexts = facts["sequences"], facts.get("contexts", [])
+        expected = np.asarray(facts["logits"], dtype=np.float64)  # (N, K), then (N, K + P)
+        if (
+            not 1 <= len(texts) <= _COUNT + 1
+            or not all(isinstance(text, str) and _fits(card, text) for text in texts)
+            or not all(context is None or context in card.model.contexts for context in contexts)
+            or len(contexts) not in (0, len(texts))
+            or expected.shape != (len(texts), len(card.classes))
+        ):
+            raise ValueError("no self-test")
+        answers = []
+        for text, context in zip(texts, contexts or [None] * len(texts), strict=True):
+            reader = model.with_context(context)
+            logits = _logits(reader, text).tolist()
+            answers.append([round_number(x, 8) for x in (*logits, *_prefilter_answers(reader, text))])
+        if card.prefilter:
+            own = np.asarray(facts["prefilter"], dtype=np.float64).reshape(len(texts), -1)
+            expected = np.hstack((expected, own))
+        difference = np.abs(np.asarray(answers) - expected)
+        limit = SELF_TEST_TOLERANCE * (1 + np.abs(expected))
+    except (InputError, KeyError, OverflowError, TypeError, ValueError):
+        raise ModelFileError("holds no usable self-test", where=where) from None
+    if not (difference <= limit).all():
+        raise ModelFileError(
+            f"fails its self-test: answers differ from the expected ones by up to {difference.max():.3g}",
+            where=where,
+            remedy="copy or download it again; if it persists, report the processor and the torch version",
+        )
+    return float(difference.max())
 
 
-def _answers_of(
-    model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
-) -> list[list[float]]:
-    """What each network of the prefilter answers for each text, as long as a window."""
-    rows, prefilter = [], model.prefilter
-    if prefilter is None:
-        return []
-    for text, context in itertools.zip_longest(texts, contexts):
-        codes = np.full((1, prefilter.window), model.alphabet.unknown, np.uint8)
-        codes[0, : len(text)] = model.alphabet.encode(text)
-        number = model.with_context(context).context_number
-        with np.errstate(all="ignore"):  # forged weights, whose answers are not as expected
-            answers = [one.window_log_odds(codes, number)[0] for one in prefilter.networks]
-        rows.append([round_number(float(answer), 8) for answer in answers])
-    return rows
+def _draw(card: Card) -> list[str]:
+    """Full windows, the last one with an ambiguous letter, and first a half window; or small alignments.
 
-
-def _classify(model: TrainedModel, codes: np.ndarray) -> npt.NDArray[np.float32]:
-    tokens = np.asarray(codes, dtype=np.int64)[None]
-    if model.engine:  # beside another row: what an engine takes for the wrong axis shows in a batch alone
-        tokens = np.concatenate((tokens, np.hstack((tokens[:, :1], tokens[:, :0:-1]))))
-    return model.array_logits(tokens)[0]
-
-
-def _locate(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
-    """Score the middle of a sequence; tracks that follow from its letters let every weight count."""
-    import torch  # which the models of other engines do without
-
-    text = text[: len(text) // 4 * 4]
-    letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
-    rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
-    tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)  # (1, T, L)
-    return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
-
-
-def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
-    """Full windows, the last one with an ambiguous letter, and first a half window."""
-    alphabet = ALPHABETS[card.model.alphabet]
+    Alignments have one row, two rows, ... of up to 60 columns of letters, gaps and missing data, a line each.
+    """
+    rng, alphabet = np.random.default_rng(_SEED), ALPHABETS[card.model.alphabet]
+    if card.model.kind == "alignment":
+        texts = []
+        for rows in range(1, _COUNT + 1):
+            size = (min(rows, card.model.max_rows), min(card.window, _COLUMNS))
+            codes = rng.integers(0, missing_code(alphabet) + 1, size=size).astype(np.uint8)
+            texts.append("\n".join(decode_columns(row, alphabet) for row in codes))
+        return texts
     length = min(card.window, _MAX_INPUT_LENGTH)
     codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, length)).astype(np.uint8)
     codes[-1, length // 3] = alphabet.unknown
     sequences = [alphabet.decode(row) for row in codes]
     return [sequences[0][: (length + 1) // 2], *sequences[1:]]
-
-
-def _draw_alignments(card: Card, rng: np.random.Generator) -> list[str]:
-    """Letters, gaps and missing data: one row, two rows, ... of up to 60 columns, a line each."""
-    alphabet, texts = ALPHABETS[card.model.alphabet], []
-    for rows in range(1, _COUNT + 1):
-        size = (min(rows, card.model.max_rows), min(card.window, _COLUMNS))
-        codes = rng.integers(0, missing_code(alphabet) + 1, size=size).astype(np.uint8)
-        texts.append("\n".join(decode_columns(row, alphabet) for row in codes))
-    return texts
-
-
-def _encode_alignment(model: TrainedModel, text: str) -> np.ndarray:
-    lines = text.encode().split(b"\n")
-    codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
-    return AlignmentTokenizer(model.alphabet).encode(codes)
-
-
-class _Inputs(NamedTuple):
-    """Draws the inputs of one kind of model, and computes the (K,) logits of one."""
-
-    draw: Callable[[Card, np.random.Generator], list[str]]
-    compute: Callable[[TrainedModel, str], npt.NDArray[np.float32]]
-
-
-_SEQUENCES = _Inputs(
-    _draw_sequences, lambda model, text: _classify(model, np.asarray(model.tokenizer.encode(text)))
-)
-_INPUTS: Mapping[str, _Inputs] = {
-    "sequence": _SEQUENCES,
-    "backbone": _SEQUENCES,
-    "alignment": _Inputs(
-        _draw_alignments, lambda model, text: _classify(model, _encode_alignment(model, text))
-    ),
-    "locator": _Inputs(_draw_sequences, _locate),
-}
-
-
-def _read_self_test(card: Card) -> tuple[list[str], list[str | None], np.ndarray]:
-    """Sequences, contexts and what is expected of each; raises KeyError, TypeError or ValueError otherwise.
-
-    Expected are logits (N, K), or (N, K + P) with the answers of the P networks of a prefilter.
-    """
-    facts = card.self_test
-    sequences, contexts = facts["sequences"], facts.get("contexts", [])
-    logits = np.asarray(facts["logits"], dtype=np.float64)
-    answers = np.asarray(facts["prefilter"] if card.prefilter else [], dtype=np.float64)
-    if (
-        not 1 <= len(sequences) <= _COUNT + 1
-        or not all(isinstance(text, str) and _fits(card, text) for text in sequences)
-        or not all(context is None or context in card.model.contexts for context in contexts)
-        or len(contexts) not in (0, len(sequences))
-        or logits.shape != (len(sequences), len(card.classes))
-    ):
-        raise ValueError("no self-test")
-    return list(sequences), list(contexts), np.hstack((logits, answers.reshape(len(sequences), -1)))
 
 
 def _fits(card: Card, text: str) -> bool:
@@ -160,31 +105,34 @@ def _fits(card: Card, text: str) -> bool:
     return len(rows) <= most and all(least <= len(row) <= min(card.window, _MAX_INPUT_LENGTH) for row in rows)
 
 
-def check_self_test(model: TrainedModel, where: str = "") -> float:
-    """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
+def _logits(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
+    """Logits (K,) of one input; of a locator, those of the middle of a sequence."""
+    if model.is_locator:
+        import torch  # which the models of other engines do without
 
-    Returns
-    -------
-    float
-        Largest absolute difference.
+        text = text[: len(text) // 4 * 4]
+        letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
+        rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
+        # Tracks (1, T, L) that follow from the letters let every weight count.
+        tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)
+        return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
+    if model.card.model.kind == "alignment":
+        lines = text.encode().split(b"\n")
+        codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
+        tokens = AlignmentTokenizer(model.alphabet).encode(codes)[None]
+    else:
+        tokens = np.asarray(model.tokenizer.encode(text), dtype=np.int64)[None]
+    if model.engine:  # beside another row: what an engine takes for the wrong axis shows in a batch alone
+        tokens = np.concatenate((tokens, np.hstack((tokens[:, :1], tokens[:, :0:-1]))))
+    return model.array_logits(tokens)[0]
 
-    Raises
-    ------
-    ModelFileError
-        Where one differs by more than 1e-4 + 1e-4 times its size, or the card holds no self-test.
-    """
-    try:
-        sequences, contexts, expected = _read_self_test(model.card)
-        found = np.asarray(_logits_of(model, sequences, contexts))
-        if model.prefilter is not None:
-            found = np.column_stack((found, _answers_of(model, sequences, contexts)))
-        difference = np.abs(found - expected)
-    except (InputError, KeyError, OverflowError, TypeError, ValueError):
-        raise ModelFileError("holds no usable self-test", where=where) from None
-    if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
-        raise ModelFileError(
-            f"fails its self-test: answers differ from the expected ones by up to {difference.max():.3g}",
-            where=where,
-            remedy="copy or download it again; if it persists, report the processor and the torch version",
-        )
-    return float(difference.max())
+
+def _prefilter_answers(model: TrainedModel, text: str) -> list[float]:
+    """What each network of a prefilter answers for a text, as long as a window; nothing without one."""
+    if model.prefilter is None:
+        return []
+    codes = np.full((1, model.prefilter.window), model.alphabet.unknown, np.uint8)
+    codes[0, : len(text)] = model.alphabet.encode(text)
+    with np.errstate(all="ignore"):  # forged weights, whose answers are not as expected
+        networks = model.prefilter.networks
+        return [float(one.window_log_odds(codes, model.context_number)[0]) for one in networks]
