@@ -6,7 +6,7 @@ import random
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -51,7 +51,6 @@ _SECTIONS = {
     "data": ("window", "validation"),
     "optimizer": ("learning_rate", "weight_decay", "batch_size"),
 }
-
 _PARAMETERS = {
     "cut all that are longer by truncate='ends'": "shorten it",
     "'data.positive'": "'positive'",
@@ -74,14 +73,31 @@ def named_as_parameters() -> Iterator[None]:
 
 
 def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
-    """Lay parameters that are not None over the settings, or over those chosen from the data.
+    """Lay parameters that are not None over the settings ``config``, or over those chosen from the data.
 
-    ``chosen`` are settings to take in place of the parameter ``config``. ConfigError is raised for settings
-    that are wrong, or of a model that does not read sequences.
+    ConfigError is raised for settings that are wrong, or of a model that does not read sequences.
     """
-    given = {name: _plain(value) for name, value in parameters.items() if value is not None}
+    given = {
+        name: value.item() if isinstance(value, np.generic) else value  # as grids of parameters hold them
+        for name, value in parameters.items()
+        if value is not None
+    }
     require_number(given.get("epochs"), "epochs", whole=True, least=1)
-    base = _base_settings(parameters["config"]) if chosen is None else replace(chosen, name=NAME)
+    config = parameters["config"]
+    if chosen is not None:
+        base = replace(chosen, name=NAME)
+    elif config is None:
+        base = RunConfig(name=NAME)
+    elif isinstance(config, RunConfig):
+        base = config
+    elif str(config) in available_models():
+        card = read_card(locate_model(config))
+        mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
+        base = from_mapping(RunConfig, mapping)
+    else:
+        what = "must be a RunConfig, a path, the name of a shipped model or None"
+        require(isinstance(config, str | Path), "config", what)
+        base = load_run_config(config)
     mapping = to_mapping(base)
     if chosen is not None and "d_model" in given:
         mapping["model"]["d_ff"] = 2 * given["d_model"]  # as the rules have it
@@ -102,41 +118,20 @@ def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = Non
 def fit_to_data(
     settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str], positive: object
 ) -> RunConfig:
-    """Take from the data what the settings leave open: classes and flanks.
+    """Take from the data what settings leave open: classes, flanks, and the positive class.
 
-    ``settings`` are those after `lay_parameters`. ``positive`` None takes that of the settings if it is a
-    class, else the last class.
+    ``positive`` None takes that of the settings if it is a class, else the last class.
     """
-    data, model = settings.data, settings.model
-    longest = max((len(record) for record in records), default=1)
-    if longest <= data.window:
+    data = settings.data
+    if max((len(record) for record in records), default=1) <= data.window:
         data = replace(data, flank=0)  # the sequences come without flanks
     if positive is None:
         positive = data.positive if data.positive in names else names[-1]
-    data = replace(data, positive=str(positive))
-    return replace(settings, data=data, model=replace(model, classes=len(names)))
+    model = replace(settings.model, classes=len(names))
+    return replace(settings, data=replace(data, positive=str(positive)), model=model)
 
 
-def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
-    if config is None:
-        return RunConfig(name=NAME)
-    if isinstance(config, RunConfig):
-        return config
-    known = isinstance(config, str | Path)
-    require(known, "config", "must be a RunConfig, a path, the name of a shipped model or None")
-    if str(config) not in available_models():
-        return load_run_config(config)
-    card = read_card(locate_model(config))
-    mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
-    return from_mapping(RunConfig, mapping)
-
-
-def _plain(value: Any) -> Any:
-    """Python's own number for one of numpy, as grids of parameters hold them."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-# --- A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict`
+# --- A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict``
 
 _TRAINING = threading.RLock()  # training seeds the random states of the whole process
 
@@ -288,7 +283,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         things = _one_dimensional(X)
-        _refuse_missing(y)
+        missing = np.flatnonzero(pd.isna(np.asarray(y, dtype=object)))
+        if len(missing):  # numpy would make a class ``nan`` of them
+            raise ValueError(f"label {missing[0]} is a missing value; drop missing values first")
         labels = column_or_1d(y, warn=True)
         check_consistent_length(things, labels, groups)
         check_classification_targets(labels)
@@ -298,11 +295,13 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             found = f"n_samples = {len(records)}, classes: {', '.join(map(str, self.classes_))}"
             raise ValueError(f"a classifier needs sequences of two classes or more, found {found}")
         names = [str(label) for label in self.classes_]
-        self._check_threshold()
-        known = [None] * len(records) if groups is None else [_group(group) for group in groups]
+        if len(self.classes_) > 2 and self.threshold not in (None, "model"):  # `predict` would ignore it
+            what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
+            raise ConfigError(what, remedy="leave it out: the most probable class is given")
+        shared = [None] * len(records) if groups is None else map(_group, groups)
         data = [
             LabeledSequence(record.sequence, names[number], record.id, group)
-            for record, number, group in zip(records, numbers, known, strict=True)
+            for record, number, group in zip(records, numbers, shared, strict=True)
         ]
         facts = measure_data(data, alphabet) if self.config is None else None
         chosen = choose_settings(facts) if facts else None
@@ -347,7 +346,10 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)
         model = self.model_.to(torch_device(self.device))
-        records = _trim_flanks(as_records(_one_dimensional(X), model.alphabet), model)
+        records = (  # those that come with the flanks of the training sequences are cut, as in a score
+            replace(record, sequence=model.card.trim_flanks(record.sequence))
+            for record in as_records(_one_dimensional(X), model.alphabet)
+        )
         codes = [model.read_codes(record.sequence) for record in checked_records(records, model, "")]
         with _threads(self.threads):
             return score_ragged(model, codes, "auto", "fp32")
@@ -367,12 +369,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[p.argmax(axis=1)]
         index = self.model_.card.positive_index
         return self.classes_[np.where(p[:, index] >= self._limit(), index, 1 - index)]
-
-    def _check_threshold(self) -> None:
-        """Refuse a threshold that `predict` would ignore."""
-        if len(self.classes_) > 2 and self.threshold not in (None, "model"):
-            what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
-            raise ConfigError(what, remedy="leave it out: the most probable class is given")
 
     def _limit(self) -> float:
         limit = self.model_.card.threshold if self.threshold == "model" else self.threshold
@@ -398,8 +394,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         state = dict(cast(dict[str, Any], super().__getstate__()))
         if isinstance(state.get("model_"), TrainedModel):
             with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
-                path = Path(folder) / f"model{SUFFIX}"
-                save_model(path, self.model_.networks, self.model_.card, self.model_.prefilter)
+                self.save(path := Path(folder) / f"model{SUFFIX}")
                 state["model_"] = path.read_bytes()
         return state
 
@@ -419,13 +414,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _refuse_missing(labels: Any) -> None:
-    """Refuse missing labels, which numpy makes a class ``nan`` of."""
-    missing = np.flatnonzero(pd.isna(np.asarray(labels, dtype=object)))
-    if len(missing):
-        raise ValueError(f"label {missing[0]} is a missing value; drop missing values first")
-
-
 def _one_dimensional(X: Any) -> Any:
     """Refuse what has columns; an estimator gets many sequences, so one string is a mistake."""
     if isinstance(X, str | bytes | Path):
@@ -441,12 +429,6 @@ def _one_dimensional(X: Any) -> Any:
 def _group(value: Any) -> str | None:
     """Name of a group; None if it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
     return None if pd.isna(value) or str(value) == "" else str(value)
-
-
-def _trim_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iterator[SequenceRecord]:
-    """Cut sequences to the window that come with the flanks of the training sequences, as in a score."""
-    for record in records:
-        yield replace(record, sequence=model.card.trim_flanks(record.sequence))
 
 
 @contextmanager

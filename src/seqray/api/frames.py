@@ -59,19 +59,6 @@ def call_frame(calls: Iterable[Call], described: bool = False) -> pd.DataFrame:
     return pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types)
 
 
-def frame_calls(frame: pd.DataFrame) -> list[Call]:
-    """The calls of a frame of `call_frame`, or of some of its rows.
-
-    Raises `InputError` where a column is missing.
-    """
-    names = [field.name for field in fields(Call) if field.name not in ("context", "id")]
-    if missing := [name for name in names if name not in frame]:
-        raise InputError(f"the calls lack the column '{missing[0]}'", remedy="give what seqray.scan gave")
-    ids = frame["id"].tolist() if "id" in frame else [""] * len(frame)
-    rows = zip(*(frame[name].tolist() for name in names), strict=True)
-    return [Call(*row, id=str(name)) for name, row in zip(ids, rows, strict=True)]
-
-
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:
     """One row per letter or column, method and member, as in the tables of ``seqray explain``.
 
@@ -105,7 +92,9 @@ def call_stretches(
         raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
     listed = _listed(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
-    named = _circular_of(calls) if circular is None else circular
+    named = circular
+    if named is None:  # what the calls say
+        named = calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)
     named = {named} if isinstance(named, str) else named
 
     def is_circular(record: SequenceRecord) -> bool:
@@ -125,6 +114,18 @@ def call_windows(
     source = "" if isinstance(calls, pd.DataFrame) else str(calls)
     contigs = distinct_records(contigs)
     return extract_call_windows(contigs, _listed(calls), model.alphabet, model.card.window, source)
+
+
+def _listed(calls: pd.DataFrame | str | Path) -> list[Call]:
+    """The calls of GFF3, or of a frame of `call_frame`. Raises `InputError` where a column is missing."""
+    if not isinstance(calls, pd.DataFrame):
+        return read_gff3_calls(calls)
+    names = [field.name for field in fields(Call) if field.name not in ("context", "id")]
+    if missing := [name for name in names if name not in calls]:
+        raise InputError(f"the calls lack the column '{missing[0]}'", remedy="give what seqray.scan gave")
+    ids = calls["id"].tolist() if "id" in calls else [""] * len(calls)
+    rows = zip(*(calls[name].tolist() for name in names), strict=True)
+    return [Call(*row, id=str(name)) for name, row in zip(ids, rows, strict=True)]
 
 
 def gene_source(
@@ -155,12 +156,3 @@ def distinct_records(records: Iterable[SequenceRecord]) -> Iterator[SequenceReco
             )
         seen.add(record.id)
         yield record
-
-
-def _listed(calls: pd.DataFrame | str | Path) -> list[Call]:
-    return frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
-
-
-def _circular_of(calls: pd.DataFrame | str | Path) -> Collection[str]:
-    """Names of the contigs that calls say are circular."""
-    return calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)

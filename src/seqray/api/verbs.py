@@ -202,7 +202,8 @@ def scan(
         recognized=loaded.context != named,
     )
     if skipped:
-        warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
+        first = "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])
+        warnings.warn(f"skipped {len(skipped)} sequences: {first}", stacklevel=2)
     frame = call_frame(result.calls, described=result.from_positions)
     null = None if result.from_positions else result.false_calls
     frame.attrs = {
@@ -295,7 +296,15 @@ def explain(
         explained = explain_records(loaded, windows, chosen, places=places)
     else:
         loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
-        explained = kind.explain(loaded, _noting_flags(loaded, records, flags), chosen)
+        flags_of = sequence_flags(loaded)
+
+        def noted() -> Iterator[Any]:
+            for record in records:
+                yield record  # whoever takes it checks it before its flags are asked for
+                if isinstance(record, SequenceRecord) and (reasons := flags_of(record.sequence)):
+                    flags[record.id] = ",".join(reasons)
+
+        explained = kind.explain(loaded, noted(), chosen)
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     frame = explanation_frame(rows, kind.explanation_columns)
     frame.attrs["flags"] = flags
@@ -368,15 +377,6 @@ def _warned(findings: Iterable[str]) -> list[str]:
     return lines
 
 
-def _noting_flags(model: TrainedModel, records: Iterable[Any], flags: dict[str, str]) -> Iterator[Any]:
-    """Hand records on, and note the flags of those that `predict` would flag."""
-    flags_of = sequence_flags(model)
-    for record in records:
-        yield record  # whoever takes it checks it before its flags are asked for
-        if isinstance(record, SequenceRecord) and (found := flags_of(record.sequence)):
-            flags[record.id] = ",".join(found)
-
-
 def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:
     """Refuse the name of a setting that doesn't exist, as Python does for an argument."""
     names = [field.name for field in fields(options) if field.name not in reserved]
@@ -384,7 +384,3 @@ def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[
         if name not in names:
             raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
     return given
-
-
-def _listed(skipped: Sequence[SkippedRecord]) -> str:
-    return "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])

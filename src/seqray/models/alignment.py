@@ -92,22 +92,12 @@ def _pair_table() -> Tensor:
 def pair_probabilities(
     letters: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
 ) -> Tensor:
-    """Probability that two columns pair.
+    """Probability that two columns pair: (B, C, C) float32, symmetric; a row sums to 1 at most.
 
-    Parameters
-    ----------
-    letters
-        (B, R, C) int64: 0 to 3 for A, C, G and U (T), below for a letter that is hidden or ambiguous, above
-        for none.
-    row_mask, column_mask
-        (B, R) and (B, C) bool, True at real ones; None where all are.
-
-    Returns
-    -------
-    Tensor
-        (B, C, C) float32, symmetric; a row sums to 1 at most. Columns where more than half of the rows have
-        a gap pair with none, and their neighbors stack on each other. Letters that are hidden or ambiguous
-        hold their column, and pair with none.
+    Letters (B, R, C) are 0 to 3 for A, C, G and U (T), below for one that is hidden or ambiguous, above for
+    none. The masks (B, R) and (B, C) are True at real rows and columns. Columns where more than half of the
+    rows have a gap pair with none, and their neighbors stack on each other. Letters that are hidden or
+    ambiguous hold their column, and pair with none.
     """
     B, R, C = letters.shape
     row_mask = letters.new_ones(B, R, dtype=torch.bool) if row_mask is None else row_mask
@@ -198,22 +188,10 @@ def _solve_competition(weights: Tensor) -> Tensor:
 def helix_profile(
     letters: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
 ) -> Tensor:
-    """How each column pairs.
+    """How each column pairs, (B, C, 4), of what `pair_probabilities` takes.
 
-    Parameters
-    ----------
-    letters, row_mask, column_mask
-        As `pair_probabilities` takes them.
-
-    Returns
-    -------
-    Tensor
-        (B, C, 4), see Notes.
-
-    Notes
-    -----
-    The probability that it pairs with a column to its right, and to its left; then the same times the
-    logarithm, base 100, of how many columns away that is, those of gaps counted.
+    These are the probabilities that it pairs with a column to its right, and to its left; then the same times
+    the logarithm, base 100, of how many columns away that is, those of gaps counted.
     """
     paired = pair_probabilities(letters, row_mask, column_mask)
     columns = torch.arange(letters.shape[2], device=letters.device)
@@ -359,15 +337,10 @@ class AxialTransformer(Transformer):
     def embed(
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> tuple[Tensor, AxialContext]:
-        """Vectors (B, R, C, D), and what the blocks read beside them.
+        """Tokens (B, R, C) to vectors (B, R, C, D), and what the blocks read beside them.
 
-        Parameters
-        ----------
-        tokens
-            (B, R, C) int64; column 0 is CLS, row 0 the query.
-        row_mask, column_mask
-            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded. Row 0 and
-            column 0 are real.
+        Column 0 is CLS, row 0 the query; both are real. The masks (B, R) and (B, C) are True at real rows and
+        columns, None if nothing is padded.
         """
         x = self.embedding(tokens, column_mask)
         columns = torch.arange(tokens.shape[2], device=tokens.device, dtype=torch.float32)  # CLS at 0

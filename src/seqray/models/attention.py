@@ -69,19 +69,9 @@ class Linear(nn.Linear):
 
 
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """softmax(Q Kᵀ / √E + mask) V.
+    """softmax(Q Kᵀ / √E + mask) V: (B, H, Lq, E), (B, H, L, E) and (B, H, L, F) to (B, H, Lq, F).
 
-    Parameters
-    ----------
-    q, k, v
-        (B, H, Lq, E), (B, H, L, E) and (B, H, L, F).
-    mask
-        (B, L) bool, True where a key may be attended to.
-
-    Returns
-    -------
-    Tensor
-        (B, H, Lq, F).
+    The mask (B, L) bool is True where a key may be attended to.
     """
     narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < MIN_FUSED_KEYS)
     if narrow and uses_cpu_shortcuts(q):
@@ -151,21 +141,10 @@ def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """softmax(Q Kᵀ / √E + mask) V, with the weights.
+    """softmax(Q Kᵀ / √E + mask) V (..., Lq, E), with the weights (..., Lq, Lk), whose rows sum to 1.
 
-    Without 1/√E the variance of a score grows as E and softmax saturates.
-
-    Parameters
-    ----------
-    q, k, v
-        (..., Lq, E), (..., Lk, E) and (..., Lk, E).
-    mask
-        Bool, broadcastable to (..., Lq, Lk); True where a key may be attended to. Each query needs one.
-
-    Returns
-    -------
-    output, weights
-        (..., Lq, E) and (..., Lq, Lk); each row of the weights sums to 1.
+    Without 1/√E the variance of a score grows as E and softmax saturates. The mask is broadcastable to the
+    weights, True where a key may be attended to. Each query needs one.
     """
     weights = attention_weights(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), mask)
     return weights @ v, weights
@@ -174,14 +153,8 @@ def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 class MultiHeadAttention(nn.Module):
     """Concat(head_1 .. head_H) W_O with head_i = Attention(X W_Qi, X W_Ki, X W_Vi).
 
-    Parameters
-    ----------
-    d_model
-        Model width D, a multiple of ``heads``.
-    heads
-        Query heads H; each is E = D/H wide.
-    kv_heads
-        Key and value heads G, a divisor of H: H is multi-head, 1 is multi-query, between is grouped-query.
+    D is the width of the model, a multiple of the number of query heads H; each is E = D/H wide. The key and
+    value heads G are a divisor of H: H is multi-head, 1 is multi-query, between is grouped-query.
     """
 
     attend: Attend = staticmethod(fused_attention)  # explanations exchange it, to keep mean weights
@@ -208,25 +181,11 @@ class MultiHeadAttention(nn.Module):
         first_query_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Attend: (B, L, D) to (B, Lq, D), and weights (B, H, Lq, L) or None.
 
-        Parameters
-        ----------
-        x
-            (B, L, D).
-        mask
-            (B, L) bool, True at real keys.
-        rotation
-            Cosine and sine of the rotary angles, see `seqray.models.rotary_angles`.
-        first_query_only
-            Compute the output of token 0 alone; exact, and all that the last layer of a CLS classifier needs.
-        need_weights
-            Take the explicit path and return the weights.
-
-        Returns
-        -------
-        output, weights
-            (B, Lq, D), and (B, H, Lq, L) or None; Lq is L, or 1 with ``first_query_only``.
+        The mask (B, L) is True at real keys; the rotation is of `seqray.models.positions.rotary_angles`.
+        ``first_query_only`` computes the output of token 0 alone (Lq = 1): exact, and all that the last layer
+        of a CLS classifier needs. ``need_weights`` takes the explicit path.
         """
         q, k, v = self.project(x, rotation, first_query_only=first_query_only)
         weights = None
@@ -239,43 +198,21 @@ class MultiHeadAttention(nn.Module):
         return self.out(heads.transpose(1, 2).flatten(2)), weights  # (B, H, Lq, E) -> (B, Lq, D)
 
     def project(
-        self, x: Tensor, rotation: tuple[Tensor, Tensor] | None = None, *, first_query_only: bool = False
+        self, x: Tensor, rotation: Rotation | None = None, *, first_query_only: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, Lq, E), keys and values (B, H, L, E); shared key/value heads are repeated.
-
-        Parameters
-        ----------
-        x
-            (B, L, D).
-        rotation
-            Cosine and sine of the rotary angles.
-        first_query_only
-            Compute the query of the first token alone, Lq = 1.
-        """
+        """Queries (B, H, Lq, E), keys and values (B, H, L, E); shared key/value heads are repeated."""
         if not first_query_only:
             return self.split_heads(self.qkv(x), rotation)
         width = self.heads * self.head_width
         q = linear(x[:, :1], self.qkv.weight[:width], self.qkv.bias[:width])
         return self._heads(q, linear(x, self.qkv.weight[width:], self.qkv.bias[width:]), rotation)
 
-    def split_heads(
-        self, qkv: Tensor, rotation: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, as of `project`.
-
-        Parameters
-        ----------
-        qkv
-            Output of the layer of this name.
-        rotation
-            Cosine and sine of the rotary angles.
-        """
+    def split_heads(self, qkv: Tensor, rotation: Rotation | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, as of `project`, of the output of the layer ``qkv``."""
         width = self.heads * self.head_width
         return self._heads(qkv[..., :width], qkv[..., width:], rotation)
 
-    def _heads(
-        self, q: Tensor, kv: Tensor, rotation: tuple[Tensor, Tensor] | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, q: Tensor, kv: Tensor, rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
         q = q.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)  # (B, Lq, D) -> (B, H, Lq, E)
         k, v = kv.unflatten(-1, (2, self.kv_heads, self.head_width)).transpose(1, 3).unbind(2)  # (B, G, L, E)
         if rotation is not None:
@@ -291,19 +228,10 @@ class MultiHeadAttention(nn.Module):
 
 
 class WindowedAttention(nn.Module):
-    """Concat(head_1 .. head_H) W_O, where a head attends to tokens at most W away.
+    """Concat(head_1 .. head_H) W_O, where a head attends to tokens at most W away, its ``window``.
 
     Tokens are cut into blocks of W. The queries of a block need the keys of this block and its two neighbors
     alone: 3W keys, seen through overlapping views without a copy.
-
-    Parameters
-    ----------
-    d_model
-        Model width D, a multiple of ``heads``.
-    heads
-        Heads H; each is E = D/H wide.
-    window
-        Tokens on either side that a token attends to [W].
     """
 
     def __init__(self, d_model: int, heads: int, window: int) -> None:
@@ -315,21 +243,9 @@ class WindowedAttention(nn.Module):
     def forward(
         self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Attend: (B, L, D) to the same, and weights (B, H, L, L) or None, 0 for tokens more than W apart.
 
-        Parameters
-        ----------
-        x
-            (B, L, D).
-        rotation
-            Cosine and sine of the rotary angles, see `seqray.models.rotary_angles`.
-        need_weights
-            Take the explicit path, of cost L², and return the weights.
-
-        Returns
-        -------
-        output, weights
-            (B, L, D), and (B, H, L, L) or None; weights of tokens more than W apart are 0.
+        ``need_weights`` takes the explicit path, of cost L².
         """
         if need_weights or torch.is_grad_enabled():
             q, k, v = self.project(x, rotation)
@@ -339,15 +255,7 @@ class WindowedAttention(nn.Module):
         return self.out(for_each(lambda one: self._without_copies(one, rotation), x)), None
 
     def project(self, x: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, (B, H, L, E) each; queries and keys are rotated.
-
-        Parameters
-        ----------
-        x
-            (B, L, D).
-        rotation
-            Cosine and sine of the rotary angles.
-        """
+        """Queries, keys and values, (B, H, L, E) each; queries and keys are rotated."""
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, self.head_width)).permute(2, 0, 3, 1, 4)
         turned = torch.complex(*rotation)
         pairs = torch.view_as_complex(qkv[:2].float().unflatten(-1, (-1, 2)))

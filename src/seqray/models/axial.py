@@ -58,19 +58,9 @@ class ColumnAttention(AxisAttention):
     def forward(
         self, x: Tensor, row_mask: Mask = None, *, query_only: bool = False, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend over the rows of each column.
+        """Attend over the rows of each column: (B, Rq, C, D), and weights (B, C, H, Rq, R) or None.
 
-        Parameters
-        ----------
-        x, row_mask, need_weights
-            See `AxisAttention`.
-        query_only
-            Compute the output of row 0 alone.
-
-        Returns
-        -------
-        output, weights
-            (B, Rq, C, D), where Rq is R, or 1 with ``query_only``; and (B, C, H, Rq, R) or None.
+        Rq is R, or 1 with ``query_only``, which computes the output of row 0 alone.
         """
         lines = x.transpose(1, 2)  # (B, R, C, D) -> (B, C, R, D)
         output, weights = _attend_along(self.attention, lines, row_mask, None, query_only, need_weights)
@@ -78,15 +68,7 @@ class ColumnAttention(AxisAttention):
 
 
 class RowAttention(AxisAttention):
-    """In each row, every column attends to all columns.
-
-    Parameters
-    ----------
-    d_model, heads
-        Width D and number of heads H.
-    tied
-        Whether all rows of an alignment share their weights.
-    """
+    """In each row, every column attends to all columns; where ``tied``, all rows share their weights."""
 
     axis = "row"
 
@@ -106,24 +88,15 @@ class RowAttention(AxisAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend over the columns of each row. Untied rows need no row mask, for a row reads itself alone.
 
-        Parameters
-        ----------
-        x, row_mask, column_mask, need_weights
-            See `AxisAttention`.
-        rotation
-            Of rotary positions of the columns, (1, 1, C, E/2) each.
-        cls_only
-            Compute the output of column 0 alone, and of row 0 where rows are tied.
-
-        Returns
-        -------
-        output, weights
-            (B, R, C, D), or (B, R, 1, D) with ``cls_only``, (B, 1, 1, D) where tied; and weights
-            (B, R, H, Cq, C), or (B, 1, H, Cq, C) where tied, or None.
+        The output is (B, R, C, D); with ``cls_only`` that of column 0 alone, (B, R, 1, D), and of row 0 where
+        rows are tied, (B, 1, 1, D). Weights are (B, R, H, Cq, C), or (B, 1, H, Cq, C) where tied, or None.
         """
         if not self.tied:
             return _attend_along(self.attention, x, column_mask, rotation, cls_only, need_weights)
-        if not need_weights and _computes_in_chunks(x) and self._map_is_small(x, cls_only):
+        R, C, D = x.shape[1:]
+        # C×C weights of all heads no larger than the projections: so memory grows as R·C.
+        map_is_small = self.attention.heads * C * (1 if cls_only else C) <= 4 * R * C * D
+        if not need_weights and map_is_small and _computes_in_chunks(x):
             parts = [
                 self._tied_in_chunks(
                     alignment, _unless_full(row_mask, b), _unless_full(column_mask, b), rotation, cls_only
@@ -139,18 +112,7 @@ class RowAttention(AxisAttention):
         """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and (B, H, C, R·E).
 
         Queries of padded rows are zero. The others are scaled so that 1/√(R E), by which kernels multiply,
-        becomes 1/√(R' E) for R' real rows.
-
-        Parameters
-        ----------
-        x
-            (B, R, C, D).
-        row_mask
-            (B, R) bool, True at real rows; None if all are real.
-        rotation
-            Cosine and sine of the rotary angles.
-        cls_only
-            Compute the query of CLS alone, Cq = 1.
+        becomes 1/√(R' E) for R' real rows. With ``cls_only`` Cq is 1, the query of CLS alone.
         """
         rows, flat = x.shape[1], x.flatten(0, 1).contiguous()
         q, k, v = (
@@ -189,11 +151,6 @@ class RowAttention(AxisAttention):
         B, R, C = heads.shape[:3]
         return self.attention.out(heads.reshape(B * R, C, -1)).unflatten(0, (B, R))
 
-    def _map_is_small(self, x: Tensor, cls_only: bool) -> bool:
-        """Whether the C×C weights of all heads take no more than the projections, so memory grows as R·C."""
-        R, C, D = x.shape[1:]
-        return self.attention.heads * C * (1 if cls_only else C) <= 4 * R * C * D
-
     def _tied_in_chunks(
         self, x: Tensor, row_mask: Mask, column_mask: Mask, rotation: Rotation | None, cls_only: bool
     ) -> Tensor:
@@ -214,19 +171,16 @@ class RowAttention(AxisAttention):
             values.append(v)
         assert isinstance(scores, Tensor)
         weights = attention_weights(scores, column_mask)  # (H, Cq, C)
+        values = [values[0][..., : self.attention.head_width]] if cls_only else values  # of row 0
+        heads = [(weights @ part).unflatten(-1, (-1, self.attention.head_width)) for part in values]
+        output = torch.cat([self._join(part.permute(2, 1, 0, 3)[None])[0] for part in heads])  # (r, C, H, E)
         if cls_only:
-            return self._unfold(weights @ values[0][..., : self.attention.head_width])
-        output = torch.cat([self._unfold(weights @ part) for part in values])
+            return output
         if row_mask is None:
             return output
         padded = torch.zeros_like(x)
         padded[row_mask] = output
         return padded
-
-    def _unfold(self, heads: Tensor) -> Tensor:
-        """(H, C, r·E) -> (r, C, D), through the output matrix."""
-        heads = heads.unflatten(-1, (-1, self.attention.head_width)).permute(2, 1, 0, 3)  # (r, C, H, E)
-        return self._join(heads[None])[0]
 
 
 def _computes_in_chunks(x: Tensor) -> bool:
@@ -252,26 +206,15 @@ def _attend_along(
     need_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention within each line of (B, N, L, D), keys masked by (B, L): (B, N, Lq, D) and its weights."""
-    B, N, L, _ = lines.shape
-    if not need_weights and _computes_in_chunks(lines):
-        return _attend_in_chunks(attention, lines, mask, rotation, first_only), None
-    key_mask = None if mask is None else mask.repeat_interleave(N, dim=0)  # (B·N, L)
-    flat = lines.reshape(B * N, L, -1).contiguous()
-    output, weights = attention(
-        flat, key_mask, rotation, first_query_only=first_only, need_weights=need_weights
-    )
-    return output.unflatten(0, (B, N)), None if weights is None else weights.unflatten(0, (B, N))
-
-
-def _attend_in_chunks(
-    attention: MultiHeadAttention,
-    lines: Tensor,
-    mask: Mask,
-    rotation: Rotation | None,
-    first_only: bool,
-) -> Tensor:
-    """`_attend_along` with projections that stay in the cache; each alignment of the batch by itself."""
     B, N, L, D = lines.shape
+    if need_weights or not _computes_in_chunks(lines):
+        key_mask = None if mask is None else mask.repeat_interleave(N, dim=0)  # (B·N, L)
+        flat = lines.reshape(B * N, L, -1).contiguous()
+        output, weights = attention(
+            flat, key_mask, rotation, first_query_only=first_only, need_weights=need_weights
+        )
+        return output.unflatten(0, (B, N)), None if weights is None else weights.unflatten(0, (B, N))
+    # Each alignment by itself, so many lines at a time that their projections stay in the cache.
     step = max(1, CELLS_AT_ONCE // L)
     output = lines.new_empty(B, N, 1 if first_only else L, D)
     for b in range(B):
@@ -282,4 +225,4 @@ def _attend_in_chunks(
             q, k, v = attention.project(part, rotation, first_query_only=first_only)
             heads = F.scaled_dot_product_attention(q, k, v, attn_mask=real)
             output[b, start : start + step] = attention.out(heads.transpose(1, 2).flatten(2))
-    return output
+    return output, None

@@ -25,13 +25,9 @@ os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 class TokenBatch:
     """Tokens of several sequences or alignments, padded at the end of each axis.
 
-    Attributes
-    ----------
-    tokens
-        Int64. Sequences: (B, L), CLS first. Alignments: (B, R, C), the query in row 0 and CLS in column 0.
-    masks
-        One bool array for each axis after the first, True at real tokens: (B, L) of sequences, (B, R) and
-        (B, C) of alignments. None for an axis without padding, which is faster.
+    Tokens of sequences are (B, L), CLS first; of alignments (B, R, C), the query in row 0 and CLS in column
+    0. There is a mask for each axis after the first, True at real tokens: (B, L) of sequences, (B, R) and
+    (B, C) of alignments. None for an axis without padding, which is faster.
     """
 
     tokens: Tensor

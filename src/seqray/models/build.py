@@ -26,18 +26,9 @@ class BackboneClassifier(nn.Module):
 
     Its parameters, and so what is optimized, counted and saved, are those that are trained: the head, and of
     the encoder what asks for gradients. The rest of the encoder moves along between devices and is not saved.
-    Dropout within the encoder is on while training, unless it is frozen.
-
-    Parameters
-    ----------
-    config
-        With a backbone whose width and pooling are known.
-    encoder
-        A module of transformers: ``input_ids`` and ``attention_mask`` to ``last_hidden_state`` (B, L, D).
-    pad
-        The encoder's own id of padding.
-    special
-        Tokens that represent no letters.
+    Dropout within the encoder is on while training, unless it is frozen. The encoder is a module of
+    transformers: ``input_ids`` and ``attention_mask`` to ``last_hidden_state`` (B, L, D); ``pad`` is its own
+    id of padding, ``special`` are tokens that represent no letters.
     """
 
     special: Tensor
@@ -67,17 +58,7 @@ class BackboneClassifier(nn.Module):
     def forward(
         self, tokens: Tensor, mask: Tensor | None = None, *, return_attention: bool = False
     ) -> ModelOutput:
-        """Classify.
-
-        Parameters
-        ----------
-        tokens
-            (B, L) int64, padded with 0.
-        mask
-            Not needed: padding is token 0.
-        return_attention
-            Take the explicit path through attention and return its weights.
-        """
+        """Logits of tokens (B, L), padded with 0, so that the mask is not needed; attention on request."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.settings.tuning != "frozen"):
             states, attention = self.encode(tokens, return_attention=return_attention)
         return self.head.answer(self._pool(states, tokens), attention)

@@ -15,8 +15,6 @@ from seqray.models.attention import Linear, MultiHeadAttention
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
 from seqray.models.positions import PositionTerms, Rotation, rotary_angles
 
-# --- Embeddings of k-mers, independent of their position
-
 
 class KmerEmbedding(nn.Module):
     """A vector for each k-mer of 2 to ``longest`` letters, added at its first letter.
@@ -51,53 +49,39 @@ class KmerEmbedding(nn.Module):
         return added
 
 
-# --- What the head of a classifier of sequences reads: CLS, or means and largest values over all tokens
-
-SIZES = {"cls": 1, "mean": 1, "max": 1, "ends": 2}  # vectors that each part gives
-CLS_ONLY = ("cls",)
-
-
 class Pooling(nn.Module):
     """Final states (B, T, D), CLS first, to what the head reads, (B, P D) of P vectors side by side.
 
-    Padded tokens have no part in it. It has no weights.
+    These are CLS, or means and largest values over all tokens but padded ones. It has no weights.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.parts = config.pooling
-        self.size = sum(SIZES[part] for part in self.parts)
+        self.size = sum(2 if part == "ends" else 1 for part in self.parts)
+        self.cls_only = self.parts == ("cls",)  # the other tokens of the last block are not needed
         stride = config.stem.stride if config.stem else 1
         self.reach = -(-config.ends // stride)  # tokens of either end
 
-    @property
-    def cls_only(self) -> bool:
-        """Whether the other tokens of the last block are not needed."""
-        return self.parts == CLS_ONLY
-
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Pool.
-
-        Parameters
-        ----------
-        states
-            (B, T, D).
-        mask
-            (B, T) bool, True at real tokens; None if nothing is padded.
-        """
+        """Pool states (B, T, D); the mask (B, T) is True at real tokens, None if nothing is padded."""
         if self.cls_only:
             return states[:, 0]
-        return torch.cat([self._pool(part, states, mask) for part in self.parts], dim=-1)
+        pooled = []
+        for part in self.parts:
+            if part == "cls":
+                pooled.append(states[:, 0])
+            elif part == "max":
+                pooled.append(self._letters(states, mask).amax(dim=1))
+            else:  # padding may hold anything: a weight of 0 would not hide an infinite value
+                hidden = states if mask is None else states * mask[..., None].to(states.dtype)
+                pooled.append((self._weights(part, states, mask).to(states.dtype) @ hidden).flatten(1))
+        return torch.cat(pooled, dim=-1)
 
     def shares(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Share of each token in what the head reads, the mean over the P vectors: float32 (B, T).
 
         In a largest value it is the share of the channels that take theirs from this token. Rows sum to 1.
-
-        Parameters
-        ----------
-        states, mask
-            See `forward`.
         """
         found = []
         for part in self.parts:
@@ -109,15 +93,6 @@ class Pooling(nn.Module):
             else:
                 found.append(self._weights(part, states, mask))
         return torch.cat(found, dim=1).mean(dim=1)
-
-    def _pool(self, part: str, states: Tensor, mask: Tensor | None) -> Tensor:
-        if part == "cls":
-            return states[:, 0]
-        if part == "max":
-            return self._letters(states, mask).amax(dim=1)
-        # Padding may hold anything: a weight of 0 would not hide an infinite value.
-        hidden = states if mask is None else states * mask[..., None].to(states.dtype)
-        return (self._weights(part, states, mask).to(states.dtype) @ hidden).flatten(1)
 
     def _weights(self, part: str, states: Tensor, mask: Tensor | None) -> Tensor:
         """Weights of the tokens in the one or two vectors of a part: (B, V, T), each row sums to 1."""
@@ -143,7 +118,7 @@ class Pooling(nn.Module):
         return states.masked_fill(hidden[..., None], float("-inf"))
 
 
-# --- Parts of both networks: convolutional stem, feed-forward layer, pre-norm blocks, head
+# --- Parts of all networks: convolutional stem, feed-forward layer, pre-norm blocks, head
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
@@ -190,11 +165,7 @@ class TokenEmbedding(nn.Module):
     def forward(
         self, tokens: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Vectors (B, T, D) of tokens (B, T) int64, and the mask.
-
-        The mask (B, T) bool is True at real tokens, None if nothing is padded. Without ``terms`` no position
-        terms apply.
-        """
+        """Vectors (B, T, D) of tokens (B, T) int64, and their mask, True at real ones."""
         x = self.table(tokens)
         return x if terms is None else terms.add(terms.scale(x), x), mask
 
@@ -230,13 +201,7 @@ class ConvolutionalStem(nn.Module):
     def forward(
         self, letters: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Vectors (B, T, D), and their mask (B, T).
-
-        Parameters
-        ----------
-        letters, mask, terms
-            (B, N) each; as the tokens of `TokenEmbedding`.
-        """
+        """Letters and mask (B, N) to vectors (B, T, D), and their mask (B, T)."""
         if self.training and letters.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             return self.read(self.letters(letters), mask, terms, self.detect(letters, mask))
         return self.read(self.letters(letters), mask, terms)
@@ -247,11 +212,6 @@ class ConvolutionalStem(nn.Module):
         The rows of the first matrix are the one-hot letters around a letter, those of the second what a
         detector gives for each letter at each place. In bfloat16 on a CPU this takes less time than
         convolutions and their gradients do.
-
-        Parameters
-        ----------
-        letters, mask
-            See `forward`.
         """
         detectors = cast(list[ChannelsLastConvolution], list(self.detectors))
         width = max(detector.kernel_size[0] for detector in detectors)
@@ -410,20 +370,9 @@ class Block(ResidualBlock):
         cls_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """Attention and feed-forward: (B, L, D), and the attention step.
+        """Attention and feed-forward: (B, L, D), or with ``cls_only`` (B, 1, D), and the attention step.
 
-        Parameters
-        ----------
-        x
-            (B, L, D). Without gradients it is changed in place.
-        mask
-            (B, L) bool, True at real tokens; None if nothing is padded.
-        rotation
-            Cosine and sine of the rotary angles.
-        cls_only
-            Compute CLS alone, (B, 1, D).
-        need_weights
-            Also return the attention weights.
+        Without gradients ``x`` is changed in place. ``need_weights`` also returns the attention weights.
         """
         attended, weights = self.attention(
             self.attention_norm(x), mask, rotation, first_query_only=cls_only, need_weights=need_weights

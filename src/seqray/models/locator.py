@@ -28,14 +28,8 @@ class Smoothing(nn.Module):
     these add up to is the better score. The sum is one of -log(1 - p), weighted by the kernel of Epanechnikov
     (1969). A site that is sure keeps its score if `genomes.sigma` is 2.5; with another, the order of the
     scores is right, and their size is not. With a ``region``, the score is multiplied by the probability that
-    the letters of the region have any site, because sites come in groups.
-
-    Parameters
-    ----------
-    reach
-        Letters on either side that count as the same place; 0 for none.
-    region
-        Letters on either side that are the region; 0 for none.
+    the letters of the region have any site, because sites come in groups. ``reach`` and ``region`` are
+    letters on either side; 0 for none.
     """
 
     distance: Tensor
@@ -170,11 +164,6 @@ class LocatorTransformer(nn.Module):
     A convolutional stem makes a token of every four letters; blocks of attention within a window follow; a
     linear map gives the scores of the four letters. What lies further than `radius` letters from a letter
     does not change its score.
-
-    Parameters
-    ----------
-    config
-        Shape of the network.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -199,14 +188,9 @@ class LocatorTransformer(nn.Module):
     ) -> LocatorOutput:
         """Scores of the letters of a strand.
 
-        Parameters
-        ----------
-        letters
-            (B, L) codes, 0 to 3 for A, C, G, T and above for unknown; L is a multiple of 4.
-        tracks
-            (B, T, L) uint8, 255 stands for 1; None where no genes are known.
-        return_attention
-            Take the explicit path through all blocks and return their weights.
+        Letters (B, L) are 0 to 3 for A, C, G, T and above for unknown; L is a multiple of 4. Tracks (B, T, L)
+        are uint8, 255 stands for 1; None where no genes are known. ``return_attention`` takes the explicit
+        path through all blocks and returns their weights.
         """
         return self.locate(self.embed(letters, tracks), return_attention=return_attention)
 
@@ -215,15 +199,7 @@ class LocatorTransformer(nn.Module):
         return self.smoothing(output.logits.float())
 
     def embed(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
-        """Input of the stem, (B, L, 4 + T): one channel a letter, then the tracks.
-
-        Parameters
-        ----------
-        letters
-            (B, L) codes.
-        tracks
-            (B, T, L) uint8, or None.
-        """
+        """Input of the stem, (B, L, 4 + T): one channel a letter, then the tracks."""
         dtype = self.norm.weight.dtype
         x = torch.zeros(*letters.shape, LETTERS + self.tracks, dtype=dtype, device=letters.device)
         x[..., :LETTERS] = letters[..., None] == torch.arange(LETTERS, device=letters.device)

@@ -29,32 +29,13 @@ def sinusoidal(coordinates: Tensor, d_model: int) -> Tensor:
 
 
 def rotary_angles(coordinates: Tensor, head_width: int) -> Rotation:
-    """Cosine and sine by which `rotate` turns each pair of features.
-
-    Parameters
-    ----------
-    coordinates
-        (L,) or (B, L).
-
-    Returns
-    -------
-    cos, sin
-        (1 or B, 1, L, E/2), broadcastable over the heads.
-    """
+    """Cosine and sine by which `rotate` turns each pair of features, of coordinates (L,) or (B, L)."""
     angles = _angles(torch.atleast_2d(coordinates), head_width)[:, None]
     return angles.cos(), angles.sin()
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate feature pairs (2i, 2i+1), so that q·k depends on distance only.
-
-    Parameters
-    ----------
-    x
-        (B, H, L, E).
-    cos, sin
-        (1 or B, 1, L, E/2), see `rotary_angles`.
-    """
+    """Rotate feature pairs (2i, 2i+1) of (B, H, L, E), so that q·k depends on distance only."""
     even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
     turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
     return turned.flatten(-2).to(x.dtype)
@@ -133,17 +114,7 @@ class PositionTerms:
         return x if self.gain is None else x * self.gain.to(x.dtype)
 
     def add(self, x: Tensor, vectors: Tensor, stride: int = 1) -> Tensor:
-        """Add the position terms of the letters to their tokens: (B, T, D).
-
-        Parameters
-        ----------
-        x
-            (B, T, D) tokens.
-        vectors
-            (B, N, V) embedded letters.
-        stride
-            Letters per token.
-        """
+        """Add the position terms of embedded letters (B, N, V) to tokens (B, T, D) of so many each."""
         if self.matrix is None or self.up is None:
             return x
         if len(self.matrix) == 1:
@@ -186,10 +157,9 @@ class EndMatrix(nn.Module):
     def forward(self, tokens: Tensor, filled: Tensor) -> Tensor:
         """Tokens (..., N) and their bool mask of letters to (..., N, D); zero outside ``reach``."""
         left = filled.cumsum(dim=-1)
-        right = left[..., -1:] - left + 1
-        return self._side(0, tokens, filled, left) + self._side(1, tokens, filled, right)
-
-    def _side(self, side: int, tokens: Tensor, filled: Tensor, distance: Tensor) -> Tensor:
-        index = 1 + (distance - 1) * self.vocabulary + tokens
-        index = torch.where(filled & (distance <= self.reach), index, 0)
-        return F.embedding(index, F.pad(self.table[side], (0, 0, 1, 0)))  # nothing at index 0
+        sides = []
+        for table, distance in zip(self.table, (left, left[..., -1:] - left + 1), strict=True):
+            index = 1 + (distance - 1) * self.vocabulary + tokens
+            index = torch.where(filled & (distance <= self.reach), index, 0)
+            sides.append(F.embedding(index, F.pad(table, (0, 0, 1, 0))))  # nothing at index 0
+        return sides[0] + sides[1]

@@ -43,19 +43,7 @@ NARROW, WIDE = PrefilterSize(16, 32, 32), PrefilterSize(64, 128, 32)
 def prefilter_shapes(
     window: int, letters: int, contexts: int, size: PrefilterSize = NARROW
 ) -> dict[str, tuple[int, ...]]:
-    """Shape of each array of weights.
-
-    Parameters
-    ----------
-    window
-        Letters of a window [W].
-    letters
-        Of the alphabet.
-    contexts
-        That the model knows; one more stands for none.
-    size
-        Of the layers.
-    """
+    """Shape of each array of weights, for letters of a window and of the alphabet, and known contexts."""
     places, known = (window - KERNEL) // STRIDE + 1, contexts + 1  # places of the convolution in a window
     channels, first, second = size
     return {
@@ -75,14 +63,8 @@ def prefilter_shapes(
 class Prefilter:
     """A network, with the one that reads what it lets pass.
 
-    Attributes
-    ----------
-    weights
-        float32 arrays of `prefilter_shapes`.
-    window
-        Letters of a window [W].
-    second
-        The next network, if there is one.
+    ``weights`` are float32 arrays of `prefilter_shapes`, ``window`` is the number of letters W, ``second``
+    the next network, if there is one.
     """
 
     weights: Mapping[str, Array]
@@ -95,19 +77,9 @@ class Prefilter:
         return (self, *(self.second.networks if self.second else ()))
 
     def log_odds(self, codes: Codes, context: int = 0) -> Array:
-        """Predict the log-odds of the positive class for every window of a strand.
+        """Log-odds of the positive class for every window of a strand: (L,) letter codes to (L - W + 1,).
 
-        Parameters
-        ----------
-        codes
-            (L,) letter codes, L at least W; those above the last letter are ambiguous.
-        context
-            Number of the context, from 1; 0 for none.
-
-        Returns
-        -------
-        ndarray
-            (L - W + 1,) float32, from the window that begins at the first letter.
+        Codes above the last letter are ambiguous. The contexts count from 1; 0 is none.
         """
         layers, count = _Layers.of(self, context), len(codes) - self.window + 1
         answers = np.empty(count, np.float32)
@@ -117,20 +89,7 @@ class Prefilter:
         return answers
 
     def window_log_odds(self, windows: Codes, context: int = 0) -> Array:
-        """Predict the log-odds of the positive class for windows from anywhere.
-
-        Parameters
-        ----------
-        windows
-            (N, W) letter codes.
-        context
-            As in `log_odds`.
-
-        Returns
-        -------
-        ndarray
-            (N,) float32.
-        """
+        """Log-odds of the positive class for windows (N, W) from anywhere: (N,)."""
         layers, answers = _Layers.of(self, context), np.empty(len(windows), np.float32)
         for start in range(0, len(windows), _CHUNK):
             answers[start : start + _CHUNK] = layers.window_log_odds(windows[start : start + _CHUNK])

@@ -48,19 +48,8 @@ class Composition(nn.Module):
     A share p of one of m letters or pairs is read as c (√(m p) - 1): the root makes the variance of rare and
     common ones alike, and equal shares give 0.
 
-    Parameters
-    ----------
-    letters
-        Size of the alphabet [A].
-    parts
-        ``whole``: letters of the sequence; ``ends``: letters of its first and last 15, 30 and 60; ``pairs``:
-        pairs of letters 1, 2 and 3 apart.
-    d_model
-        Width of the result [D]; the hidden vector is twice as wide.
-    activation
-        Of the hidden vector.
-    dropout
-        Of features and hidden vector, while training.
+    Of the parts, ``whole`` are the letters of the sequence [A]; ``ends`` those of its first and last 15, 30
+    and 60; ``pairs`` are pairs of letters 1, 2 and 3 apart. The hidden vector is twice as wide as D.
     """
 
     def __init__(
@@ -157,15 +146,10 @@ class SequenceTransformer(Transformer):
     ) -> tuple[Tensor, Tensor | None, Rotation | None]:
         """Vectors (B, T, D) with CLS first, their mask and rotation; T = 1 + ceil((L - 1) / stride).
 
-        Parameters
-        ----------
-        tokens
-            (B, L) int64; index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context.
-        mask
-            (B, L) bool, True at real tokens; None if nothing is padded, which is faster.
-        coordinates
-            (B, L) or (L,) real-valued position of each token, 0, 1, 2, .. by default; not with learned
-            positions. With a stem, a token takes the coordinate of the first letter that it merges.
+        Of tokens (B, L), index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context. The mask
+        (B, L) is True at real ones; None if nothing is padded, which is faster. Coordinates (B, L) or (L,)
+        are the real-valued position of each token, 0, 1, 2, .. by default; with a stem, a token takes that of
+        the first letter that it merges.
         """
         fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
         if coordinates is not None and fixed:
@@ -188,7 +172,11 @@ class SequenceTransformer(Transformer):
         x = torch.cat((cls, x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
-        coordinates = self._coordinates(coordinates, x)
+        if coordinates is None:
+            coordinates = torch.arange(x.shape[1], device=x.device, dtype=torch.float32)  # (T,)
+        else:
+            merged = coordinates[..., 1 :: self.embedding.stride]
+            coordinates = torch.cat((coordinates[..., :1], merged), dim=-1)
         if self.contexts is not None:
             table = F.pad(self.contexts, (0, 0, 1, 0))
             x = x + F.embedding(self._context(tokens), table)[:, None].to(x.dtype)
@@ -214,8 +202,3 @@ class SequenceTransformer(Transformer):
     def _context(self, tokens: Tensor) -> Tensor:
         """Number of the context that the token in front names, from 1, 0 for none: (B, L) -> (B,)."""
         return (tokens[:, 0] - self.vocabulary + 1).clamp(min=0)
-
-    def _coordinates(self, coordinates: Tensor | None, x: Tensor) -> Tensor:
-        if coordinates is None:
-            return torch.arange(x.shape[1], device=x.device, dtype=torch.float32)  # (T,)
-        return torch.cat((coordinates[..., :1], coordinates[..., 1 :: self.embedding.stride]), dim=-1)

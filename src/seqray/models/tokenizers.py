@@ -36,7 +36,7 @@ class Tokenizer(ABC):
     alphabet: Alphabet
 
     def encode(self, sequence: str) -> Ints:
-        """Ints of one sequence of n letters, shape (L,).
+        """Tokens of one sequence of n letters, shape (L,).
 
         Raises InputError for a letter outside the alphabet, or a sequence that `check` refuses.
         """
@@ -46,15 +46,10 @@ class Tokenizer(ABC):
     def encode_codes(
         self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
     ) -> Ints:
-        """Ints of letter codes: shape (..., n) becomes (..., L).
+        """Tokens of letter codes: shape (..., n) becomes (..., L).
 
-        Parameters
-        ----------
-        codes
-            Letter codes.
-        lengths
-            (...,) letters of each row; what follows them may be encoded too, and `mask` excludes it. All
-            n by default.
+        Each row has as many letters as ``lengths`` (...,) says, by default n; what follows them may be
+        encoded too, and `mask` excludes it.
         """
 
     @abstractmethod
@@ -86,13 +81,7 @@ class OwnTokenizer(Tokenizer):
 
     @abstractmethod
     def spans(self, length: int) -> Ints:
-        """Half-open letter interval of each token of a sequence of that many letters.
-
-        Returns
-        -------
-        array of int64, shape (1 + T, 2)
-            CLS covers no letter: (0, 0).
-        """
+        """Half-open letter interval (1 + T, 2) of each token of so many letters; CLS covers none: (0, 0)."""
 
     @abstractmethod
     def token_length(self, n_letters: int) -> int:
@@ -148,19 +137,8 @@ class CharacterTokenizer(OwnTokenizer):
 class KmerTokenizer(OwnTokenizer):
     """One token per overlapping k-mer, stride 1; a k-mer with an ambiguous letter is UNK.
 
-    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
-
-    Parameters
-    ----------
-    alphabet
-        Letters that are read.
-    k
-        Letters per token.
-
-    Raises
-    ------
-    ConfigError
-        Where the vocabulary would exceed about a million tokens.
+    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters. ConfigError is
+    raised where the vocabulary would exceed about a million tokens.
     """
 
     def __init__(self, alphabet: Alphabet, k: int) -> None:
@@ -256,7 +234,7 @@ class AlignmentTokenizer:
     vocab_size
         Number of token values, the four special ones included.
     gap, missing
-        Ints of a gap and of missing data.
+        Tokens of a gap and of missing data.
     """
 
     def __init__(self, alphabet: Alphabet) -> None:
@@ -272,7 +250,7 @@ class AlignmentTokenizer:
         self._codes[self.gap] = gap_code(alphabet)
 
     def encode(self, codes: Codes) -> Ints:
-        """Ints of codes: (..., R, C) becomes (..., R, 1 + C)."""
+        """Tokens of codes: (..., R, C) becomes (..., R, 1 + C)."""
         tokens = np.empty((*codes.shape[:-1], codes.shape[-1] + 1), dtype=np.int64)
         tokens[..., 0] = CLS
         tokens[..., 1:] = self._tokens[codes]
@@ -286,26 +264,19 @@ class AlignmentTokenizer:
         array = np.asarray(tokens)
         if array.ndim < 2 or not (array[..., 0] == CLS).all():
             raise ValueError("each row of tokens begins with CLS")
-        return self._codes[self._in_vocabulary(array[..., 1:])]
-
-    def _in_vocabulary(self, tokens: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-        if tokens.size and not (tokens.min() >= 0 and tokens.max() < self.vocab_size):
+        body = array[..., 1:]
+        if body.size and not (body.min() >= 0 and body.max() < self.vocab_size):
             raise ValueError(f"tokens lie between 0 and {self.vocab_size - 1}")
-        return tokens
+        return self._codes[body]
 
 
 # --- Arrays of tokens of different lengths: padding, masks, and batches of similar size
 
 
 def pad_arrays(tokens: Sequence[np.ndarray]) -> tuple[Ints, tuple[Bools | None, ...]]:
-    """Stack token arrays, (L_i,) or (R_i, C_i), into one as large as the largest on each axis.
+    """Stack token arrays, (L_i,) or (R_i, C_i), into one int64 array, padded at the end of each axis.
 
-    Returns
-    -------
-    tokens
-        Int64, padded at the end of each axis.
-    masks
-        One for each axis after the first, True at real tokens; None for an axis without padding.
+    The masks, one for each axis after the first, are True at real tokens; None for an axis without padding.
 
     Examples
     --------
@@ -324,22 +295,11 @@ def pad_arrays(tokens: Sequence[np.ndarray]) -> tuple[Ints, tuple[Bools | None, 
 
 
 def size_buckets(sizes: Sequence[object] | np.ndarray, batch_size: int, max_tokens: int) -> list[Ints]:
-    """Group sequences or alignments of similar size into batches.
+    """Group sequences (N,) or alignments (N, 2) of similar size into batches of indices.
 
-    Parameters
-    ----------
-    sizes
-        (N,) tokens of each sequence, or (N, 2) rows and columns of each alignment.
-    batch_size
-        Maximum number in a batch.
-    max_tokens
-        Maximum tokens in a batch, padding included; a single larger one makes a batch of its own.
-
-    Returns
-    -------
-    list of int arrays
-        Every index once, the shortest (narrowest, then shallowest) first; ties keep their order, so the
-        result is deterministic.
+    A batch has at most ``batch_size`` of them and ``max_tokens``, padding included; a single larger one makes
+    a batch of its own. The shortest (narrowest, then shallowest) come first; ties keep their order, so the
+    result is deterministic.
     """
     shapes = np.atleast_2d(np.asarray(sizes, dtype=np.int64).T)  # (columns,) or (rows, columns)
     columns, rows = shapes[-1], shapes[0] if len(shapes) == 2 else np.ones_like(shapes[0])
