@@ -15,7 +15,6 @@ import torch
 from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -201,11 +200,6 @@ def test_every_way_to_hold_sequences_is_answered_alike(fitted):
     ways += [[SeqRecord(Seq(x.lower()), id="r") for x in X], [SequenceRecord("r", x) for x in X]]
     for way in ways:
         np.testing.assert_array_equal(fitted.predict_proba(way), expected)
-
-
-def test_no_sequences_have_no_answers(fitted):
-    assert fitted.predict_proba([]).shape == (0, 2)
-    assert fitted.predict([]).shape == (0,)
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -398,11 +392,6 @@ def test_a_grid_search_sets_parameters_and_refits():
     )
     search.fit(pd.Series(X), Y)
     assert search.best_estimator_.model_.card.model.d_model == search.best_params_["d_model"]
-
-
-def test_another_calibration_may_wrap_it():
-    wrapped = CalibratedClassifierCV(SequenceClassifier(**SMALL), cv=2).fit(X, Y)
-    np.testing.assert_allclose(wrapped.predict_proba(X).sum(axis=1), 1)
 
 
 # --- keeping --------------------------------------------------------------------------------------

@@ -73,12 +73,6 @@ def test_windows_score_as_the_same_records_do(tiny_model):
     np.testing.assert_allclose(score_codes(tiny_model, CODES, batch_size=7), by_record, atol=1e-6)
 
 
-def test_a_strided_view_scores_as_its_copy(tiny_model):
-    contig = CODES.ravel()
-    windows = np.lib.stride_tricks.sliding_window_view(contig, 20)[::3]
-    np.testing.assert_array_equal(score_codes(tiny_model, windows), score_codes(tiny_model, windows.copy()))
-
-
 def test_no_windows_score_nothing(tiny_model):
     assert score_codes(tiny_model, CODES[:0]).shape == (0, 2)
     assert list(predict_records(tiny_model, [])) == []
@@ -107,23 +101,6 @@ def test_reweighting_there_and_back(p, prevalence, prior):
     there = reweight(np.array([[p, 1 - p]]), 0, prevalence, prior)
     np.testing.assert_allclose(there.sum(), 1)
     np.testing.assert_allclose(reweight(there, 0, prior, prevalence), [[p, 1 - p]], atol=1e-12)
-
-
-def test_the_prior_of_calibration_changes_nothing_and_certainty_stays():
-    table = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(reweight(table, 1, 0.2, 0.2), table)
-    np.testing.assert_allclose(reweight(table, 1, 0.2, 0.001)[1:], table[1:])
-
-
-def test_predictions_under_a_prior(tiny_model):
-    records = [record(DNA.decode(codes)) for codes in CODES]
-    plain = [p.probabilities[0] for p in predict_records(tiny_model, records)]
-    rare = list(predict_records(tiny_model, records, prior=0.01))
-    factor = (0.01 / 0.99) / (0.2 / 0.8)  # the card's prevalence is 0.2
-    for before, after in zip(plain, rare, strict=True):
-        odds = before / (1 - before) * factor
-        assert after.probabilities[0] == pytest.approx(odds / (1 + odds))
-        assert after.label == ("promoter" if after.probabilities[0] >= 0.5 else "background")
 
 
 # --- labels and flags -----------------------------------------------------------------------------
@@ -339,11 +316,6 @@ def test_the_prior_goes_on_top_of_the_map():
     )
     odds = plain[:, 0] / plain[:, 1] * (0.01 / 0.99) / (0.2 / 0.8)
     np.testing.assert_allclose(moved[:, 0], odds / (1 + odds), rtol=1e-9)
-
-
-def test_no_coverage_gives_no_sets(tiny_model):
-    [prediction] = predict_records(tiny_model, [record(DNA.decode(CODES[0]))])
-    assert prediction.label_set is None
 
 
 @pytest.mark.parametrize("name", ["a|c", "-"])

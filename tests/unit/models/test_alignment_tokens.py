@@ -61,14 +61,6 @@ def test_collated_alignments_are_padded_at_both_ends():
     assert batch.to("cpu").tokens.dtype == torch.int64
 
 
-def test_masks_are_left_out_where_nothing_is_padded():
-    batch = collate([np.ones((2, 3)), np.ones((2, 4))])
-    assert batch.masks[0] is None
-    assert batch.masks[1] is not None
-    with pytest.raises(ValueError):
-        collate([])
-
-
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=30),
     st.integers(1, 8),

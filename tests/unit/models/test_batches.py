@@ -6,19 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, strategies as st
 
 from seqray.models.batches import collate
 from seqray.models.tokenizers import size_buckets
-
-
-def test_ragged_arrays_are_padded_at_the_end():
-    batch = collate([np.array([1, 5, 6]), np.array([1, 7]), np.array([1])])
-    assert batch.tokens.tolist() == [[1, 5, 6], [1, 7, 0], [1, 0, 0]]
-    assert batch.masks[0] is not None
-    assert batch.masks[0].tolist() == [[True, True, True], [True, True, False], [True, False, False]]
-    assert batch.tokens.dtype == torch.int64
 
 
 def test_equal_lengths_need_no_mask():
@@ -34,20 +25,6 @@ def test_a_letter_that_equals_padding_is_still_real():
     assert batch.masks[0].tolist() == [[True, True, True], [True, True, False]]
 
 
-def test_the_arrays_given_are_copied():
-    array = np.array([1, 5])
-    batch = collate([array])
-    array[1] = 7
-    assert batch.tokens.tolist() == [[1, 5]]
-
-
-def test_a_batch_moves_as_one():
-    batch = collate([np.array([1, 5, 6]), np.array([1, 7])]).to("meta")
-    assert batch.masks[0] is not None
-    assert batch.tokens.device.type == batch.masks[0].device.type == "meta"
-    assert collate([np.array([1])]).to("meta").masks[0] is None
-
-
 def test_no_sequences_make_no_batch():
     with pytest.raises(ValueError, match="at least one sequence"):
         collate([])
@@ -57,10 +34,6 @@ def test_buckets_by_hand():
     lengths = [9, 2, 3, 9, 2, 30]
     buckets = [bucket.tolist() for bucket in size_buckets(lengths, batch_size=3, max_tokens=20)]
     assert buckets == [[1, 4, 2], [0, 3], [5]]  # 3 of 3; 2 of 9 fill 18 of 20; 30 alone exceeds the limit
-
-
-def test_no_lengths_make_no_buckets():
-    assert size_buckets([], batch_size=3, max_tokens=20) == []
 
 
 @given(

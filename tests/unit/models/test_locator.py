@@ -132,16 +132,6 @@ def test_scores_without_gradients_are_those_with_them():
     torch.testing.assert_close(quick.tracks, slow.tracks.detach(), atol=1e-5, rtol=1e-5)
 
 
-def test_batches_do_not_mix():
-    net = network(small())
-    letters, tracks = stretch(80, batch=3)
-    with torch.inference_mode():
-        together = net(letters, tracks).logits
-        for row in range(3):
-            alone = net(letters[row : row + 1], tracks[row : row + 1]).logits
-            torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=1e-5)
-
-
 def test_hidden_tracks_are_tracks_of_zeros():
     net = network(small())
     letters, tracks = stretch(80)
@@ -247,11 +237,6 @@ def test_scores_do_not_change_where_no_genes_are_known_and_in_training():
 def test_a_correction_that_can_not_be_made_is_refused(tracks, values, message):
     with pytest.raises(ConfigError, match=rf"model\.locator\.no_gene_ahead.*{message}"):
         replace(small(), locator=LocatorConfig(tracks=tracks, no_gene_ahead=values))
-
-
-def test_a_length_that_is_no_multiple_of_four_is_refused():
-    with pytest.raises(ValueError, match="82 letters are no multiple of 4"):
-        network(small())(*stretch(82))
 
 
 @pytest.mark.parametrize(

@@ -9,26 +9,19 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.model_config import ModelConfig
 from seqray.models.tokenizers import (
     CLS,
-    FIRST_LETTER,
     MASK,
     PAD,
     UNK,
     CharacterTokenizer,
     KmerTokenizer,
-    make_tokenizer,
 )
 
 
 def words_by_dictionary(sequence: str, letters: str, k: int) -> list[int]:
     vocabulary = {"".join(word): 4 + i for i, word in enumerate(product(letters, repeat=k))}
     return [1] + [vocabulary.get(sequence[i : i + k], 3) for i in range(len(sequence) - k + 1)]
-
-
-def test_special_tokens_lie_below_the_letters():
-    assert (PAD, CLS, MASK, UNK, FIRST_LETTER) == (0, 1, 2, 3, 4)
 
 
 def test_character_tokens():
@@ -44,13 +37,6 @@ def test_kmer_tokens_agree_with_a_dictionary(k):
     sequence = "ACGTTGCANNACGRTACCATGATTACAN"
     assert KmerTokenizer(DNA, k).encode(sequence).tolist() == words_by_dictionary(sequence, "ACGT", k)
     assert KmerTokenizer(DNA, k).vocab_size == 4 + 4**k
-
-
-def test_protein_words_agree_with_a_dictionary():
-    sequence = "MKVLAXGYWDE"
-    assert KmerTokenizer(PROTEIN, 2).encode(sequence).tolist() == words_by_dictionary(
-        sequence, PROTEIN.letters, 2
-    )
 
 
 @pytest.mark.parametrize("tokenizer", [CharacterTokenizer(DNA), KmerTokenizer(DNA, 4)])
@@ -95,12 +81,3 @@ def test_sequence_shorter_than_a_word_is_refused():
 def test_vocabulary_beyond_reason_is_refused():
     with pytest.raises(ConfigError, match="64000000 k-mers of protein"):
         KmerTokenizer(PROTEIN, 6)
-
-
-def test_settings_name_the_tokenizer():
-    characters = make_tokenizer(ModelConfig(alphabet="protein"))
-    assert isinstance(characters, CharacterTokenizer)
-    assert characters.alphabet is PROTEIN
-    words = make_tokenizer(ModelConfig(tokenizer="kmer", k=4))
-    assert isinstance(words, KmerTokenizer)
-    assert words.vocab_size == 260
