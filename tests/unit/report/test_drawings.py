@@ -103,14 +103,7 @@ def test_numbers():
     assert [offset(i) for i in offset_ticks(-25, 20, 10)] == ["−20", "−10", "+1", "+10", "+20"]
     assert [decimals_for(v) for v in (1.66, 0.0963, 250.0, 0.0, float("nan"))] == [2, 4, 0, 2, 2]
     assert fixed(-0.5, 2) == "−0.50"
-    assert [compact(v) for v in (0.5, -0.5, 10.0, -0.01, 20.04, 100.0)] == [
-        ".5",
-        "-.5",
-        "10",
-        "0",
-        "20",
-        "100",
-    ]
+    assert " ".join(compact(v) for v in (0.5, -0.5, 10.0, -0.01, 20.04, 100.0)) == ".5 -.5 10 0 20 100"
 
 
 def luminance(color):

@@ -31,21 +31,8 @@ def explanation(number=0, method="ism", alphabet=DNA, **changes):
         "member": "mean",
         "id": f"record_{number}",
     }
-    fields |= changes
-    return Explanation(
-        record=number,
-        sequence=sequence,
-        label="site",
-        target="site",
-        probability=0.9,
-        method=method,
-        **fields,
-    )
-
-
-def draw_all(folder, ending):
-    plot_explanations(folder / f"e.{ending}", [explanation(0), explanation(1)], DNA, site=30)
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    fields |= {"label": "site", "target": "site", "probability": 0.9} | changes
+    return Explanation(record=number, sequence=sequence, method=method, **fields)
 
 
 def texts(path):
@@ -55,12 +42,12 @@ def texts(path):
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_each_format_is_written_with_the_same_bytes_each_time(tmp_path, ending):
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-    first, second = (draw_all(folder, ending) for folder in folders)
-    assert sorted(first) == [f"e.{ending}"]
-    assert all(data.startswith(MAGIC[ending]) for data in first.values())
+    paths = [tmp_path / f"{name}.{ending}" for name in "ab"]
+    for path in paths:
+        plot_explanations(path, [explanation(0), explanation(1)], DNA, site=30)
+    first, second = (path.read_bytes() for path in paths)
+    assert sorted(tmp_path.iterdir()) == paths
+    assert first.startswith(MAGIC[ending])
     assert first == second
 
 
@@ -81,13 +68,9 @@ def test_records_have_their_names_tracks_and_an_axis_from_the_site(tmp_path):
     both = [explanation(0), explanation(1), explanation(0, "rollout", effects=None, member="2")]
     plot_explanations(path, both, DNA, site=30)
     words = texts(path)
-    assert [word for word in words if word.startswith("record_")] == [
-        "record_0   site 0.900",
-        "record_1   site 0.900",
-    ]
-    assert words.count("ism") == 2
-    assert words.count("rollout (2)") == 1
-    assert words.count("effect, log-odds") == 2
+    titles = [word for word in words if word.startswith("record_")]
+    assert titles == ["record_0   site 0.900", "record_1   site 0.900"]
+    assert [words.count(word) for word in ("ism", "rollout (2)", "effect, log-odds")] == [2, 1, 2]
     assert {"−30", "−20", "−10", "+1", "+10"} <= set(words)
     assert "more" not in " ".join(words)
 
@@ -143,12 +126,9 @@ def test_letters_are_as_tall_as_their_values_and_stacked():
     boxes = [path.get_extents() for path in drawn.values()]
     assert len(drawn) == 3  # no G
     a, c, t = boxes
-    assert (a.y0, a.y1) == (
-        pytest.approx(-2.5),
-        pytest.approx(1.0),
-    )  # 1 up at the first, below T at the second
-    assert (c.y0, c.y1) == (pytest.approx(1.0), pytest.approx(4.0))  # upon A
-    assert (t.y0, t.y1) == (pytest.approx(-0.5), pytest.approx(0.0))
+    assert (a.y0, a.y1) == pytest.approx((-2.5, 1.0))  # 1 up at the first, below T at the second
+    assert (c.y0, c.y1) == pytest.approx((1.0, 4.0))  # upon A
+    assert (t.y0, t.y1) == pytest.approx((-0.5, 0.0))
     assert 9.5 <= a.x0 < c.x1 <= 10.5 <= t.x0 < t.x1 <= 11.5
 
 

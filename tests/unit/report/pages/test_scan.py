@@ -93,11 +93,8 @@ def test_calls_where_no_genes_are_known_are_not_called_far_from_genes(made_scan)
     report = made_scan()
     [name] = report.genes
     other = [replace(call, contig="other", context=CallContext()) for call in report.calls]
-    page = render_scan(
-        replace(
-            report, calls=[*report.calls, *other], contigs=[*report.contigs, ScannedContig("other", 50_000)]
-        )
-    )
+    contigs = [*report.contigs, ScannedContig("other", 50_000)]
+    page = render_scan(replace(report, calls=[*report.calls, *other], contigs=contigs))
     text = re.sub("<[^>]*>", " ", page)
     assert name != "other"
     assert "Calls per gene" not in text
@@ -115,15 +112,8 @@ def test_the_table_shows_the_digits_of_the_maps(made_scan):
 def test_a_map_shows_the_precision_in_the_species_of_the_input(made_scan):
     context = CallContext(probability=0.5, precision=0.25)
     calls = [replace(call, context=context) for call in made_scan().calls]
-    page = render_scan(
-        replace(
-            made_scan(),
-            calls=calls,
-            expected_precision="0.37",
-            expected_note="0.31 to 0.42 in X",
-            precision_of="in X",
-        )
-    )
+    expected = {"expected_precision": "0.37", "expected_note": "0.31 to 0.42 in X", "precision_of": "in X"}
+    page = render_scan(replace(made_scan(), calls=calls, **expected))
     text = re.sub("<[^>]*>", "", page)
     assert "precision 0.25" in text
     assert "probability 0.50" not in text
@@ -149,10 +139,8 @@ def test_predicted_genes_are_named_after_the_accession(made_scan):
     contig = "gi|9626243|ref|NC_001416.1|"
     [genes] = report.genes.values()
     named = [replace(gene, name=f"{contig}_{n}") for n, gene in enumerate(genes, start=1)]
-    calls = [
-        replace(call, contig=contig, context=CallContext(gene=f"{contig}_3", within=f"{contig}_2"))
-        for call in report.calls
-    ]
+    context = CallContext(gene=f"{contig}_3", within=f"{contig}_2")
+    calls = [replace(call, contig=contig, context=context) for call in report.calls]
     contigs = [replace(report.contigs[0], name=contig)]
     page = render_scan(replace(report, contigs=contigs, genes={contig: named}, calls=calls))
     assert f"{contig}_" not in page
@@ -224,9 +212,7 @@ def test_profiles_turn_with_the_call():
     drawn = card_of(call, "c0", [], None, (plus, minus), "", None, 0.5).map
     own = re.search(r'class=own d="([^"]+)"', drawn)[1]
     other = re.search(r'class=other d="([^"]+)"', drawn)[1]
-    assert (
-        own == "M28 62h200v-46h1v46h199V62z"
-    )  # 801 letters in 400 columns: number 200 begins with letter 400
+    assert own == "M28 62h200v-46h1v46h199V62z"  # 801 letters in 400 columns: 200 begins with letter 400
     assert other == "M28 106h399v46h1V106z"
 
 

@@ -204,16 +204,8 @@ def test_unsigned_methods_say_what_they_are():
 
 def test_missing_parts_are_left_out():
     page = render_sequences(page_of(single()))
-    for absent in (
-        "<h3>Checks",
-        "<h3>Motifs",
-        "<h3>Attention heads",
-        "Attention per layer",
-        "class=h5",
-        "<th scope=col>q",
-    ):
-        assert absent not in page
-    assert "substitution effect" not in page
+    absent = "<h3>Checks|<h3>Motifs|<h3>Attention heads|Attention per layer|class=h5|<th scope=col>q"
+    assert not re.search(f"{absent}|substitution effect", page)
     assert "none given" in page
 
 
