@@ -22,20 +22,10 @@ Kmer = tuple[int, ...]
 
 
 def kmer_probabilities(background: Floats, length: int, reference: Codes | None = None) -> Floats:
-    """Probability of each k-mer in letters that are drawn at random, or as in a reference.
+    """Probability of each k-mer, (A,) * length, in letters of the background (A,), or as in a reference.
 
-    Parameters
-    ----------
-    background
-        (A,) probabilities of the letters.
-    reference
-        (n,) codes of letters in which k-mers are counted, an unknown one between records. One
-        pseudocount for each k-mer is shared out by the composition.
-
-    Returns
-    -------
-    array, shape (A,) * length
-        Sums to 1.
+    In a reference (n,) of codes, an unknown letter between records, k-mers are counted, with one pseudocount
+    for each that is shared out by the composition.
     """
     expected = np.ones(())
     for _ in range(length):
@@ -48,22 +38,11 @@ def kmer_probabilities(background: Floats, length: int, reference: Codes | None 
 
 
 def enriched_kmers(codes: Codes, expected: Floats, most: int) -> list[Kmer]:
-    """Find the k-mers that occur most above expectation.
+    """Find at most so many k-mers that occur most above expectation in codes (S, r), the best first.
 
-    K-mers with one other letter count too, exact ones twice, because sites of a motif are seldom identical.
-
-    Parameters
-    ----------
-    codes
-        (S, r) letter codes; A or more is an unknown letter.
-    expected
-        (A,) * length, expected share of each k-mer; see `kmer_probabilities`.
-
-    Returns
-    -------
-    list of tuple of int
-        Codes of the letters of at most ``most`` k-mers, the best first. A k-mer counts once for a seqlet,
-        so a run of one letter gains nothing from overlapping itself.
+    K-mers with one other letter count too, exact ones twice, because sites of a motif are seldom identical. A
+    k-mer counts once for a seqlet, so a run of one letter gains nothing from overlapping itself. ``expected``
+    is that of `kmer_probabilities`.
     """
     numbers, known = _kmer_numbers(codes, expected.shape[0], expected.ndim)
     rows = np.broadcast_to(np.arange(len(codes))[:, None], numbers.shape)
@@ -113,20 +92,10 @@ _MIN_WIDTH = 3
 
 
 def information(counts: npt.ArrayLike, background: npt.ArrayLike) -> Floats:
-    """Information content of each place: relative entropy of its letters over the background, in bits.
+    """Information content (w,): relative entropy of letters (w, A) over the background (A,), in bits.
 
-    Parameters
-    ----------
-    counts
-        (w, A) of letters at each place; no pseudocounts are added. A place without letters has 0 bits.
-    background
-        (A,) probabilities, all above 0.
-
-    Returns
-    -------
-    array, shape (w,)
-        At least 0; with even background at most log2(A). With n sites, chance alone gives about
-        ``(A - 1) / (2 n ln 2)`` bits.
+    No pseudocounts are added, and a place without letters has 0 bits. With n sites, chance alone gives about
+    ``(A - 1) / (2 n ln 2)`` bits.
     """
     table = np.asarray(counts, dtype=np.float64)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300)
@@ -149,51 +118,38 @@ def informative_places(counts: Floats, background: Floats) -> slice:
 
 
 def consensus_letters(counts: Floats, alphabet: Alphabet) -> str:
-    """One letter a place: that of half of the sites, else the IUPAC code of the two in three quarters.
+    """One letter for each place of counts (w, A): that of half of the sites, else the IUPAC code of two.
 
-    ``counts`` are (w, A) letters at each place. The letter is ``N`` (protein: ``X``, which
-    has no codes for pairs) where no letters prevail.
+    The two are in three quarters of the sites; ``N`` (protein: ``X``, which has no codes for pairs) stands
+    where no letters prevail.
     """
-    return "".join(_consensus_letter(row, alphabet) for row in counts)
-
-
-def _consensus_letter(row: Floats, alphabet: Alphabet) -> str:
-    order = np.argsort(-row, kind="stable")
-    if row.sum() > 0 and row[order[0]] >= 0.5 * row.sum():
-        return alphabet.letters[order[0]]
-    if alphabet.is_nucleotide and row.sum() > 0 and row[order[:2]].sum() >= _PAIR_SHARE * row.sum():
-        pair = {"ACGT"[code] for code in order[:2]}
-        return next(code for code, bases in _IUPAC.items() if set(bases) == pair)
-    return alphabet.unknown_letter
+    letters = []
+    for row in counts:
+        order, total = np.argsort(-row, kind="stable"), row.sum()
+        if total > 0 and row[order[0]] >= 0.5 * total:
+            letters.append(alphabet.letters[order[0]])
+        elif alphabet.is_nucleotide and total > 0 and row[order[:2]].sum() >= _PAIR_SHARE * total:
+            pair = {"ACGT"[code] for code in order[:2]}
+            letters.append(next(code for code, bases in _IUPAC.items() if set(bases) == pair))
+        else:
+            letters.append(alphabet.unknown_letter)
+    return "".join(letters)
 
 
 def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabet) -> float:
-    """How well aligned sites agree with a known consensus at the best gapless shift.
+    """How well aligned sites, counts (w, A), agree with a known consensus at the best gapless shift.
 
-    Parameters
-    ----------
-    counts
-        (w, A) of letters at each place.
-    background
-        (A,) probabilities of the letters.
-    known
-        Consensus in IUPAC codes of DNA.
+    The mean over all places of the consensus, in IUPAC codes of DNA, of the share of sites with a letter that
+    it allows. Places beyond the motif count as background, so that a short overlap earns nothing. nan where
+    the shorter of the two has fewer than 5 places.
 
-    Returns
-    -------
-    float
-        Mean over all places of the known consensus of the share of sites with a letter that it allows. Places
-        beyond the motif count as background, so that a short overlap earns nothing. nan where the shorter
-        of the two has fewer than 5 places.
-
-    Notes
-    -----
     Unrelated motifs resemble something, too. Simulated ones of 6 to 10 places around a random hexamer, each
     letter of which is in three quarters of the sites, reach 0.45 to 0.5 in the median with the best of the
     three promoter elements, 0.6 in one case of twenty and 0.7 in one of a hundred; with nine tenths of the
     sites, 0.5, 0.7 and 0.8. A value below that is no evidence.
     """
-    allowed = _allowed_letters(known, alphabet)
+    bases = alphabet.letters.replace("U", "T")
+    allowed = np.array([[float(base in _IUPAC[code]) for base in bases] for code in known])  # (length, A)
     agreement = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)) @ allowed.T
     chance = background @ allowed.T
     width, length = agreement.shape
@@ -208,43 +164,22 @@ def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabe
     return best
 
 
-def _allowed_letters(known: str, alphabet: Alphabet) -> Floats:
-    """(length, A): 1 where a place of the consensus allows a base."""
-    bases = alphabet.letters.replace("U", "T")
-    return np.array([[float(base in _IUPAC[code]) for base in bases] for code in known])
-
-
-def _most_similar(counts: Floats, background: Floats, alphabet: Alphabet) -> tuple[str, float]:
-    known = PROMOTER_ELEMENTS if alphabet.is_nucleotide else {}
-    found = [(name, similarity(counts, background, text, alphabet)) for name, text in known.items()]
-    found = [(name, value) for name, value in found if not np.isnan(value)]
-    return max(found, key=lambda pair: pair[1], default=("", float("nan")))
-
-
 def motif_of_sites(
     counts: Floats, positions: npt.NDArray[np.int64], background: Floats, alphabet: Alphabet
 ) -> Motif | None:
     """Describe aligned sites, or None where fewer than three of their places are informative.
 
-    Parameters
-    ----------
-    counts
-        (w, A) of letters at each place; uninformative places at the ends are cut off.
-    positions
-        (sites,) index in the record of each site's first place.
-    background
-        (A,) probabilities of the letters in the records.
-
-    Returns
-    -------
-    Motif
-        Without a name. One of nucleotides is compared with the `PROMOTER_ELEMENTS`.
+    ``counts`` (w, A) are cut to the informative places; ``positions`` (sites,) are indices in the record of
+    each site's first place. A motif of nucleotides is compared with the `PROMOTER_ELEMENTS`.
     """
     kept = informative_places(counts, background)
     if kept.stop - kept.start < _MIN_WIDTH:
         return None
     cut = counts[kept]
-    name, value = _most_similar(cut, background, alphabet)
+    elements = PROMOTER_ELEMENTS if alphabet.is_nucleotide else {}
+    alike = [(name, similarity(cut, background, text, alphabet)) for name, text in elements.items()]
+    alike = [(name, value) for name, value in alike if not np.isnan(value)]
+    name, value = max(alike, key=lambda pair: pair[1], default=("", float("nan")))
     return Motif(
         name="",
         letters=alphabet.letters,
@@ -275,16 +210,9 @@ _PSEUDOCOUNT = 1.0
 class Fit:
     """K motifs fitted to S seqlets.
 
-    Attributes
-    ----------
-    kmers, matrices
-        (K) from which the motifs were started, as codes; (K, w, A) probability of each letter in each column.
-    shares
-        (K,) of seqlets that have a site of each motif.
-    background
-        (A,) probability of each letter outside of sites.
-    gain
-        Log-likelihood over that of letters without motifs, in nats.
+    ``kmers`` (K) are those from which the motifs were started, ``matrices`` (K, w, A) the probability of each
+    letter in each column, ``shares`` (K,) those of seqlets that have a site, ``background`` (A,) the letters
+    outside of sites, and ``gain`` the log-likelihood over that of letters without motifs, in nats.
     """
 
     kmers: tuple[Kmer, ...]
@@ -295,19 +223,11 @@ class Fit:
 
 
 class Mixture:
-    """Seqlets prepared for fits.
+    """Seqlets, codes (S, r), prepared for fits of weight matrices of ``width`` columns.
 
-    Parameters
-    ----------
-    codes
-        (S, r) letter codes; ``letters`` or more is an unknown letter, which counts neither for nor against.
-    letters
-        A, the size of the alphabet.
-    width
-        w, columns of the weight matrices; at most r.
-    reference
-        (n,) codes of the records, an unknown letter between any two. Fits start from k-mers that are enriched
-        in the seqlets over the records; without it, over the composition of the seqlets.
+    Codes of ``letters`` or more are unknown letters, which count neither for nor against. Fits start from
+    k-mers that are enriched in the seqlets over the reference (n,), the codes of the records with an unknown
+    letter between any two; without it, over the composition of the seqlets.
     """
 
     def __init__(self, codes: Codes, letters: int, width: int, reference: Codes | None = None) -> None:
@@ -422,43 +342,23 @@ _MIN_MEMBERSHIP = 0.5
 
 
 def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tuple[Motif, ...]:
-    """Cluster the seqlets of explained records to motifs.
+    """Cluster the seqlets of explained records, of one method and member, to motifs.
 
-    Parameters
-    ----------
-    explanations
-        One for each record, of one method and member. Records may differ in length and hold unknown letters.
-        Records that are almost the same count as often as they occur, so remove redundant ones first.
-    alphabet
-        Of the records. Nucleotides are read on the given strand only.
+    At most five motifs of at most `WIDTH` letters, those with the most sites first; none for fewer than 10
+    records. Records that are almost the same count as often as they occur, so remove redundant ones first.
+    Nucleotides are read on the given strand only. The order of the records does not matter.
 
-    Returns
-    -------
-    tuple of Motif
-        At most five of at most `WIDTH` letters, those with the most sites first; none for fewer than 10
-        records. Those of nucleotides are compared with the promoter elements. The order of the records does
-        not matter, and equal input gives equal motifs.
-
-    Raises
-    ------
-    ValueError
-        For explanations of more than one method or member.
-
-    Notes
-    -----
     A record gives at most four seqlets: the windows of highest summed scores (scores below 0 count as 0),
-    if they exceed the mean of the windows of the record by a standard deviation. A mixture of weight matrices
-    is fitted to all seqlets (see the module ``mixture``), started from k-mers that are enriched in them. A
-    matrix is added as long as that improves the likelihood clearly more than the first matrix does when the
-    letters of each seqlet are shuffled, unless it repeats an earlier one.
+    if they exceed the mean of the windows of the record by a standard deviation. A `Mixture` of weight
+    matrices is fitted to all seqlets, started from k-mers that are enriched in them. A matrix is added as
+    long as that improves the likelihood clearly more than the first matrix does when the letters of each
+    seqlet are shuffled, unless it repeats an earlier one.
 
     Genomes are full of frequent k-mers, so a motif counts only if the scores prefer it: under its best
     matches anywhere in the records the scores must rank higher, by four standard deviations, than under the
     other windows of the same record. A motif with fewer than 5 sites, or sites in fewer than 2 % of the
     records, is dropped.
     """
-    if len({(e.method, e.member) for e in explanations}) > 1:
-        raise ValueError("motifs are found in the explanations of one method and member")
     if len(explanations) < MIN_RECORDS:
         return ()
     # Sorted, because the shuffles and the rounding of sums depend on the order.
@@ -474,8 +374,11 @@ def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tupl
         for chances in _fit_beyond_chance(seqlets, reference, len(alphabet.letters))
     ]
     large = [motif for motif in candidates if motif is not None and motif.sites >= fewest]
-    found = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
-    return number_motifs(found)[:_MAX_MOTIFS]
+    preferred = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
+    preferred.sort(key=lambda motif: (-motif.sites, motif.consensus))
+    return tuple(
+        replace(motif, name=f"motif_{i}") for i, motif in enumerate(preferred[:_MAX_MOTIFS], start=1)
+    )
 
 
 def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Floats:
@@ -483,12 +386,6 @@ def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Fl
     text = "".join(e.sequence for e in explanations)
     counts = np.bincount(alphabet.encode(text), minlength=alphabet.unknown + 1)[: alphabet.unknown] + 1.0
     return counts / counts.sum()
-
-
-def number_motifs(motifs: Sequence[Motif]) -> tuple[Motif, ...]:
-    """Sort by the number of sites and name them ``motif_1``, ``motif_2``, ..."""
-    ordered = sorted(motifs, key=lambda motif: (-motif.sites, motif.consensus))
-    return tuple(replace(motif, name=f"motif_{number}") for number, motif in enumerate(ordered, start=1))
 
 
 def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list[Floats]:

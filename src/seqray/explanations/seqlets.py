@@ -26,13 +26,8 @@ _DEVIATIONS = 1.0
 class Seqlets:
     """Windows of high scores with some letters to either side, in which a motif may be shifted.
 
-    Attributes
-    ----------
-    codes
-        (S, r) letter codes; beyond the ends of a record that of unknown letters.
-    starts, lengths
-        (S,) index in the record of the first column, negative where it lies before the record; and letters
-        of that record.
+    ``codes`` (S, r) are those of unknown letters beyond the ends of a record; ``starts`` (S,) are indices in
+    the record of the first column, negative before the record; ``lengths`` (S,) are letters of that record.
     """
 
     codes: Codes
@@ -58,11 +53,10 @@ def window_sums(scores: Floats, width: int) -> Floats:
 
 
 def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
-    """Find the windows of unusually high summed support among those of the same record.
+    """Find the windows of unusually high summed support among those of the same record: their first letters.
 
-    Windows of ``width`` letters are at least ``apart`` letters from each other. The result has the first
-    letters of at most four windows, the highest sum first; none in a record shorter than a window or with the
-    same sum everywhere.
+    At most four windows of ``width`` letters, at least ``apart`` letters from each other, the highest sum
+    first; none in a record shorter than a window or with the same sum everywhere.
     """
     if len(scores) < width:
         return []
@@ -114,15 +108,18 @@ def support_ranks(
 ) -> Floats:
     """Rank of the scores under each good match to a motif, among all windows of its record.
 
-    Those windows are taken that match best, half as many as the motif has sites. A rank is 0 for the lowest
-    and 1 for the highest sum of supporting scores of the record; ranks are uniform if the scores are
-    independent of the motif. Records without a site count too. ``background`` holds the (A,) probabilities of
-    the letters.
+    Those windows are taken that match best, half as many as the motif has sites; records without a site count
+    too. A rank is 0 for the lowest and 1 for the highest sum of supporting scores of the record; ranks are
+    uniform if the scores are independent of the motif. ``background`` holds the (A,) shares of the letters.
     """
-    weights = _log_odds(motif.counts, background)
-    width = len(weights)
+    smooth = motif.counts + _PSEUDOCOUNT * background
+    odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
+    width, weights = len(odds), np.pad(odds, ((0, 0), (0, 1)))  # unknown letters, last, weigh nothing
     long_enough = [e for e in explanations if len(e.sequence) >= width]
-    matches = [_match(alphabet.encode(e.sequence), weights) for e in long_enough]
+    matches = []
+    for explanation in long_enough:
+        windows = np.lib.stride_tricks.sliding_window_view(alphabet.encode(explanation.sequence), width)
+        matches.append(weights[np.arange(width), windows].sum(axis=1))
     if not matches:
         return np.empty(0)
     # As many as half of the sites: the better half of them, unless others match as well.
@@ -141,15 +138,3 @@ def scores_prefer(
     ranks = support_ranks(motif, explanations, alphabet, background)
     deviation = 1 / np.sqrt(12 * max(1, len(ranks)))  # of the mean of uniform ranks
     return bool(len(ranks) and ranks.mean() - 0.5 > _SUPPORT_DEVIATIONS * deviation)
-
-
-def _log_odds(counts: Floats, background: Floats) -> Floats:
-    """(w, A + 1); the last column is that of unknown letters."""
-    smooth = counts + _PSEUDOCOUNT * background
-    odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
-    return np.concatenate([odds, np.zeros((len(odds), 1))], axis=1)
-
-
-def _match(codes: Codes, weights: Floats) -> Floats:
-    windows = np.lib.stride_tricks.sliding_window_view(codes, len(weights))
-    return weights[np.arange(len(weights)), windows].sum(axis=1)

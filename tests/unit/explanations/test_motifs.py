@@ -184,15 +184,6 @@ def test_fields_agree_with_each_other():
     np.testing.assert_allclose(motif.bits, information(motif.counts, background_of(records, DNA)))
 
 
-def test_methods_are_not_mixed():
-    records, _ = planted(20, 81, {}, 13)
-    with pytest.raises(ValueError, match="one method"):
-        find_motifs([*records, replace(records[0], method="rollout")], DNA)
-
-
-# --- parts -------------------------------------------------------------------------------------------------
-
-
 def test_information_by_hand():
     counts = [[8, 0, 0, 0], [4, 4, 0, 0], [2, 2, 2, 2], [0, 0, 0, 0]]
     np.testing.assert_allclose(information(counts, EVEN), [2.0, 1.0, 0.0, 0.0])
