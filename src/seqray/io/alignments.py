@@ -56,18 +56,10 @@ def read_alignments(
     several. Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
     (`NoRecordsError`); if rows differ in length, or contain letters outside the alphabet.
 
-    Parameters
-    ----------
-    form
-        ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
-        whose first row has no small letters, and whose rows differ in length only by small letters and dots,
-        is A3M.
-    insertions
-        Of A3M: ``remove`` keeps the columns of the query, ``keep`` gives inserted letters their own columns.
-    duplicates
-        What to do with the id of an alignment that occurs again: ``error``, ``rename`` or ``keep``.
-    on_skip
-        Called with each alignment without rows or letters; if None, such an alignment is an error.
+    The form ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
+    whose first row has no small letters, and whose rows differ in length only by small letters and dots, is
+    A3M, of which ``remove`` keeps the columns of the query, and ``keep`` gives inserted letters their own.
+    ``on_skip`` is called with each alignment without rows or letters; if None, such an alignment is an error.
     """
     if form not in get_args(Form):
         raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")

@@ -129,18 +129,10 @@ _REMEDY = "name the columns contig, position (1-based), strand, site[, weight]"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site on a genome.
+    """A site on a genome: its position is 0-based on the plus strand, and its strand ``+`` or ``-``.
 
-    Attributes
-    ----------
-    contig, position, strand
-        Where it lies: 0-based on the plus strand, and ``+`` or ``-``.
-    kind
-        Name of its class; empty where the file names none.
-    weight
-        How sure it is, 0 or more; a site of weight 0 is neither a site nor background.
-    where
-        File and line, for errors.
+    ``kind`` is the name of its class, empty where the file names none; ``weight`` says how sure it is, 0 or
+    more: a site of weight 0 is neither a site nor background. ``where`` is the file and line, for errors.
     """
 
     contig: str

@@ -293,16 +293,22 @@ _LOCK = ".lock"
 
 
 @contextmanager
-def hidden_folder(target: Path) -> Iterator[Path]:
+def hidden_folder(target: Path, where: str) -> Iterator[Path]:
     """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
 
-    Signals wait while it is made and while it is removed, so that none leaves it behind.
+    Signals wait while it is made and while it is removed, so that none leaves it behind. Raises `InputError`,
+    which names the output by ``where``, if it can't be made.
     """
     stem = f".seqray-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
     taken = None
     try:
         with signals_held():
-            taken = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
+            try:
+                taken = next(
+                    filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count()))
+                )
+            except OSError as error:
+                raise cannot_write(error, where) from None
         yield taken[0]
     finally:
         if taken is not None:
@@ -371,14 +377,6 @@ def _remove(folder: Path, lock: int | None) -> None:
         folder.rmdir()
     if lock is not None:
         os.close(lock)
-
-
-def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:
-    """Make the hidden folder of an output until a stack is closed; `InputError` if it can't be made."""
-    try:
-        return stack.enter_context(hidden_folder(target))
-    except OSError as error:
-        raise cannot_write(error, where) from None
 
 
 # ------------------------------------------------------------------------------------- one output at a time
@@ -479,7 +477,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     if target.is_file() and not os.access(target, os.W_OK):
         raise InputError("can't be written (it is read-only)", where=where)
     with ExitStack() as stack:
-        working = target if in_place else enter_hidden_folder(stack, target, where) / target.name
+        working = target if in_place else stack.enter_context(hidden_folder(target, where)) / target.name
         with OutputFile(working, "wb" if in_place else "xb", where) as raw:
             compressed = _Bgzip(raw) if Path(path).suffix == ".gz" else raw
             with cast(BinaryIO, io.BufferedWriter(compressed, BLOCK)) as out:
@@ -549,7 +547,7 @@ class Staging:
         if any(other == real for other, _ in self._outputs.values()):
             raise InputError("is named twice as an output", where=name)
         # The name decides on the format, so it is that of a link, not of the file behind.
-        staged = enter_hidden_folder(self._folders, real, name) / Path(target).name
+        staged = self._folders.enter_context(hidden_folder(real, name)) / Path(target).name
         self._outputs[staged] = (real, name)
         return staged
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,22 +41,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedFeature:
-    """A feature of a genome.
+    """A feature of a genome, of a kind such as ``CDS``; ``where`` is the file and line or record, for errors.
 
-    Attributes
-    ----------
-    contig, kind
-        Name of the sequence, and type of the feature (``CDS``).
-    parts
-        In the order of transcription, also of a feature across the origin whose file sorts them by position.
-    attributes
-        Qualifiers of GenBank or attributes of GFF3, the first value of each.
-    where
-        File and line or record, for errors.
-    partial_start, partial_end
-        Whether the file says that its 5' or 3' end lies elsewhere.
-    offset
-        Letters before the first whole codon.
+    The parts are in the order of transcription, also of a feature across the origin whose file sorts them by
+    position; the attributes are those of GFF3 or qualifiers of GenBank, the first value of each.
+    ``partial_start`` and ``partial_end`` say whether the file says that the 5' or 3' end lies elsewhere, and
+    ``offset`` how many letters come before the first whole codon.
     """
 
     contig: str
@@ -145,8 +134,8 @@ def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str
 
 
 def is_position(text: str) -> bool:
-    """Whether a text is a whole number of at most 18 digits, which are not those of any script."""
-    return re.fullmatch(r"[0-9]{1,18}", text) is not None
+    """Whether a text is a whole number of at most 18 digits, of ASCII."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def parse_position(text: str, where: str) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from seqray.core.errors import InputError
 from seqray.core.text import format_number
-from seqray.io.files import OutputFile, encode_text, enter_hidden_folder, open_output
+from seqray.io.files import OutputFile, encode_text, hidden_folder, open_output
 from seqray.io.lines import check_line_start
 from seqray.io.tables import comment_lines
 
@@ -144,7 +144,7 @@ def _bigwig(path: Path, contigs: Mapping[str, int]) -> Iterator[_Sink]:
     # The header contains the length of every contig and comes first, but contigs are known only when all is
     # read: the steps wait in a file of fixed-width entries.
     with open_output(path) as handle, ExitStack() as stack:
-        folder = enter_hidden_folder(stack, Path(os.path.realpath(path)), str(path))
+        folder = stack.enter_context(hidden_folder(Path(os.path.realpath(path)), str(path)))
         waiting, finished = folder / "steps", folder / "track.bw"
         with io.BufferedWriter(OutputFile(waiting, "wb", str(path)), BLOCK) as spool:
 

@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
+from seqray.core.errors import InputError
 from seqray.io.files import hidden_folder
 
 
 def test_a_folder_is_empty_and_goes_with_its_content(tmp_path):
     target = tmp_path / "a.tsv"
-    with hidden_folder(target) as folder:
+    with hidden_folder(target, "a.tsv") as folder:
         assert folder.parent == tmp_path
         assert folder.stat().st_mode & 0o777 == 0o700
         assert [path.name for path in folder.iterdir()] == [".lock"]
@@ -38,7 +39,7 @@ for name in ("_take", "_is_file", "_empty"):  # as it is made, locked and remove
 
     setattr(module, name, end_and_go_on)
     try:
-        with module.hidden_folder(Path(sys.argv[1])):
+        with module.hidden_folder(Path(sys.argv[1]), "a.tsv"):
             print("still there")
     except Terminated:
         print("ended")
@@ -60,7 +61,7 @@ def test_a_folder_that_lacks_a_descriptor_is_not_left(tmp_path, monkeypatch, nee
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(needs, refuse)
-    with pytest.raises(OSError, match="Too many open files"), hidden_folder(tmp_path / "a.tsv"):
+    with pytest.raises(InputError, match="Too many open files"), hidden_folder(tmp_path / "a.tsv", "a.tsv"):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -69,10 +70,10 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     target, mine = tmp_path / "a.tsv", tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("1")
-    with hidden_folder(target) as folder:
+    with hidden_folder(target, "a.tsv") as folder:
         name = folder.name
     (tmp_path / name).symlink_to(mine)
-    with hidden_folder(target) as folder:
+    with hidden_folder(target, "a.tsv") as folder:
         assert folder.name != name
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "mine"])
     assert (mine / "thesis.txt").exists()
@@ -83,7 +84,10 @@ def test_a_file_system_without_locks_gets_folders_of_one_use(tmp_path, monkeypat
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with hidden_folder(tmp_path / "a.tsv") as one, hidden_folder(tmp_path / "a.tsv") as other:
+    with (
+        hidden_folder(tmp_path / "a.tsv", "a.tsv") as one,
+        hidden_folder(tmp_path / "a.tsv", "a.tsv") as other,
+    ):
         assert one != other
     assert not one.exists()
     assert not other.exists()
