@@ -3,11 +3,14 @@
 import random
 from itertools import product
 
+import numpy as np
 import pytest
 from Bio.Align import PairwiseAligner, substitution_matrices
 
-from seqray.core.alphabet import DNA, PROTEIN, RNA
-from seqray.homology.alignment import identity_function
+from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
+from seqray.homology import similarity as candidates
+from seqray.homology.alignment import SENSITIVITY, identity_function, make_plan, offsets, simulate
+from seqray.homology.similarity import KmerBits, SeedIndex
 
 
 def recurrence(one, two, unknown="N"):
@@ -66,3 +69,105 @@ def test_protein_counts_what_blosum62_aligns():
             pairs = zip(*(str(row) for row in (found[0], found[1])), strict=True)
             best.append(sum(a == b for a, b in pairs))
         assert identity(one, two) == pytest.approx(max(best) / min(len(one), len(two)))
+
+
+PATTERNS = (offsets("1101"), offsets("10011"))
+
+
+def random_sequences(n, shortest, longest, seed, letters="ACGTN"):
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list(letters), rng.integers(shortest, longest + 1))) for _ in range(n)]
+
+
+def spaced_words(sequence, places, unknown="N"):
+    """Words of one pattern, whose window holds no unknown letter."""
+    windows = (sequence[i : i + places[-1] + 1] for i in range(len(sequence) - places[-1]))
+    return {"".join(w[p] for p in places) for w in windows if unknown not in w}
+
+
+@pytest.mark.parametrize("identity", [0.6, 0.8, 1.0])
+def test_the_mean_of_shared_words_is_its_closed_form(identity):
+    """A word is shared where all its letters lie on the kept ones: drawing without replacement."""
+    length, places = 60, offsets("110101")
+    shared, words = simulate((places,), length, identity)
+    kept = round(identity * length)
+    chance = np.prod([(kept - i) / (length - i) for i in range(len(places))])
+    assert words == length - 5
+    assert shared.mean() == pytest.approx(words * chance, rel=0.05)
+
+
+@pytest.mark.parametrize("alphabet", [DNA, PROTEIN])
+def test_a_plan_finds_what_it_says(alphabet):
+    lengths = np.full(500, 81)
+    plan = make_plan(lengths, lengths, 0.8, alphabet)
+    assert plan.sensitivity >= SENSITIVITY
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(400):  # pairs of its own, as strings
+        one = rng.integers(0, len(alphabet.letters), 81)
+        two = one.copy()
+        changed = rng.choice(81, 16, replace=False)
+        two[changed] = (two[changed] + 1) % len(alphabet.letters)
+        a, b = (alphabet.decode(codes) for codes in (one, two))
+        pairs = [(spaced_words(a, p, "X"), spaced_words(b, p, "X")) for p in plan.patterns]
+        shared, words = sum(len(x & y) for x, y in pairs), sum(min(len(x), len(y)) for x, y in pairs)
+        found.append(shared >= plan.share * words - 1e-9)
+    assert np.mean(found) >= plan.sensitivity - 0.02
+
+
+def test_larger_sets_are_searched_by_longer_words_and_lower_thresholds_by_shorter_ones():
+    few, many = np.full(100, 81), np.full(400_000, 81)
+
+    def weight(lengths, identity):
+        return len(make_plan(lengths, lengths, identity, DNA).patterns[0])
+
+    assert weight(many, 0.8) > weight(few, 0.7)
+    assert weight(few, 0.65) < weight(few, 0.95)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_shared_words_agree_with_sets(turned, monkeypatch):
+    monkeypatch.setattr(candidates, "_CHUNK_LETTERS", 100)
+    monkeypatch.setattr(candidates, "_BLOCK_PRODUCTS", 50)
+    targets, queries = random_sequences(40, 0, 30, 1), random_sequences(30, 0, 30, 2)
+    index = SeedIndex(targets, PATTERNS, DNA)
+    found = {}
+    for block in index.shared(queries, reverse=turned):
+        for query, target, shared, words in zip(*(column.tolist() for column in block), strict=True):
+            found[query, target] = shared, words
+    expected = {}
+    for q, query in enumerate(queries):
+        letters = reverse_complement(query, DNA) if turned else query
+        own = [spaced_words(letters, p) for p in PATTERNS]
+        for t, target in enumerate(targets):
+            shared = sum(len(a & spaced_words(target, p)) for a, p in zip(own, PATTERNS, strict=True))
+            if shared:
+                expected[q, t] = shared, sum(map(len, own))
+    assert len(expected) > 100
+    assert found == expected
+    assert index.counts.tolist() == [sum(len(spaced_words(t, p)) for p in PATTERNS) for t in targets]
+
+
+def test_a_crowded_word_is_looked_up_in_its_first_holders(monkeypatch):
+    monkeypatch.setattr(candidates, "MAX_OWNERS", 3)
+    index = SeedIndex(["ACGT"] * 5 + ["CCCC"], (offsets("1111"),), DNA)
+    pairs = [
+        (q, t) for block in index.shared(["ACGT", "CCCC"]) for q, t in zip(block[0], block[1], strict=True)
+    ]
+    assert sorted(pairs) == [(0, 0), (0, 1), (0, 2), (1, 5)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_short_words_agree_with_sets(turned, monkeypatch):
+    monkeypatch.setattr("seqray.homology.similarity._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("seqray.homology.similarity._PAIRS_AT_ONCE", 11)
+    sequences = random_sequences(25, 0, 60, 3)
+    short = KmerBits(sequences, 3, DNA, both_strands=True)
+    one, two = (side.ravel() for side in np.meshgrid(np.arange(25), np.arange(25)))
+    places = (0, 1, 2)
+    for a, b, value in zip(one, two, short.shared_fraction(one, two, turned), strict=True):
+        x = spaced_words(sequences[a], places)
+        y = spaced_words(reverse_complement(sequences[b], DNA) if turned else sequences[b], places)
+        assert value == pytest.approx(
+            len(x & y) / max(min(len(x), len(spaced_words(sequences[b], places))), 1)
+        )
