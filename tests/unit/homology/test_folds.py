@@ -18,26 +18,10 @@ def random_sequences(n, length, seed, letters="ACGT"):
     return ["".join(row) for row in np.array(list(letters))[rng.integers(0, len(letters), (n, length))]]
 
 
-def words(sequence, k, both_strands):
-    if len(sequence) < k:
-        found = {sequence}
-    else:
-        found = {sequence[i : i + k] for i in range(len(sequence) - k + 1)}
-        found = {word for word in found if set(word) <= set("ACGT")}
-    return found | {reverse_complement(word, DNA) for word in found} if both_strands else found
-
-
-def leakage(train, test, k=40):
-    """Share of the test sequences that share a k-mer with a training sequence."""
-    table = kmer_table([*test, *train], k)
-    rows = np.arange(len(test) + len(train))
-    return table.sharing_across(rows[: len(test)], rows[len(test) :]).mean()
-
-
 def groups_by_brute_force(sequences, k, both_strands=True):
     """Merge until nothing changes; number by first appearance."""
     group = list(range(len(sequences)))
-    found = [words(s, k, both_strands) for s in sequences]
+    found = [kmers_of(s, k, both_strands) for s in sequences]
     for a, b in itertools.combinations(range(len(sequences)), 2):
         if found[a] & found[b]:
             old, new = max(group[a], group[b]), min(group[a], group[b])
@@ -76,24 +60,6 @@ def test_sequences_shorter_than_the_word_join_their_copies():
 def test_protein_has_one_strand():
     one, two, shared = random_sequences(3, 30, seed=3, letters=PROTEIN.letters)
     assert kmer_groups([one + shared, two + shared, one[::-1]], 20, alphabet=PROTEIN).tolist() == [0, 0, 1]
-
-
-def test_groups_leave_no_leak_between_folds():
-    families = random_sequences(30, 80, seed=5)
-    sequences = [f[shift : shift + 60] for f in families for shift in (0, 7, 20)]
-    labels = np.arange(len(sequences)) % 2
-    grouped = grouped_folds(labels, kmer_groups(sequences, 40), 5, seed=1)
-    mixed = random_folds(labels, 5, seed=1)
-
-    def leak(folds):
-        pick = [
-            [s for s, f in zip(sequences, folds, strict=True) if bool(f == 0) == held]
-            for held in (False, True)
-        ]
-        return leakage(pick[0], pick[1], 40)
-
-    assert leak(grouped) == 0
-    assert leak(mixed) > 0.5
 
 
 def test_neighbours_across_a_border_stay_together():

@@ -203,20 +203,3 @@ def test_places_in_ids():
     assert positions.tolist() == [1234, 77, 10, 5, 3]
     with pytest.raises(InputError, match="record 'gene7': the id is not a position"):
         positions_from_ids([LabeledSequence("A", "x", name) for name in ("chr1:5", "gene7")])
-
-
-def test_progress_of_aligning_ends_at_its_total():
-    rng = np.random.default_rng(5)
-    sequences = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(30)]
-    sequences += [s[:-1] + "A" for s in sequences[:10]]
-    data = [LabeledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
-    relation, reports = RelationOptions(identity=0.9, word=0), []
-
-    def on_progress(done, total, phase):
-        reports.append((phase, done, total))
-
-    related = find_relatives(sequences, DNA, relation, on_progress=on_progress)
-    split_data(data, related, DNA, SplitOptions(), relation, on_progress)
-    assert {phase for phase, _, _ in reports} == {"align similar sequences", "align held-out sequences"}
-    assert all(1 <= done <= total for _, done, total in reports)
-    assert reports[-1][1] == reports[-1][2]

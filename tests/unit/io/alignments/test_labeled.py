@@ -78,12 +78,6 @@ def test_one_table_labels_the_alignments_of_several_files(folder):
         read_labeled_stockholm(files, folder / "both.csv", RNA)
 
 
-def test_an_alignment_is_named_once(folder):
-    (folder / "t.tsv").write_text("file\tlabel\tid\nmany.sto\tx\tA1\nmany.sto\tx\tA1\n")
-    with pytest.raises(InputError, match=r"line 3: names the alignment 'A1' of many\.sto a second time"):
-        read_labeled_alignments(folder / "t.tsv", RNA)
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

@@ -165,15 +165,6 @@ def test_letters_on_the_header_line_are_no_empty_record(make, header):
         pairs(path, on_skip=lambda record: None)
 
 
-def test_a_protein_on_the_header_line_is_no_empty_record(make):
-    path = make(b">P1 class A MKTLLVAGAVLLLSAWPAFAQ\n")
-    with pytest.raises(InputError, match=r"record 'P1': has no letters below its header"):
-        pairs(path, PROTEIN, on_skip=lambda record: None)
-    assert pairs(make(">\u2028\n>a\nMK\n".encode()), PROTEIN, on_skip=lambda record: None) == [("a", "MK")]
-    words = b">P1 phosphatidylglycerin\n>P2 ACDEFG\n>P3 x\nMKV\n"  # no sequence, or too short to tell
-    assert pairs(make(words), PROTEIN, on_skip=lambda record: None) == [("P3", "MKV")]
-
-
 @pytest.mark.parametrize(("empty", "refused"), [(10, False), (11, True), (9, False)])
 def test_a_file_of_empty_records_is_read_wrongly(make, empty, refused):
     """More than half of them, and ten or more: beside 10 others 11, and 9 beside one are too few."""

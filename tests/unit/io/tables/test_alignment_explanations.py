@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, strategies as st
-from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores
 from seqray.core.records import Alignment
-from seqray.io.explanations import COLUMN_COLUMNS, ROW_COLUMNS, column_lines, row_lines
+from seqray.io.explanations import ROW_COLUMNS, column_lines, row_lines
 from seqray.io.tables import format_cell
 
 LETTERS = "ACGUN-~"
@@ -56,33 +54,3 @@ def test_columns_by_hand():
 def test_names_keep_to_their_cell():
     e = explained(BY_HAND, [0], [0], np.ones(1), np.ones(1), names=("a\tb", "  ", "c\nd"))
     assert [row["name"] for row in cells(row_lines(e), ROW_COLUMNS)] == ["a b", ".", "c d"]
-
-
-@given(
-    arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 15)), elements=st.integers(0, 6)), st.data()
-)
-def test_positions_count_the_letters_of_the_query(codes, data):
-    size = codes.shape[1]
-    columns = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1)))
-    scores = np.array(
-        data.draw(st.lists(st.integers(-3, 3), min_size=len(columns), max_size=len(columns))), float
-    )
-    rows = cells(column_lines(explained(codes, [0], columns, scores, np.ones(1), True)), COLUMN_COLUMNS)
-    assert [int(row["column"]) for row in rows] == list(range(1, size + 1))
-    text = "".join(LETTERS[code] for code in codes[0])
-    assert "".join(row["letter"] for row in rows) == text
-    query = text.replace("-", "").replace("~", "")
-    for row in rows:
-        if row["query_position"] == ".":
-            assert row["letter"] in "-~"
-        else:
-            assert query[int(row["query_position"]) - 1] == row["letter"]
-    assert [int(r["query_position"]) for r in rows if r["query_position"] != "."] == list(
-        range(1, len(query) + 1)
-    )
-    read = [row for row in rows if row["rank"] != "."]
-    assert [int(row["column"]) - 1 for row in read] == columns
-    by_rank = sorted(read, key=lambda row: int(row["rank"]))
-    assert [int(row["rank"]) for row in by_rank] == list(range(1, len(columns) + 1))
-    order = [(-float(row["score"]), int(row["column"])) for row in by_rank]
-    assert order == sorted(order)

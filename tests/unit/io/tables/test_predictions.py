@@ -85,13 +85,6 @@ def test_no_predictions_give_a_valid_empty_table(tmp_path, name):
         assert text == "".join(TSV.splitlines(keepends=True)[:2])
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x", "x.parquet.gz", "tsv"])
-def test_another_name_is_refused_before_anything_is_written(tmp_path, name):
-    with pytest.raises(InputError, match=r"use \.tsv, \.tsv\.gz, \.parquet or '-'"):
-        write_predictions(tmp_path / name, [], CLASSES, [])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_skipped_records_are_written_as_they_come(tmp_path):
     with open_skipped(tmp_path / "s.tsv", ["seqray x"]) as write:
         write(SkippedRecord("d", "empty sequence"))

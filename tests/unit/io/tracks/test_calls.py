@@ -146,22 +146,6 @@ def test_foreign_features_are_passed_over(tmp_path):
     assert read_gff3_calls(path) == [Call("c", 0, 9, "+", 3, 0.5, "promoter")]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("c\tseqray\tpromoter\t1\t9\n", "line 2: has 5 columns; GFF3 needs nine, separated by tabs"),
-        ("c\ts\tp\t1\tx\t.\t+\t.\ttss=1;probability=1\n", "line 2: has 'x' instead of a position"),
-        ("c\ts\tp\t1\t9\t.\t+\t.\ttss=1;probability=x\n", "line 2: has the probability 'x'; give a number"),
-    ],
-)
-def test_a_bad_gff3_line_is_named(tmp_path, line, message):
-    path = tmp_path / "x.gff3"
-    path.write_text(f"##gff-version 3\n{line}")
-    with pytest.raises(InputError) as caught:
-        read_gff3_calls(path)
-    assert str(caught.value).endswith(message)
-
-
 FULL = CallContext(
     probability=0.625,
     precision=0.5,
@@ -198,12 +182,6 @@ def test_described_tsv_by_hand(tmp_path):
     assert rows[2][10:13] == ["a", ".", "0"]
 
 
-def test_a_tab_in_a_name_stays_in_its_cell(tmp_path):
-    path = tmp_path / "c.tsv"
-    write_calls_tsv(path, [Call("c", 0, 1, "+", 0, 0.5, "x", CallContext(gene="a\tb\nc"))], described=True)
-    assert path.read_text().splitlines()[1].split("\t")[10] == "a b c"
-
-
 def test_described_gff3_by_hand(tmp_path):
     path = tmp_path / "c.gff3"
     write_gff3(path, CALLS)
@@ -215,24 +193,6 @@ def test_described_gff3_by_hand(tmp_path):
         "chr\tseqray\tpromoter\t401\t401\t0.5\t+\t.\tID=promoter_3;tss=401;score=0.5;gene=a;distance=0",
     ]
     assert read_gff3_calls(path) == CALLS
-
-
-def test_described_bed_by_hand(tmp_path):
-    path = tmp_path / "c.bed"
-    assert write_bed(path, CALLS, contigs={"chr": 1000}, described=True) == 3
-    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
-    assert header[:8] == ["#chrom", "chromStart", "chromEnd", "name", "score", "strand", "call_score", "site"]
-    assert header[8:] == [
-        *("probability", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
-        *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
-    ]
-    assert lines[0][:8] == ["chr", "148", "149", "promoter_1", "875", "+", "0.875", "148"]
-    assert lines[0][15:] == ["TATAAT", "135", "TTGACA", "112", "17", "yes"]
-    assert {len(line) for line in lines} == {21}
-    assert all(0 <= int(line[4]) <= 1000 for line in lines)
-    assert [(f.start, f.end, f.strand) for f in read_bed(path)] == [
-        *((148, 149, "+"), (300, 301, "-"), (400, 401, "+"))
-    ]
 
 
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1)

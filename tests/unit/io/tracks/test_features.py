@@ -200,11 +200,6 @@ def test_genbank_locations(tmp_path, location, parts, open_ends):
     assert (file.format, file.lengths, file.circular) == ("GenBank", {"chr1.1": 100}, {"chr1.1"})
 
 
-def test_a_linear_record_and_other_kinds(tmp_path):
-    file = read(tmp_path, LOCATED.format(location="1..10", topology="linear  "), kinds=("gene",))
-    assert (file.features, file.circular) == ([], frozenset())
-
-
 def test_gff3_lines_of_one_id_are_one_feature(tmp_path):
     lines = [
         "##sequence-region a%7Cb 1 100",
