@@ -10,8 +10,6 @@ from seqray.core.records import Alignment
 from seqray.io.explanations import ROW_COLUMNS, column_lines, row_lines
 from seqray.io.tables import format_cell
 
-LETTERS = "ACGUN-~"
-
 
 def explained(codes, rows, columns, scores, row_scores, signed=False, names=None):
     names = names or tuple(f"s{r}" for r in range(len(codes)))
