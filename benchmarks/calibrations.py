@@ -50,7 +50,7 @@ Rows = Iterator[tuple[object, ...]]
 
 def uncalibrated(model: TrainedModel) -> TrainedModel:
     """The same networks, as they were trained."""
-    return replace(model, card=replace(model.card, temperature=1.0, isotonic={}))
+    return replace(model, card=replace(model.card, temperature=1.0, isotonic=None))
 
 
 def measure_shipped(name: str, table: str) -> Rows:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from machine import add_data, describe, read_table, script_parser, with_decimals
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import fit_domain
 from seqray.core.alphabet import DNA
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.homology.kmers import kmer_groups
@@ -107,8 +107,8 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
     rng = np.random.default_rng(SEED)
     groups = kmer_groups([DNA.decode(c) for c in codes], 40)
     held = grouped_folds(np.zeros(len(codes)), groups, 5, SEED) == 0
-    domain = Domain.fit(codes[~held], DNA)
-    composition = replace(Domain.fit(codes[~held], DNA, quantile=0.995), chain=None)
+    domain = fit_domain(codes[~held], DNA)
+    composition = replace(fit_domain(codes[~held], DNA, quantile=0.995), chain=None)
     held_out = some(codes[held], rng)
     inputs = [("the same, held out", held_out), *made(held_out, rng)]
     inputs += [pair for pair in foreign(data, codes.shape[1], rng) if pair[0] != name]

@@ -18,7 +18,6 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ import numpy as np
 from accuracy import table_of
 from held_out_genera import genus
 from machine import add_data, describe, script_parser, with_decimals
-from seqray.calibration.signature import KmerCounter, Signature
+from seqray.calibration.signature import KmerCounter, Signature, fit_signature
 from seqray.core.alphabet import DNA
 from seqray.core.letters import stack_sequences
 from seqray.core.records import LabeledSequence
@@ -47,9 +46,9 @@ Row = tuple[str, int, int, float, float, *tuple[float | str, ...]]
 def fitted(examples: Sequence[LabeledSequence]) -> Signature:
     """Describe the training sequences."""
     stack = stack_sequences([e.sequence for e in examples], DNA)
-    found = Signature.fit(stack, np.array([e.label for e in examples]), [e.context for e in examples])
-    assert found is not None
-    return found
+    entries = fit_signature(stack, np.array([e.label for e in examples]), [e.context for e in examples])
+    assert entries is not None
+    return Signature(entries)
 
 
 def counts(sequences: Sequence[str]) -> np.ndarray:
@@ -61,13 +60,7 @@ def counts(sequences: Sequence[str]) -> np.ndarray:
 
 def without(signature: Signature, name: str) -> Signature:
     """The signature of all genera but one."""
-    kept = [i for i, context in enumerate(signature.contexts) if genus_of(context) != name]
-    return replace(
-        signature,
-        contexts=tuple(signature.contexts[i] for i in kept),
-        shares=tuple(signature.shares[i] for i in kept),
-        words=tuple(signature.words[i] for i in kept),
-    )
+    return Signature([entry for entry in signature.entries if genus_of(entry.context) != name])
 
 
 def genus_of(context: str | None) -> str:

@@ -16,9 +16,10 @@ from hypothesis import settings
 from commands import Process, Run
 from forking import Forks
 from networks import random_network
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import fit_domain
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
+from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.tracks import TRACKS
@@ -120,7 +121,7 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         model=config,
         threshold=0.5,
         prevalence=0.2,
-        domain=Domain.fit(random_codes(500), DNA).to_mapping(),
+        domain=fit_domain(random_codes(500), DNA),
     )
     path = tmp_path_factory.mktemp("models") / "tiny.safetensors"
     save_model(path, [network], card)
@@ -131,7 +132,7 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prefiltered_file(tiny_model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of `tiny_model_file` with a prefilter of random weights: half of all windows pass it."""
     model = load_model_file(tiny_model_file)
-    facts = {"levels": [[0.5, -0.5, 0.05]], "second": [-0.5], "lost": 0.001}
+    facts = PrefilterFacts(levels=np.array([[0.5, -0.5, 0.05]]), second=np.array([-0.5]), lost=0.001)
     path = tmp_path_factory.mktemp("prefiltered") / "tiny.safetensors"
     prefilter = replace(_random_prefilter(NARROW, 3), second=_random_prefilter(WIDE, 4))
     save_model(path, model.networks, replace(model.card, format=4, prefilter=facts), prefilter)
@@ -207,7 +208,7 @@ def locator_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         members=2,
         temperature=1.5,
         threshold=0.6,
-        locator={"extent": [3, 1], "threshold_without_genes": 0.55},
+        locator=LocatorFacts(extent=(3, 1), threshold_without_genes=0.55),
     )
     path = tmp_path_factory.mktemp("locators") / "tiny.safetensors"
     save_model(path, networks, card)

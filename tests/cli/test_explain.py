@@ -205,7 +205,7 @@ def test_a_hostile_name_is_shown_and_not_run(explain, tmp_path):
 
 def test_a_composition_is_named_as_what_rollout_does_not_show(run, explain, tiny_model, tmp_path):
     config = ModelConfig(d_model=8, heads=2, layers=1, max_length=20, composition=("whole",))
-    card = replace(tiny_model.card, name="composed", model=config, site=None, domain={}, self_test={})
+    card = replace(tiny_model.card, name="composed", model=config, site=None, domain=None, self_test={})
     save_model(tmp_path / "m.safetensors", (build_model(config).eval(),), card)
     composed = run.to("explain in.fa --model m.safetensors --shuffles 0")
     assert "caution: model 'composed' reads the composition" in composed("--method rollout --method ism").err

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from seqray.calibration.conformal import Conformal
+from seqray.calibration.conformal import fit_ranks
+from seqray.core.card_parts import HeldOutRanks
+from seqray.core.errors import ModelFileError
 from seqray.core.text import format_number
 from seqray.core.version import __version__
 from seqray.inference.sequences import predict_records
@@ -159,8 +161,8 @@ def covering(run, tiny_model, tmp_path):
     rng = np.random.default_rng(0)
     own, labels = rng.uniform(0.4, 1, 118), np.repeat([0, 1], [99, 19])
     p = np.where(labels == 0, own, 1 - own)
-    held_out = Conformal.fit(np.stack((p, 1 - p), axis=1), labels, tiny_model.card.classes)
-    changed_model(tmp_path / "scores.safetensors", tiny_model, conformal=held_out.to_mapping())
+    held_out = fit_ranks(np.stack((p, 1 - p), axis=1), labels, tiny_model.card.classes)
+    changed_model(tmp_path / "scores.safetensors", tiny_model, conformal=held_out)
     return run.to("predict in.fa --model scores.safetensors --threads 1"), held_out
 
 
@@ -187,16 +189,21 @@ def test_the_prior_changes_probabilities_and_no_set(covering):
 
 def test_more_coverage_than_held_out_scores_allow_is_refused(covering, tiny_model, tmp_path):
     covering[0].refused("--coverage 0.96 -o x.tsv", names=("0.96", "24", "'background'", "19", "0.95"))
-    damaged = {name: {"n": 3, "rank": [2, 1], "probability": [0.1, 0.2]} for name in tiny_model.card.classes}
-    changed_model(tmp_path / "scores.safetensors", tiny_model, conformal=damaged)
-    covering[0].refused("-o x.tsv", names="conformal")
+    damaged = HeldOutRanks(2, np.array([0.1, 0.2]), np.array([1, 2]))
+    object.__setattr__(damaged, "rank", np.array([2, 1]))
+    with pytest.raises(ModelFileError, match="conformal"):
+        changed_model(
+            tmp_path / "scores.safetensors",
+            tiny_model,
+            conformal=dict.fromkeys(tiny_model.card.classes, damaged),
+        )
 
 
 def test_a_file_unlike_the_training_data_is_told(run, tiny_model, tmp_path):
     """Half of 80 random windows are called, of one in fifty, and none as surely as held-out examples."""
     write(tmp_path / "many.fa", fasta({f"m{i}": letters(20, i) for i in range(80)}))
     p = np.repeat([[0.999999, 1e-6], [1e-6, 0.999999]], 400, axis=0)
-    held_out = Conformal.fit(p, np.repeat([0, 1], 400), tiny_model.card.classes).to_mapping()
+    held_out = fit_ranks(p, np.repeat([0, 1], 400), tiny_model.card.classes)
     changed_model(tmp_path / "held.safetensors", tiny_model, conformal=held_out, prevalence=0.02)
     predict = run.to("predict many.fa --model held.safetensors --threads 1")
     said = predict("--coverage 0.8").err

@@ -98,7 +98,7 @@ def test_measuring_again_keeps_the_weights(run, made, tmp_path):
         load_model_file(folder) for folder in (made / "m.safetensors", tmp_path / "again.safetensors")
     )
     assert all((new.prefilter.weights[name] == value).all() for name, value in old.prefilter.weights.items())
-    assert new.card.prefilter["lost"] == 0.1
+    assert new.card.prefilter.lost == 0.1
 
 
 def test_calls_and_tracks_are_the_same_by_every_way(scan, run, tmp_path):

@@ -10,6 +10,8 @@ import pytest
 from Bio import SeqIO
 
 from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.card_parts import LocatorFacts
+from seqray.core.serialization import from_mapping, to_mapping
 from seqray.explanations.targets import LocatorTarget
 from seqray.genome import predict
 from seqray.genome.read import read_genes
@@ -86,7 +88,8 @@ FIGURES = {
 
 
 def test_the_precision_to_expect(scan, run, locator, tmp_path):
-    card = replace(locator.card, locator=locator.card.locator | FIGURES)
+    facts = from_mapping(LocatorFacts, to_mapping(locator.card.locator) | FIGURES)
+    card = replace(locator.card, locator=facts)
     save_model(tmp_path / "figured.safetensors", list(locator.locators), card)
     figured = run.to("scan genome.fa --genes genes.gff3 --model figured.safetensors --threads 1")
     ended = figured("--threshold 0.5")

@@ -35,7 +35,7 @@ def test_a_genome_becomes_a_locator_that_lends_its_settings(train, run):
     first, second, third = lines_of(train("--genome g.fa --sites s.tsv --genes g.gff"))
     card = card_of()
     assert card.classes == ("promoter",)
-    expected = {(row["species"], row["genes"]) for row in card.locator["expected"]}
+    expected = {(row.species, row.genes) for row in card.locator.expected}
     assert expected == {("g", True), ("g", False)}
     assert first.startswith("learned from 0.03 Mb (all strands together) of 1 species, with ")
     assert second.startswith("development regions, mean over species: auprc ")
@@ -59,7 +59,7 @@ def test_rows_that_name_a_site_again_change_nothing_and_are_counted(train, tmp_p
         cards.append(card_of())
     first, second = cards
     assert first.locator == second.locator
-    assert [row["sites"] for row in second.locator["expected"]] == [9]
+    assert [row.sites for row in second.locator.expected] == [9]
     assert second.training == first.training | {"repeated_sites": 60}
 
 
@@ -69,7 +69,7 @@ def test_species_of_a_sheet_are_learned_from(train, tmp_path):
     # The other row is the same genome: all of it shares k-mers, so that nothing is left to learn from.
     train("--sheet sheet.tsv --hold-out Other", status=2)
     train("--sheet sheet.tsv")
-    expected = {(row["species"], row["genes"]) for row in card_of().locator["expected"]}
+    expected = {(row.species, row.genes) for row in card_of().locator.expected}
     assert expected == {("Toy one", True), ("Toy one", False), ("Toy two", False)}
 
 

@@ -18,12 +18,13 @@ import numpy as np
 import torch
 
 from fuzz.target import Target, write_beside
-from seqray.calibration.conformal import Conformal, coverage_cutoffs
-from seqray.calibration.domain import Domain
+from seqray.calibration.conformal import coverage_cutoffs, fit_ranks
+from seqray.calibration.domain import fit_domain
 from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.calibration.isotonic import IsotonicMap
+from seqray.calibration.isotonic import fit_isotonic
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card, card_from_mapping, card_to_json, describe_card, headline_metric
+from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.genome.tracks import TRACKS
@@ -72,9 +73,9 @@ def _save_classifier(path: Path, config: ModelConfig, *, prefiltered: bool = Fal
         window=20,
         site=12,
         model=config,
-        isotonic=IsotonicMap.fit(log_odds, shares[:, 0] > rng.random(60)).to_mapping(),
-        conformal=Conformal.fit(shares, labels, CLASSES).to_mapping(),
-        domain=Domain.fit(rng.integers(0, 4, (100, 20)).astype(np.uint8), DNA).to_mapping(),
+        isotonic=fit_isotonic(log_odds, shares[:, 0] > rng.random(60)),
+        conformal=fit_ranks(shares, labels, CLASSES),
+        domain=fit_domain(rng.integers(0, 4, (100, 20)).astype(np.uint8), DNA),
         metrics={"headline": {"metric": "mcc", "split": "test", "value": 0.8, "low": 0.7, "high": 0.9}},
         training={"config": {"data": {"flank": 0}}, "seeds": [1]},
         info={"licence": "MIT", "limits": ["none known"]},
@@ -85,7 +86,9 @@ def _save_classifier(path: Path, config: ModelConfig, *, prefiltered: bool = Fal
         weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
         prefilter = Prefilter(weights, card.window)
         card = replace(
-            card, format=3, prefilter={"levels": [[0.5, -1.5, 0.05], [0.8, 0.5, 0.01]], "lost": 0.001}
+            card,
+            format=3,
+            prefilter=PrefilterFacts(levels=np.array([[0.5, -1.5, 0.05], [0.8, 0.5, 0.01]]), lost=0.001),
         )
     save_model(path, [build_network(config)], card, prefilter)
 
@@ -110,7 +113,7 @@ def _save_locator(path: Path) -> None:
         window=101,
         site=50,
         model=config,
-        locator={"extent": [3, 1], "threshold_without_genes": 0.5},
+        locator=LocatorFacts(extent=(3, 1), threshold_without_genes=0.5),
     )
     save_model(path, [build_network(config)], card)
 
@@ -151,7 +154,7 @@ def use_model(path: Path) -> None:
     describe_card(read_card(path))
     model = load_model_file(path)
     headline_metric(model.card)
-    ExpectedPrecision.from_mapping(model.card.locator)
+    ExpectedPrecision(model.card.locator)
     with suppress(ConfigError):  # of a model without what it needs
         coverage_cutoffs(model.card, 0.5)
     if model.card.model.kind == "sequence":

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.card_parts import PrefilterFacts
 from seqray.core.records import SequenceRecord
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
@@ -35,7 +36,7 @@ def doubtful(strand):
 
 
 def cutoffs_at(threshold, cutoff):
-    return Cutoffs.at({"levels": [(0.8, cutoff, 0.05)]}, threshold)
+    return Cutoffs.at(PrefilterFacts(levels=np.array([(0.8, cutoff, 0.05)])), threshold)
 
 
 CUTOFF = np.log(0.8 / 0.2)

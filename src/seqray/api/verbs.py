@@ -19,8 +19,7 @@ from seqray.api.frames import (
     gene_source,
     prediction_frame,
 )
-from seqray.calibration.domain import signature_of
-from seqray.calibration.signature import KmerCounter
+from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.errors import require_number
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.core.arrays import Floats, Ints
-from seqray.core.card import Card, reading_card
+from seqray.core.card import Card
+from seqray.core.card_parts import HeldOutRanks
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import fits_label_sets
 
@@ -25,114 +25,82 @@ _DENSE_RANKS = 100  # the lowest ranks, which high coverage asks for, are kept o
 _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair below in binary
 
 
-@dataclass(frozen=True, eq=False)
-class Conformal:
+def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str]) -> dict[str, HeldOutRanks]:
     """Low order statistics of the probability of the true class, for held-out examples of each class.
 
     A class belongs to the prediction set of a sequence if its probability is at least that of the j-th lowest
     held-out example of that class, j = floor((n + 1)(1 - coverage)). If the sequence is exchangeable with the
     n held-out examples of its class, the set misses its class with probability j / (n + 1) or less.
 
-    Attributes
+    Parameters
     ----------
+    probabilities
+        (N, K) of held-out examples.
+    labels
+        (N,) class indices.
     classes
         Names [K].
-    counts
-        Held-out examples of each class [K].
-    ranks, probabilities
-        For each class: ranks from 1, and the probability at each, rounded down. Of more than 200 examples
-        the lowest 100 ranks are kept, then ever fewer; a rank between two takes the lower, which makes sets
-        a little larger, never smaller.
 
     Source: Vovk 2012, Conditional validity of inductive conformal predictors (Mondrian: class by class).
     Sadinle, Lei and Wasserman 2019, Least ambiguous set-valued classifiers with bounded error levels.
     """
+    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
+    if p.ndim != 2 or p.shape != (len(y), len(classes)):
+        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
+    down = Context(prec=6, rounding=ROUND_FLOOR)  # never above the value; rising values stay so
+    ranks = {}
+    for k, name in enumerate(classes):
+        own = np.sort(p[y == k, k])
+        rank = np.arange(1, len(own) + 1)
+        if len(own) > MAX_RANKS:
+            sparse = np.geomspace(_DENSE_RANKS, len(own), MAX_RANKS - _DENSE_RANKS + 1)[1:]
+            rank = np.unique(np.concatenate((rank[:_DENSE_RANKS], sparse.astype(np.int64))))
+        cuts = [float(down.create_decimal_from_float(float(value))) for value in own[rank - 1]]
+        ranks[name] = HeldOutRanks(len(own), np.array(cuts), rank)
+    return ranks
 
-    classes: tuple[str, ...]
-    counts: tuple[int, ...]
-    ranks: tuple[np.ndarray, ...]
-    probabilities: tuple[np.ndarray, ...]
 
-    @classmethod
-    def fit(cls, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str]) -> Conformal:
-        """Compute the order statistics from held-out probabilities.
+def class_cutoffs(ranks: Mapping[str, HeldOutRanks], coverage: float, advice: str = RECALIBRATE) -> Floats:
+    """Lowest probability at which each class belongs to a set: (K,).
 
-        Parameters
-        ----------
-        probabilities
-            (N, K) of held-out examples.
-        labels
-            (N,) class indices.
-        classes
-            Names [K].
-        """
-        p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-        if p.ndim != 2 or p.shape != (len(y), len(classes)):
-            raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
-        own = [np.sort(p[y == k, k]) for k in range(len(classes))]
-        ranks = tuple(_kept_ranks(len(values)) for values in own)
-        cuts = tuple(_round_down(values[rank - 1]) for values, rank in zip(own, ranks, strict=True))
-        return cls(tuple(classes), tuple(map(len, own)), ranks, cuts)
-
-    def cutoffs(self, coverage: float, advice: str = RECALIBRATE) -> np.ndarray:
-        """Lowest probability at which each class belongs to a set: (K,).
-
-        Raises ConfigError for a coverage outside 0 to 1, or one that a class has too few held-out examples
-        for; ``advice`` says how to get more.
-        """
-        if not 0 < coverage < 1:
-            raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
-        found = []
-        for n, ranks, cuts in zip(self.counts, self.ranks, self.probabilities, strict=True):
-            rank = missed_rank(n, coverage)
-            if rank < 1:
-                rarest, fewest = min(zip(self.classes, self.counts, strict=True), key=lambda pair: pair[1])
-                raise ConfigError(_too_few(coverage, rarest, fewest), remedy=_remedy(fewest, advice))
-            found.append(cuts[np.searchsorted(ranks, rank, side="right") - 1])
-        return np.array(found)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return plain data for the model card."""
-        return {
-            name: {"n": n, "rank": ranks.tolist(), "probability": cuts.tolist()}
-            for name, n, ranks, cuts in zip(
-                self.classes, self.counts, self.ranks, self.probabilities, strict=True
+    Raises ConfigError for a coverage outside 0 to 1, or one that a class has too few held-out examples for;
+    ``advice`` says how to get more.
+    """
+    if not 0 < coverage < 1:
+        raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
+    cutoffs = []
+    for held in ranks.values():
+        rank = missed_rank(held.n, coverage)
+        if rank < 1:
+            rarest = min(ranks, key=lambda name: ranks[name].n)
+            n, needed = ranks[rarest].n, math.ceil((1 - _SLACK) / (1 - coverage)) - 1
+            less = f"ask for {math.floor(1000 * n / (n + 1)) / 1000:g} or less, or " if n else ""
+            raise ConfigError(
+                f"coverage {coverage:g} needs {needed} held-out examples of each class, "
+                f"and '{rarest}' has {n}",
+                remedy=less + advice,
             )
-        }
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any], classes: Sequence[str]) -> Conformal:
-        """Read what `to_mapping` wrote.
-
-        Raises ModelFileError if a class or a part is missing, or the numbers don't rise.
-        """
-        with reading_card("conformal"):
-            parts = [mapping[name] for name in classes]
-            ranks = tuple(np.asarray(part["rank"], dtype=np.int64) for part in parts)
-            cuts = tuple(np.asarray(part["probability"], dtype=np.float64) for part in parts)
-            counts = tuple(int(part["n"]) for part in parts)
-            if not all(map(_is_valid, counts, ranks, cuts)):
-                raise ValueError("ranks or probabilities that don't rise")
-        return cls(tuple(classes), counts, ranks, cuts)
+        cutoffs.append(held.probability[np.searchsorted(held.rank, rank, side="right") - 1])
+    return np.array(cutoffs)
 
 
-def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
-    """Lowest probability at which each class belongs to the set of a record: (K,).
+def coverage_cutoffs(card: Card, coverage: float) -> Floats:
+    """`class_cutoffs` of a model that can give sets.
 
     Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
     that the table of predictions could not distinguish from a set.
     """
-    recalibrates = card.model.kind != "alignment"
+    advice = RECALIBRATE if card.model.kind != "alignment" else RETRAIN
     if not card.conformal:
+        add = "add them with 'seqray calibrate' and labeled sequences"
         raise ConfigError(
             f"model '{card.name}' holds no held-out scores for coverage",
-            remedy="add them with 'seqray calibrate' and labeled sequences" if recalibrates else RETRAIN,
+            remedy=add if card.model.kind != "alignment" else RETRAIN,
         )
     for name in card.classes:
         if not fits_label_sets(name):
             raise ConfigError(f"class '{name}' can't be written in a set", remedy="rename it and train again")
-    ranks = Conformal.from_mapping(card.conformal, card.classes)
-    return ranks.cutoffs(coverage, RECALIBRATE if recalibrates else RETRAIN)
+    return class_cutoffs({name: card.conformal[name] for name in card.classes}, coverage, advice)
 
 
 def label_sets(
@@ -158,37 +126,9 @@ def label_sets(
     return [tuple(name for name, held in zip(classes, row, strict=True) if held) for row in inside]
 
 
-def _kept_ranks(n: int) -> np.ndarray:
-    if n <= MAX_RANKS:
-        return np.arange(1, n + 1)
-    sparse = np.geomspace(_DENSE_RANKS, n, MAX_RANKS - _DENSE_RANKS + 1)[1:]
-    return np.unique(np.concatenate((np.arange(1, _DENSE_RANKS + 1), sparse.astype(np.int64))))
-
-
-def _round_down(values: np.ndarray) -> np.ndarray:
-    """Six significant digits, never above the value; rising values stay so."""
-    down = Context(prec=6, rounding=ROUND_FLOOR)
-    return np.array([float(down.create_decimal_from_float(float(v))) for v in values])
-
-
-def _is_valid(n: int, ranks: np.ndarray, cuts: np.ndarray) -> bool:
-    fits = ranks.ndim == 1 and ranks.shape == cuts.shape and len(ranks) <= n and bool(np.isfinite(cuts).all())
-    rises = bool((np.diff(ranks) > 0).all()) and bool((np.diff(cuts) >= 0).all())
-    return fits and rises and (n == 0 or (len(ranks) > 0 and ranks[0] == 1 and int(ranks[-1]) <= n))
-
-
 def missed_rank(n: int, coverage: float) -> int:
     """Rank, from 1, of the lowest of ``n`` held-out probabilities that sets of a coverage hold."""
     return math.floor((n + 1) * (1 - coverage) + _SLACK)
-
-
-def _too_few(coverage: float, name: str, n: int) -> str:
-    needed = math.ceil((1 - _SLACK) / (1 - coverage)) - 1
-    return f"coverage {coverage:g} needs {needed} held-out examples of each class, and '{name}' has {n}"
-
-
-def _remedy(n: int, more: str) -> str:
-    return more if n < 1 else f"ask for {math.floor(1000 * n / (n + 1)) / 1000:g} or less, or {more}"
 
 
 # --- Whether the scores of a whole file are like those of the held-out examples of a model
@@ -257,8 +197,10 @@ class HeldOutScores:
 
     def __init__(self, card: Card) -> None:
         self._card = card
-        self._ranks = Conformal.from_mapping(card.conformal, card.classes)
-        self._has_two = len(card.classes) == 2 and min(self._ranks.counts) > 0  # with held-out examples
+        self._ranks = {name: card.conformal[name] for name in card.classes}
+        self._held = list(self._ranks.values())
+        self._counts = [held.n for held in self._held]
+        self._has_two = len(card.classes) == 2 and min(self._counts) > 0  # with held-out examples
 
     def empty_sets(self, probabilities: Floats, coverage: float | None = None) -> EmptySets | None:
         """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
@@ -274,7 +216,7 @@ class HeldOutScores:
         """
         n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
         try:
-            cutoffs = self._ranks.cutoffs(coverage)
+            cutoffs = class_cutoffs(self._ranks, coverage)
         except ConfigError:  # too few held-out examples
             return None
         empty = int(np.all(probabilities < cutoffs, axis=1).sum())
@@ -282,7 +224,7 @@ class HeldOutScores:
             numbers = self._empty_of_two(n, cutoffs, coverage)
         else:
             counts = np.bincount(probabilities.argmax(axis=1), minlength=len(cutoffs))
-            misses = zip(counts, self._ranks.counts, strict=True)
+            misses = zip(counts, self._counts, strict=True)
             mean, variance = np.sum([_misses(int(own), held, coverage) for own, held in misses], axis=0)
             numbers = [(float(mean), float(variance))]
         if n < MIN_RECORDS or empty <= max(
@@ -298,7 +240,7 @@ class HeldOutScores:
         """
         positive, found = self._card.positive_index, list[tuple[float, float]]()
         ends = np.array([1 - cutoffs[1 - positive], cutoffs[positive]])
-        for k, held in enumerate(self._ranks.counts):
+        for k, held in enumerate(self._counts):
             low, high = self._share_below(ends, k)
             share = max(float(high - low), 1 / (held + 1))
             empty = n * share, n * share * (1 - share) * (1 + n / held)
@@ -339,8 +281,9 @@ class HeldOutScores:
 
         The third value, bool (P,), is True for places left of the middle.
         """
-        positive, held = self._card.positive_index, self._ranks.probabilities
-        places = np.unique(np.concatenate((held[positive], 1 - held[1 - positive])))
+        positive = self._card.positive_index
+        ends = self._held[positive].probability, 1 - self._held[1 - positive].probability
+        places = np.unique(np.concatenate(ends))
         below = [self._share_below(places, k) for k in (1 - positive, positive)]
         mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]
         scores = np.sort(probabilities[:, positive])
@@ -349,7 +292,7 @@ class HeldOutScores:
 
     def _distance(self, n: int, chance: float) -> float:
         """Distance of the distributions of n scores and of held-out ones that chance exceeds so rarely."""
-        return math.sqrt(math.log(2 / chance) / 2 * (1 / n + 1 / min(self._ranks.counts)))
+        return math.sqrt(math.log(2 / chance) / 2 * (1 / n + 1 / min(self._counts)))
 
     def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
         """Tell whether the calls of two classes ask for another share of positives; None if not.
@@ -404,13 +347,13 @@ class HeldOutScores:
             (N,) index of the true class.
         """
         try:
-            inside = probabilities >= self._ranks.cutoffs(COVERAGE)
+            inside = probabilities >= class_cutoffs(self._ranks, COVERAGE)
         except ConfigError:
             return {}
         held, lost = dict[str, float](), False
         for k, name in enumerate(self._card.classes):
             own = inside[labels == k, k]
-            mean, variance = _misses(len(own), self._ranks.counts[k], COVERAGE)
+            mean, variance = _misses(len(own), self._counts[k], COVERAGE)
             lost |= bool((~own).sum() > mean + STANDARD_ERRORS * math.sqrt(variance))
             if len(own):
                 held[name] = float(own.mean())
@@ -418,8 +361,9 @@ class HeldOutScores:
 
     def _share_below(self, places: Floats, k: int) -> Floats:
         """Share of the held-out examples of a class whose positive probability is at most each place."""
-        values = np.concatenate(([0.0], self._ranks.probabilities[k], [1.0]))
-        shares = np.concatenate(([0.0], self._ranks.ranks[k] / (self._ranks.counts[k] + 1), [1.0]))
+        held = self._held[k]
+        values = np.concatenate(([0.0], held.probability, [1.0]))
+        shares = np.concatenate(([0.0], held.rank / (held.n + 1), [1.0]))
         if k == self._card.positive_index:
             return np.interp(places, values, shares)
         return 1 - np.interp(1 - places, values, shares)
@@ -435,7 +379,7 @@ class HeldOutScores:
         positive = self._card.positive_index
         hit, false = self._call_rates()
         rate = share * hit + (1 - share) * false
-        held = self._ranks.counts
+        held = self._counts
         return (
             rate * (1 - rate) / n
             + share**2 * hit * (1 - hit) / held[positive]

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit, logsumexp, softmax
 
-from seqray.calibration.conformal import Conformal
-from seqray.calibration.isotonic import IsotonicMap
+from seqray.calibration.conformal import fit_ranks
+from seqray.calibration.isotonic import fit_isotonic, map_probabilities
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
+from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.run_config import CalibrationMethod
 from seqray.core.text import round_number
@@ -143,13 +144,12 @@ class Calibration:
 
     positive: int
     temperature: float = 1.0
-    isotonic: IsotonicMap | None = None
+    isotonic: RisingMap | None = None
 
     @classmethod
     def of(cls, card: Card) -> Calibration:
         """That of a model."""
-        isotonic = IsotonicMap.from_mapping(card.isotonic) if card.isotonic else None
-        return cls(card.positive_index, card.temperature, isotonic)
+        return cls(card.positive_index, card.temperature, card.isotonic)
 
     @classmethod
     def fit(
@@ -184,14 +184,14 @@ class Calibration:
         log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
         if method == "platt":
             temperature, shift = fit_platt(log_odds, truth)
-            return cls(positive, temperature, IsotonicMap(np.zeros(1), np.array([shift])))
+            return cls(positive, temperature, RisingMap(np.array([shift]), np.zeros(1)))
         temperature = fit_temperature(raw, labels)
-        return cls(positive, temperature, IsotonicMap.fit(log_odds / temperature, truth))
+        return cls(positive, temperature, fit_isotonic(log_odds / temperature, truth))
 
     def probabilities(self, raw: np.ndarray) -> np.ndarray:
         """Turn log-probabilities (N, K) into calibrated probabilities (N, K)."""
         p = softmax(raw / self.temperature, axis=1)
-        return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
+        return p if self.isotonic is None else map_probabilities(self.isotonic, p, self.positive)
 
     @property
     def method(self) -> CalibrationMethod:
@@ -308,7 +308,6 @@ def calibrated_card(
     judged = p if fair is None else fair
     old = (before or Calibration(positive)).probabilities(raw)
     ece = calibration_error(judged, labels, positive)
-    isotonic = found.isotonic.to_mapping() if found.isotonic else {}
     facts = {
         "method": found.method if method == "auto" else method,
         "examples": len(labels),
@@ -323,14 +322,14 @@ def calibrated_card(
     }
     card = replace(
         card,
-        format=ISOTONIC_FORMAT if isotonic else 1,
-        prefilter={},  # which is of the probabilities before
+        format=ISOTONIC_FORMAT if found.isotonic else 1,
+        prefilter=None,  # which is of the probabilities before
         temperature=found.temperature,
-        isotonic=isotonic,
+        isotonic=found.isotonic,
         threshold=choose_threshold(p[:, positive]),
         prevalence=float(np.mean(labels == positive)),
         ece=ece,
-        conformal=Conformal.fit(p, labels, card.classes).to_mapping(),
+        conformal=fit_ranks(p, labels, card.classes),
     )
     return card, facts
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.card import Card, reading_card
+from seqray.core.card import Card
+from seqray.core.card_parts import SIGNATURE_WORDS, ContextWords, Sketch
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import SequenceRecord
 
@@ -27,16 +27,13 @@ _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
 
 
-def _both_strands() -> np.ndarray:
-    """Give each 4-mer and its reverse complement the same number: int64 (256,), from 0 to 135."""
-    words = np.indices((LETTERS,) * K).reshape(K, -1)
-    place = LETTERS ** np.arange(K - 1, -1, -1)
-    smaller = np.minimum(place @ words, place @ (LETTERS - 1 - words[::-1]))
-    return np.unique(smaller, return_inverse=True)[1]
-
-
-_STRANDLESS = _both_strands()
-SIZE = int(_STRANDLESS.max()) + 1
+_words = np.indices((LETTERS,) * K).reshape(K, -1)
+_place = LETTERS ** np.arange(K - 1, -1, -1)
+# Each 4-mer and its reverse complement have the same number: int64 (256,), from 0 to 135.
+_STRANDLESS = np.unique(
+    np.minimum(_place @ _words, _place @ (LETTERS - 1 - _words[::-1])), return_inverse=True
+)[1]
+SIZE = SIGNATURE_WORDS
 
 
 class KmerCounter:
@@ -114,48 +111,44 @@ class ContextDistance:
         return self.distance <= MAX_GENOME_DISTANCE
 
 
-@dataclass(frozen=True, eq=False)
+def fit_signature(
+    stack: CodeStack, labels: np.ndarray, contexts: Sequence[str | None]
+) -> tuple[ContextWords, ...] | None:
+    """Count the 4-mers of N training sequences, by context; None if every context has too few.
+
+    Where any context is known, sequences of unknown ones are left out, as are classes (N,) of few 4-mers.
+    """
+    names = np.array([name or "" for name in contexts], dtype=str)
+    entries = []
+    for name in sorted({name for name in contexts if name}) or [""]:
+        tables = []
+        for label in np.unique(labels):
+            chosen = (names == name) & (labels == label)
+            codes = stack.codes[np.repeat(chosen, stack.lengths)]
+            tables.append(strandless_counts(CodeStack(codes, stack.lengths[chosen])))
+        large = [table / table.sum() for table in tables if table.sum() >= MIN_WORDS]
+        if large:
+            shares = np.rint(np.array(large) * _UNITS).astype(np.int64)
+            entries.append(ContextWords(name or None, shares, sum(int(table.sum()) for table in tables)))
+    return tuple(entries) or None
+
+
 class Signature:
-    """4-mer frequencies in each class of each context of the training data.
+    """4-mer frequencies in each class of each context of the training data, to compare a file with.
 
     Attributes
     ----------
     contexts
         Their names; ``(None,)`` for a model without contexts.
-    shares
-        For each context an array (classes, 136); classes of few 4-mers are left out.
-    words
-        For each context the number of 4-mers counted.
+    shares, words
+        For each context an array (classes, 136), and the number of 4-mers counted.
     """
 
-    contexts: tuple[str | None, ...]
-    shares: tuple[np.ndarray, ...]
-    words: tuple[int, ...]
-
-    @classmethod
-    def fit(cls, stack: CodeStack, labels: np.ndarray, contexts: Sequence[str | None]) -> Signature | None:
-        """Describe training sequences; None if every context has too few 4-mers.
-
-        Parameters
-        ----------
-        stack
-            N sequences.
-        labels
-            (N,) classes.
-        contexts
-            N names, None for unknown. Where any is known, sequences of unknown ones are left out.
-        """
-        names = np.array([name or "" for name in contexts], dtype=str)
-        found: dict[str | None, tuple[np.ndarray, int]] = {}
-        for name in sorted({name for name in contexts if name}) or [""]:
-            tables = [_counts_of(stack, (names == name) & (labels == c)) for c in np.unique(labels)]
-            total = sum(int(table.sum()) for table in tables)
-            large = [table / table.sum() for table in tables if table.sum() >= MIN_WORDS]
-            if large:
-                found[name or None] = np.array(large), total
-        if not found:
-            return None
-        return cls(tuple(found), *zip(*found.values(), strict=True))
+    def __init__(self, entries: Sequence[ContextWords]) -> None:
+        self.entries = entries
+        self.contexts = tuple(entry.context for entry in entries)
+        self.shares = tuple(entry.shares / entry.shares.sum(axis=1, keepdims=True) for entry in entries)
+        self.words = tuple(entry.words for entry in entries)
 
     def compare(self, counts: np.ndarray) -> list[ContextDistance]:
         """Compare 4-mer counts (136,) with each context, the nearest first.
@@ -222,26 +215,10 @@ class Signature:
         (i, j), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
         return ContextDistance(self.contexts[i], distance), ContextDistance(self.contexts[j], distance)
 
-    def to_mapping(self) -> list[dict[str, Any]]:
-        """Return plain data for the model card."""
-        return [
-            {"context": name, "words": words, "shares": np.rint(shares * _UNITS).astype(int).tolist()}
-            for name, words, shares in zip(self.contexts, self.words, self.shares, strict=True)
-        ]
 
-    @classmethod
-    def from_mapping(cls, entries: Sequence[Mapping[str, Any]]) -> Signature:
-        """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
-        tables = [np.array(entry["shares"], dtype=float) for entry in entries]
-        if not tables or any(t.ndim != 2 or t.shape[1] != SIZE or (t.sum(1) <= 0).any() for t in tables):
-            raise ValueError("a signature of the wrong size")
-        shares = tuple(table / table.sum(axis=1, keepdims=True) for table in tables)
-        return cls(tuple(e["context"] for e in entries), shares, tuple(int(e["words"]) for e in entries))
-
-
-def _counts_of(stack: CodeStack, chosen: np.ndarray) -> np.ndarray:
-    kept = stack.codes[np.repeat(chosen, stack.lengths)]
-    return strandless_counts(CodeStack(kept, stack.lengths[chosen]))
+def signature_of(card: Card) -> Signature | None:
+    """The `Signature` of a model; None if its card has none."""
+    return Signature(card.domain.signature) if card.domain and card.domain.signature else None
 
 
 def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
@@ -268,7 +245,6 @@ def _sampling_distance(shares: np.ndarray, n: int, words: int) -> float:
 # --- A sample of the training sequences on the card, as hashes, to recognize some of them in other data
 
 SAMPLE = 1000  # hashes: 5 kB on the card
-_ALL = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,63 +263,25 @@ class SketchCount:
     checked: int
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSketch:
-    """The lowest hashes of the training sequences.
+def make_sketch(keys: Iterable[str]) -> Sketch:
+    """Keep the lowest hashes of the training sequences, each in one form of its own.
 
     A hash is as good as a random number. Of the sequences of another set, those with a hash up to the highest
     one that is kept are therefore a random part of this set, and it is known which of them are training data
-    (Broder 1997, On the resemblance and containment of documents).
-
-    Attributes
-    ----------
-    hashes
-        uint32 (M,), sorted, at most `SAMPLE`.
-    limit
-        Hashes below it would be among them: 2^32 if those of all training sequences are kept.
+    (Broder 1997, On the resemblance and containment of documents). The limit is 2^32 if all are kept.
     """
-
-    hashes: np.ndarray
-    limit: int
-
-    @classmethod
-    def fit(cls, keys: Iterable[str]) -> TrainingSketch:
-        """Keep the lowest hashes; ``keys`` are the training sequences, each in one form of its own."""
-        hashes = np.unique(np.array([_hash(key) for key in keys], dtype=np.uint32))
-        kept = hashes[:SAMPLE]
-        return cls(kept, _ALL if len(kept) == len(hashes) else int(kept[-1]) + 1)
-
-    def count(self, keys: Iterable[str]) -> SketchCount:
-        """Count which of some sequences, in the form that `fit` got, are training data."""
-        hashes = np.array([_hash(key) for key in keys], dtype=np.uint32)
-        return SketchCount(int(np.isin(hashes, self.hashes).sum()), int((hashes < self.limit).sum()))
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return plain data for the model card."""
-        packed = base64.b64encode(self.hashes.astype("<u4").tobytes()).decode()
-        return {"limit": self.limit, "hashes": packed}
-
-    @classmethod
-    def of(cls, card: Card) -> TrainingSketch | None:
-        """That of a model; None for models of earlier versions. A damaged one is a ModelFileError."""
-        return cls._read(card, "learned")
-
-    @classmethod
-    def of_calibration(cls, card: Card) -> TrainingSketch | None:
-        """That of the data of `seqray calibrate`, if any; a damaged one is a ModelFileError."""
-        return cls._read(card, "calibrated")
-
-    @classmethod
-    def _read(cls, card: Card, part: str) -> TrainingSketch | None:
-        with reading_card("domain"):
-            facts: Mapping[str, Any] | None = card.domain.get(part)
-            if facts is None:
-                return None
-            hashes = np.frombuffer(base64.b64decode(facts["hashes"], validate=True), dtype="<u4")
-            if hashes.max(initial=0) >= facts["limit"]:
-                raise ValueError("a hash above the limit")
-            return cls(hashes, int(facts["limit"]))
+    hashes = np.unique(_hashes(keys))
+    kept = hashes[:SAMPLE]
+    packed = base64.b64encode(kept.astype("<u4").tobytes()).decode()
+    return Sketch(packed, 1 << 32 if len(kept) == len(hashes) else int(kept[-1]) + 1)
 
 
-def _hash(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=4).digest(), "big")
+def count_in_sketch(sketch: Sketch, keys: Iterable[str]) -> SketchCount:
+    """Count which of some sequences, in the form that `make_sketch` got, are training data."""
+    hashes = _hashes(keys)
+    return SketchCount(int(np.isin(hashes, sketch.numbers).sum()), int((hashes < sketch.limit).sum()))
+
+
+def _hashes(keys: Iterable[str]) -> np.ndarray:
+    digests = (hashlib.blake2b(key.encode(), digest_size=4).digest() for key in keys)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint32)

@@ -127,7 +127,8 @@ def summary(card: Card, out: str) -> list[str]:
         f"prevalence {card.prevalence:.3f}",
         *_training_data_among(facts),
     ]
-    if "signature" in card.domain and "signature" not in card.domain.get("calibration", {}):
+    domain = card.domain
+    if domain and domain.signature and not (domain.calibration and domain.calibration.signature):
         lines.append(
             "there are too few letters to describe where these sequences come from (10,000 of one class are "
             "needed): later cautions still compare sequences with the training data"

@@ -96,7 +96,8 @@ def summary(card: Card) -> Iterator[str]:
     from seqray.scanning.scorers import Cutoffs
 
     facts, threshold = card.prefilter, card.scan_threshold
-    yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"
+    assert facts is not None
+    yield f"the prefilter learned from {facts.learned_from} windows of {facts.letters} letters"
     found = Cutoffs.at(facts, threshold)
     if not found.is_selective:
         yield (
@@ -106,6 +107,6 @@ def summary(card: Card) -> Iterator[str]:
     else:
         yield (
             f"at the threshold of scans, {threshold:g}, {found.passed:.1%} of the windows pass; of those "
-            f"that reach it {facts['lost']:.1%} are lost, on {facts['measured_on']} windows that it has not "
+            f"that reach it {facts.lost:.1%} are lost, on {facts.measured_on} windows that it has not "
             "seen"
         )

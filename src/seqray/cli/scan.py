@@ -16,6 +16,7 @@ from seqray.cli.model import context_fact, open_model, origin_of, provenance, re
 from seqray.cli.options import Outcome, fill, given, name_options
 from seqray.cli.scan_options import ScanRequest, WindowOptions, divide_words, recorded_command
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.serialization import to_mapping
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
@@ -326,7 +327,7 @@ def _scan_share(
             "facts": context_fact(request.model, model) | settings_facts(scorer, options),
             "options": {name: getattr(options, name) for name in GATHERED},
             "track name": model.card.positive,
-            "expected": model.card.locator,
+            "expected": to_mapping(model.card.locator),
             "species": options.species or origin.species,
             "foreign": options.species is None and origin.is_foreign,
         }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from seqray.core.card_parts import Domain, HeldOutRanks, LocatorFacts, PrefilterFacts, RisingMap
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
 from seqray.core.serialization import from_mapping, to_mapping
@@ -19,7 +19,6 @@ from seqray.core.version import __version__
 CARD_FORMAT = 4
 MAX_MEMBERS = 5
 _TEMPERATURES = (1e-6, 1e6)
-_MAX_SITE_EXTENT = 1_000_000  # letters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +53,7 @@ class Card:
     temperature
         Divides the mean log-probabilities of the members; fitted on held-out data.
     isotonic
-        Then maps the log-odds of the positive class, see `seqray.calibration.IsotonicMap`; empty for no map.
-        A card with one has format 2.
+        Then maps the log-odds of the positive class; None for no map. A card with one has format 2.
     threshold
         Probability of the positive class at and above which it is called.
     prevalence
@@ -63,18 +61,13 @@ class Card:
     ece
         Expected calibration error on held-out data.
     conformal
-        What `predict --coverage` needs, see `seqray.calibration.conformal.Conformal`; empty if not recorded.
+        What `predict --coverage` needs, by class; empty if not recorded.
     domain
-        What the training sequences looked like, see `seqray.calibration.Domain`; empty if not recorded.
+        What the training sequences looked like; None if not recorded.
     locator
-        Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out: the
-        ``extent`` of a call, the ``tolerance`` in letters, ``threshold_without_genes``, the ``probability``
-        of a call by its score, and the ``expected`` recall and precision by species. Empty for other kinds.
+        Of a locator: how calls are drawn, and what to expect of them. Empty for other kinds.
     prefilter
-        Of a model with a prefilter: the ``levels``, each a threshold, the cutoff of the prefilter at it and
-        the share of windows that pass; for each level the cutoff of its ``second`` network, if there is one,
-        and those of the first ``members``; and the share of windows at or above a threshold that are
-        ``lost``. A card with one has format 3, and 4 with a second network.
+        Of a model with a prefilter. A card with one has format 3, and 4 with a second network.
     metrics
         Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
         ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
@@ -98,14 +91,14 @@ class Card:
     model: ModelConfig
     members: int = 1
     temperature: float = 1.0
-    isotonic: dict[str, Any] = field(default_factory=dict)
+    isotonic: RisingMap | None = None
     threshold: float = 0.5
     prevalence: float = 0.5
     ece: float = 0.0
-    conformal: dict[str, Any] = field(default_factory=dict)
-    domain: dict[str, Any] = field(default_factory=dict)
-    locator: dict[str, Any] = field(default_factory=dict)
-    prefilter: dict[str, Any] = field(default_factory=dict)
+    conformal: dict[str, HeldOutRanks] = field(default_factory=dict)
+    domain: Domain | None = None
+    locator: LocatorFacts = field(default_factory=LocatorFacts)
+    prefilter: PrefilterFacts | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -129,17 +122,20 @@ class Card:
         _require(1 <= self.members <= MAX_MEMBERS, "members", f"is outside 1 to {MAX_MEMBERS}")
         low, high = _TEMPERATURES
         _require(low <= self.temperature <= high, "temperature", f"is outside {low:g} to {high:g}")
-        if self.isotonic:
+        if self.isotonic is not None:
             _require(len(self.classes) == 2, "isotonic", "is for two classes")
             _require(self.format >= 2, "isotonic", "needs format 2")
         for name in ("threshold", "prevalence", "ece"):
             _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
         _require(isinstance(self.training.get("config", {}), Mapping), "training.config", "is no mapping")
-        _check_locator(self.locator)
-        if self.prefilter:
+        missing = [name for name in self.classes if self.conformal and name not in self.conformal]
+        _require(not missing, "conformal", f"lacks the class {', '.join(missing)}")
+        if self.prefilter is not None:
             _require(self.format >= 3, "prefilter", "needs format 3")
-            _require("second" not in self.prefilter or self.format >= 4, "prefilter.second", "needs format 4")
-            _check_prefilter(self.prefilter, self.members)
+            _require(self.prefilter.second is None or self.format >= 4, "prefilter.second", "needs format 4")
+            by_member = self.prefilter.members
+            fits = by_member is None or by_member.shape == (len(self.prefilter.levels), self.members - 1)
+            _require(fits, "prefilter.members", "has no cutoff for each level and each member but the last")
 
     @property
     def positive_index(self) -> int:
@@ -176,95 +172,15 @@ def reading_card(part: str) -> Iterator[None]:
         raise ModelFileError(f"model card: '{part}' can't be read ({reason})") from None
 
 
-def _check_locator(facts: Mapping[str, Any]) -> None:
-    """Check what every scan reads; `seqray.calibration.ExpectedPrecision` checks the tables."""
-    extent, threshold = facts.get("extent", [0, 0]), facts.get("threshold_without_genes", 0.5)
-    expected = facts.get("expected", [])
-    _require(
-        isinstance(extent, list | tuple)
-        and len(extent) == 2
-        and all(type(n) is int and 0 <= n < _MAX_SITE_EXTENT for n in extent),
-        "locator.extent",
-        "is no pair of numbers of letters",
-    )
-    _require(
-        isinstance(threshold, int | float) and 0 <= threshold <= 1,
-        "locator.threshold_without_genes",
-        "is outside 0 to 1",
-    )
-    _require(
-        isinstance(expected, list | tuple)
-        and all(isinstance(row, Mapping) and "species" in row for row in expected),
-        "locator.expected",
-        "is no list of species",
-    )
-
-
-def _check_prefilter(facts: Mapping[str, Any], members: int) -> None:
-    levels = facts.get("levels")
-    _require(
-        isinstance(levels, list | tuple) and len(levels) > 0 and all(map(_is_level, levels)),
-        "prefilter.levels",
-        "is no list of a threshold, a cutoff below it and a share each",
-    )
-    thresholds = [row[0] for row in levels or ()]
-    _require(thresholds == sorted(set(thresholds)), "prefilter.levels", "is not by ascending threshold")
-    if "members" in facts:
-        _require(
-            _fit_levels(facts["members"], thresholds, members - 1),
-            "prefilter.members",
-            "is no list of cutoffs for each level and each member but the last",
-        )
-    if "second" in facts:
-        second = facts["second"]
-        _require(
-            isinstance(second, list | tuple) and _fit_levels([[x] for x in second], thresholds, 1),
-            "prefilter.second",
-            "is no list of a cutoff for each level",
-        )
-    lost = facts.get("lost", 0)
-    _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
-
-
-_MAX_CUTOFF = 500  # log-odds
-
-
-def _is_level(row: Any) -> bool:
-    if not _is_row(row, 3):
-        return False
-    threshold, cutoff, passed = row
-    return threshold <= 1 and _is_below(cutoff, threshold) and 0 <= passed <= 1
-
-
-def _fit_levels(rows: Any, thresholds: Sequence[float], count: int) -> bool:
-    """Whether there are cutoffs below each threshold."""
-    return (
-        isinstance(rows, list | tuple)
-        and len(rows) == len(thresholds)
-        and all(_is_row(row, count) for row in rows)
-        and all(
-            _is_below(cutoff, limit) for row, limit in zip(rows, thresholds, strict=True) for cutoff in row
-        )
-    )
-
-
-def _is_row(row: Any, count: int) -> bool:
-    return isinstance(row, list | tuple) and len(row) == count and all(type(x) in (int, float) for x in row)
-
-
-def _is_below(cutoff: float, threshold: float) -> bool:
-    """Whether log-odds stand for less than a probability."""
-    return -_MAX_CUTOFF <= cutoff <= _MAX_CUTOFF and 1 / (1 + math.exp(-cutoff)) < threshold
-
-
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:
         raise ModelFileError(f"model card: '{key}' {rule}")
 
 
 def card_to_mapping(card: Card) -> dict[str, Any]:
-    """Turn a card into plain data."""
-    return to_mapping(card)
+    """Turn a card into plain data; a part that it lacks is empty."""
+    mapping = to_mapping(card)
+    return mapping | {name: {} for name in ("isotonic", "domain", "prefilter") if mapping[name] is None}
 
 
 def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
@@ -275,14 +191,11 @@ def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
     """
     _refuse_newer(mapping)
     known = {f.name for f in fields(Card)}
-    try:
-        return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
-    except ConfigError as error:
-        raise ModelFileError(f"model card: {error.what}") from None
-    except TypeError:
-        needed = {"name", "classes", "positive", "window", "model"}
-        missing = ", ".join(sorted(needed - set(mapping)))
-        raise ModelFileError(f"model card: '{missing}' missing") from None
+    with reading_card("tables"):
+        try:
+            return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
+        except ConfigError as error:
+            raise ModelFileError(f"model card: {error.what}") from None
 
 
 def _refuse_newer(mapping: Mapping[str, Any]) -> None:
@@ -328,23 +241,15 @@ def _shorten(card: Card) -> dict[str, Any]:
     mapping = card_to_mapping(card)
     if card.model.backbone is not None:
         mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
-    mapping["isotonic"] = {"knots": len(card.isotonic["before"])} if "before" in card.isotonic else {}
-    mapping["conformal"] = {
-        name: f"{part['n']} held-out examples"
-        for name, part in card.conformal.items()
-        if isinstance(part, Mapping) and "n" in part
-    }
+    if card.isotonic:
+        mapping["isotonic"] = {"knots": len(card.isotonic.before)}
+    mapping["conformal"] = {name: f"{part.n} held-out examples" for name, part in card.conformal.items()}
     mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
-    mapping["domain"] = {"length": card.domain["length"]} if "length" in card.domain else {}
-    mapping["locator"] = _shorten_locator(card.locator)
+    mapping["domain"] = {"length": list(card.domain.length)} if card.domain else {}
+    if card.locator.expected:
+        species = sorted({table.species for table in card.locator.expected})
+        mapping["locator"] |= {"probability": {}, "expected": {}, "species": species}
     return mapping
-
-
-def _shorten_locator(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Without tables, but with the species that they are of."""
-    kept = {key: value for key, value in facts.items() if key not in ("probability", "expected")}
-    species = sorted({str(row["species"]) for row in facts.get("expected", ())})
-    return kept | {"species": species} if facts else {}
 
 
 def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:

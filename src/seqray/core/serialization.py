@@ -7,7 +7,6 @@ name the key, what is allowed and, for a misspelt key, the nearest one.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import math
 import reprlib
@@ -17,11 +16,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import yaml
 from yaml.parser import ParserError
 from yaml.scanner import ScannerError
 
 from seqray.core.errors import ConfigError
+from seqray.core.text import did_you_mean
 
 T = TypeVar("T")
 
@@ -35,8 +36,11 @@ RETIRED = {"matrix_rank": 8, "row_choice": "diverse", "mixup": 0.0, "rows": None
 """Settings that files of before hold, and the value that is still computed: with it they are passed over."""
 
 
-def _problem(what: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=what, problem_mark=mark)
+class CardPart:
+    """Base of the parts of a card: unknown keys are ignored, and fields at their default aren't written."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and to_mapping(self) == to_mapping(other)
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,7 +53,9 @@ class _Loader(yaml.SafeLoader):
         names = [key.value for key, _ in node.value]
         if twice := [i for i, name in enumerate(names) if name in names[:i]]:
             where = node.value[twice[0]][0].start_mark
-            raise _problem(f"'{names[twice[0]]}' is given twice: remove one", where)
+            raise yaml.MarkedYAMLError(
+                problem=f"'{names[twice[0]]}' is given twice: remove one", problem_mark=where
+            )
         return super().construct_mapping(node, deep)
 
     def construct_yaml_int(self, node: Any) -> int:
@@ -61,7 +67,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise _problem(f"'*{event.anchor}' is an alias: write its value out", event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"'*{event.anchor}' is an alias: write its value out", problem_mark=event.start_mark
+            )
         return super().compose_node(parent, index)
 
 
@@ -91,6 +99,8 @@ def _describe(annotation: Any) -> str:
     origin = typing.get_origin(annotation)
     if annotation in _WORDS:
         return _WORDS[annotation]
+    if origin is np.ndarray:
+        return "a table of numbers"
     if origin is tuple:
         return f"a list such as {'[3, 7]' if int in typing.get_args(annotation) else '[one, two]'}"
     if origin is dict:
@@ -110,7 +120,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
         if value is None and type(None) in arguments:
             return None
         [annotation] = [a for a in arguments if a is not type(None)]
-        return _convert(value, annotation, key)
+        is_part = isinstance(annotation, type) and issubclass(annotation, CardPart)
+        return None if is_part and value == {} else _convert(value, annotation, key)
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
         return from_mapping(annotation, value, key)
     if origin is Literal and value in arguments:
@@ -118,7 +129,14 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
     if origin is tuple and isinstance(value, list | tuple):
         return tuple(_convert(v, arguments[0], f"{key}[{i}]") for i, v in enumerate(value))
     if origin is dict and isinstance(value, Mapping):
-        return dict(value)
+        return {name: _convert(v, arguments[1], f"{key}.{name}") for name, v in value.items()}
+    if origin is np.ndarray:
+        with suppress(ValueError, OverflowError):  # rows of different lengths, numbers that are too large
+            array, kind = np.asarray(value), np.dtype(typing.get_args(arguments[1])[0])
+            fits = array.dtype.kind in ("iu" if kind.kind == "i" else "iuf") or not array.size
+            if fits and array.ndim and np.isfinite(array).all():
+                return array.astype(kind)
+        raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}")
     if annotation is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a label or a name that YAML reads as a number
     if annotation is float and isinstance(value, int | float | str) and not isinstance(value, bool):
@@ -135,22 +153,32 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
-    """Build a settings dataclass from nested plain data.
+    """Build a dataclass of settings, or a card or one of its parts, from nested plain data.
 
-    Raises `ConfigError` for an unknown key (the nearest known one is named), a wrong type or a value out of
-    range.
+    Raises `ConfigError` for an unknown key of settings (the nearest known one is named), a missing key, a
+    wrong type or a value out of range.
     """
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")
     hints = _type_hints(cls)
     mapping = {k: v for k, v in mapping.items() if k in hints or k not in RETIRED or v != RETIRED[k]}
     prefix = f"{key}." if key else ""
+    if issubclass(cls, CardPart):  # a later version may add facts
+        mapping = {name: value for name, value in mapping.items() if name in hints}
     for name in mapping:
         if name not in hints:
-            near = difflib.get_close_matches(str(name), hints, n=1)
-            hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known are {', '.join(sorted(hints))}"
-            raise ConfigError(f"unknown setting '{prefix}{name}'", remedy=hint)
-    return cls(**{name: _convert(value, hints[name], prefix + name) for name, value in mapping.items()})
+            remedy = did_you_mean(str(name), sorted(hints), prefix=prefix)
+            raise ConfigError(f"unknown setting '{prefix}{name}'", remedy=remedy)
+    values = {name: _convert(value, hints[name], prefix + name) for name, value in mapping.items()}
+    fields: Any = dataclasses.fields(cls)  # pyright: ignore[reportArgumentType]
+    for field in fields:
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and field.name not in values:
+            raise ConfigError(f"'{prefix}{field.name}' is missing")
+    try:
+        return cls(**values)
+    except ValueError as error:  # of the parts of a card
+        raise ConfigError(f"'{key}' {error}") from None
 
 
 MAX_VALUES, MAX_DEPTH = 100_000, 50
@@ -209,12 +237,18 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
-def to_mapping(settings: Any) -> dict[str, Any]:
-    """Turn a settings dataclass into plain data that `from_mapping` and JSON take."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items()}
-        return [plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-    return plain(dataclasses.asdict(settings))
+def to_mapping(settings: Any) -> Any:
+    """Turn a dataclass, and what it holds, into plain data that `from_mapping` and JSON take."""
+    if isinstance(settings, Mapping):
+        return {name: to_mapping(value) for name, value in settings.items()}
+    if isinstance(settings, list | tuple):
+        return [to_mapping(value) for value in settings]
+    if isinstance(settings, np.ndarray):
+        return settings.tolist()
+    if not dataclasses.is_dataclass(settings):
+        return settings
+    values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    if isinstance(settings, CardPart):
+        defaults = {field.name: field.default for field in dataclasses.fields(settings)}
+        values = {name: value for name, value in values.items() if value is not defaults[name]}
+    return to_mapping(values)

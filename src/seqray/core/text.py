@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 from seqray.core.errors import InputError
 
@@ -32,6 +33,26 @@ def round_number(value: float, digits: int = 6) -> float:
 def counted(items: int, one: str) -> str:
     """Write ``1 record``, ``2 records``."""
     return f"{items} {one if items == 1 else one + 's'}"
+
+
+def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: str = ", ") -> str:
+    """Write at most so many names, and how many more there are: ``a, b and 3 more``.
+
+    ``of`` follows the number, as in ``and 3 more labels``.
+    """
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more{of and ' ' + of}" if len(every) > most else ""
+    return separator.join(every[:most]) + more
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], *, prefix: str = "", cutoff: float = 0.6, otherwise: str | None = None
+) -> str:
+    """The remedy for an unknown name: the nearest known one, else all of them (or ``otherwise``)."""
+    names = list(known)
+    if near := difflib.get_close_matches(name, names, n=1, cutoff=cutoff):
+        return f"did you mean '{prefix}{near[0]}'?"
+    return f"known are {', '.join(names)}" if otherwise is None else otherwise
 
 
 def format_interval(low: float, high: float, style: str = ".3f") -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.calibration.domain import signature_of
-from seqray.calibration.signature import KmerCounter
+from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord

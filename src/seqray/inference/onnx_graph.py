@@ -18,7 +18,6 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from seqray.calibration.isotonic import IsotonicMap
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.letters import (
@@ -524,10 +523,9 @@ def _with_zeros(table: Array) -> Array:
 
 def _probabilities(g: Builder, logits: str, card: Card) -> str:
     """Softmax, and the card's isotonic map if there is one."""
-    if not card.isotonic:
+    if card.isotonic is None:
         return g.op("Softmax", logits, axis=-1)
-    isotonic = IsotonicMap.from_mapping(card.isotonic)
-    before, after = isotonic.before, isotonic.after
+    before, after = card.isotonic.before, card.isotonic.after
     sign = np.full((2, 1), -1.0)
     sign[card.positive_index] = 1.0
     x = g.op("MatMul", logits, g.constant(sign))  # (B, 1): log-odds of the positive class

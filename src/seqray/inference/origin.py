@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.calibration.conformal import CalledShare, HeldOutScores
-from seqray.calibration.domain import Domain
-from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature
+from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature, signature_of
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.card import Card
@@ -47,14 +46,13 @@ class Origin:
         self._contexts, self._named = model.card.model.contexts, model.context
         self._recognized = [read_as(model)] if recognized and model.context else []
         self._locator = model.is_locator
-        measured = model.card.locator.get("expected", ())
-        self._new_species = any(row["held_out"] == "species" for row in measured)
-        self._species = {row["species"] for row in measured}
+        measured = model.card.locator.expected
+        self._new_species = any(table.held_out == "species" for table in measured)
+        self._species = {table.species for table in measured}
         self._several = self._species if len(self._species) > 1 else set[str]()  # of one there is no median
-        domain = Domain.of(model.card)
-        later = domain.calibration if domain else None
-        self._signature = domain.signature if domain else None
-        self._calibrated_on = later.signature if later else None
+        later = model.card.domain.calibration if model.card.domain else None
+        self._signature = signature_of(model.card)
+        self._calibrated_on = Signature(later.signature) if later and later.signature else None
         self._words = KmerCounter(model.alphabet)
 
     def add(self, record: SequenceRecord) -> None:
@@ -180,13 +178,13 @@ OUT_OF_DOMAIN = "out-of-domain"
 
 def _usual_share(card: Card, flag: str) -> float:
     """Share of records that may have a flag: twice that of a later calibration, or `MIN_FLAGGED_SHARE`."""
-    flags = card.domain.get("calibration", {}).get("flags", {})
-    return max(MIN_FLAGGED_SHARE, 2 * flags.get(flag, 0.0))
+    later = card.domain.calibration if card.domain else None
+    return max(MIN_FLAGGED_SHARE, 2 * later.flags.get(flag, 0.0) if later else 0.0)
 
 
 def length_cautions(card: Card, flags: Mapping[str, int], count: int) -> Iterator[str]:
     """Yield cautions for a file with many records that have the flag ``short`` or ``long``."""
-    shortest, longest = card.domain.get("length", (card.window, card.window))
+    shortest, longest = card.domain.length if card.domain else (card.window, card.window)
     sides = {
         "short": ("shorter", f"{shortest} letters or more"),
         "long": ("longer", f"at most {longest} letters"),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from seqray.calibration.conformal import coverage_cutoffs, label_sets
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import flag_sequences
 from seqray.core.arrays import Codes, Floats
 from seqray.core.card import Card
+from seqray.core.card_parts import Domain
 from seqray.core.errors import ConfigError, require_number
 from seqray.core.results import Prediction
 from seqray.modelfile.model import TrainedModel
@@ -98,7 +99,7 @@ def prediction_builder(
     if prior is not None and not 0 < card.prevalence < 1:
         raise ConfigError(f"model '{card.name}' records no prevalence to re-weight from")
     threshold = card.threshold if options.threshold is None else options.threshold
-    domain = Domain.of(card)
+    domain = card.domain
     cutoffs = None if options.coverage is None else coverage_cutoffs(card, options.coverage)
 
     def build(records: Sequence[Read], probabilities: Floats) -> list[Prediction]:
@@ -150,7 +151,7 @@ def flags_of(records: Sequence[Read], model: TrainedModel, domain: Domain | None
     """Reasons for caution: ``ambiguous=N``, those of the domain (or ``short``), and ``truncated``."""
     codes = [read.codes for read in records]
     if domain:
-        reasons = domain.flag_sequences(codes)
+        reasons = flag_sequences(domain, codes)
     else:
         reasons = [("short",) if len(letters) < model.card.window else () for letters in codes]
     flags = []

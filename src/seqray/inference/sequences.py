@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.calibration.domain import Domain
 from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.errors import InputError, require_type
@@ -154,7 +153,7 @@ def checked_records(
 
 def sequence_flags(model: TrainedModel) -> Callable[[str], tuple[str, ...]]:
     """Make a function from a sequence to the flags that `predict_records` gives it."""
-    domain, window = Domain.of(model.card), model.card.window
+    domain, window = model.card.domain, model.card.window
 
     def flags(sequence: str) -> tuple[str, ...]:
         read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > window)

@@ -100,7 +100,7 @@ def save_model(
     check_model_path(path)
     if len(networks) != card.members:
         raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")
-    if bool(card.prefilter) != (prefilter is not None):
+    if (card.prefilter is None) != (prefilter is None):
         raise ModelFileError("a card describes a prefilter where there is one")
     copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
     card = replace(card, self_test=make_self_test(TrainedModel(card, copies, prefilter=prefilter)))

@@ -199,7 +199,7 @@ def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> 
     ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
     are missing, unknown or of another shape or type than the card implies.
     """
-    if not card.prefilter:
+    if card.prefilter is None:
         if arrays:
             raise ModelFileError("has a prefilter that its card does not name", where=where)
         return None
@@ -209,7 +209,7 @@ def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> 
     first = {name: value for name, value in names.items() if not name.startswith(_SECOND)}
     second = {name.removeprefix(_SECOND): value for name, value in names.items() if name not in first}
     letters, contexts = len(ALPHABETS[card.model.alphabet].letters), len(card.model.contexts)
-    fits = bool(second) == ("second" in card.prefilter)
+    fits = bool(second) == (card.prefilter.second is not None)
     for weights in filter(None, (first, second)):
         own = {name: value.shape for name, value in weights.items()}
         # The biases give the size; a missing one, or a single number, makes it 0.

@@ -133,7 +133,7 @@ class TrainedModel:
 
     def member(self, number: int) -> Self:
         """Return one member, counted from 0, as a model, calibrated by the temperature alone."""
-        card = replace(self.card, members=1, isotonic={}, prefilter={}, self_test={})
+        card = replace(self.card, members=1, isotonic=None, prefilter=None, self_test={})
         return replace(self, card=card, networks=self.networks[number : number + 1], prefilter=None)
 
     def to(self, device: torch.device | str) -> TrainedModel:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from seqray.calibration.expected_precision import Expectation, ExpectedPrecision
 from seqray.core.arrays import Floats
+from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Intervals
 from seqray.genome.genes import Genome
 from seqray.scanning.calls import CallTable
@@ -144,7 +145,7 @@ def finish_scan(
     *,
     from_positions: bool,
     genes: Genome | None = None,
-    figures: Mapping[str, Any] | None = None,
+    figures: LocatorFacts | None = None,
     species: str | None = None,
     foreign: bool = False,
 ) -> ScanResult:
@@ -185,7 +186,7 @@ def finish_scan(
         from_positions=from_positions,
     )
     if from_positions:
-        known, expected = genes is not None, ExpectedPrecision.from_mapping(figures or {}, foreign=foreign)
+        known, expected = genes is not None, ExpectedPrecision(figures or LocatorFacts(), foreign=foreign)
         result.species, result.lowest_measured = species, expected.lowest_measured(known, species)
         if threshold is not None and threshold >= (result.lowest_measured or 0):
             result.expectation = expected.at(threshold, known)

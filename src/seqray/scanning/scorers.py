@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import out_of_domain
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import Alphabet, reverse_complement_codes
 from seqray.core.arrays import (
@@ -25,6 +25,7 @@ from seqray.core.arrays import (
     logistic,
 )
 from seqray.core.card import Card
+from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Intervals
 from seqray.genome.genes import Gene, Genome
@@ -87,14 +88,14 @@ class Scorer(ABC):
         genome: Genome | None = None,
         out_of_domain: Callable[[Codes], Bools] | None = None,
         limits: Iterable[str] = (),
-        figures: Mapping[str, Any] | None = None,
+        figures: LocatorFacts | None = None,
     ) -> None:
         self.grid, self.extent, self.max_ambiguous = grid, extent, max_ambiguous
         self.window, self.site, self.stride = grid
         self.min_distance = options.min_distance or min_distance
         self.threshold = options.lowest_threshold(threshold)
         self.label, self.alphabet, self.genome = label, alphabet, genome
-        self.out_of_domain, self.limits, self.figures = out_of_domain, [*limits], figures or {}
+        self.out_of_domain, self.limits, self.figures = out_of_domain, [*limits], figures
         self.cutoffs: Cutoffs | None = None
 
     def open(
@@ -159,8 +160,8 @@ class LocatorScorer(Scorer):
         card = model.card
         self._tracks, self._strands = tuple(track_rows(card.model.tracks)), StrandScorer(model, dtype)
         genome = genome if self._tracks else None
-        without = card.locator.get("threshold_without_genes", card.threshold)
-        before, after = card.locator.get("extent", (0, 0))
+        without, (before, after) = card.locator.threshold_without_genes, card.locator.span
+        without = card.threshold if without is None else without
         super().__init__(
             options,
             grid=(1, 0, 1),
@@ -216,10 +217,9 @@ def _locator_threshold(card: Card, options: ScanOptions, default: float, genome:
         return float(default)
     genes, species = genome is not None, options.species
     how = "with genes" if genes else "without genes"
-    expected = ExpectedPrecision.from_mapping(card.locator) if "expected" in card.locator else None
-    tables = expected.tables if expected else ()
-    measured = sorted({table.species for table in tables if table.genes == genes})
-    if expected is None or not measured:
+    expected = ExpectedPrecision(card.locator)
+    measured = sorted({table.species for table in expected.tables if table.genes == genes})
+    if not measured:
         remedy = "give a threshold or calls per kb"
         raise ConfigError(f"the model's card states no precision {how}", remedy=remedy)
     if species is not None and species not in measured:
@@ -233,7 +233,7 @@ def _locator_threshold(card: Card, options: ScanOptions, default: float, genome:
     threshold = expected.threshold_for(options.precision, genes, species)
     if threshold is None:
         remedy = f"give a lower precision: the highest is {expected.highest_precision(genes, species):.2f}"
-        if species is None and len({table.species for table in tables}) > 1:
+        if species is None and len({table.species for table in expected.tables}) > 1:
             remedy += ", the median over species"
             remedy += "; a species that was measured may reach more (species='NAME')"
         raise ConfigError(
@@ -278,11 +278,11 @@ class Cutoffs:
     passed: float = 0.0
 
     @classmethod
-    def at(cls, facts: Mapping[str, Any], threshold: float) -> Self:
+    def at(cls, facts: PrefilterFacts, threshold: float) -> Self:
         """Those of the highest level that a threshold reaches; ``facts`` are the prefilter's of the card."""
-        levels: Sequence[Sequence[float]] = facts.get("levels", ())
-        second: Sequence[float | None] = facts.get("second") or [None] * len(levels)
-        members: Sequence[Sequence[float]] = facts.get("members") or [()] * len(levels)
+        levels = facts.levels.tolist()
+        second = [None] * len(levels) if facts.second is None else facts.second.tolist()
+        members = [()] * len(levels) if facts.members is None else facts.members.tolist()
         reached = [
             cls(cutoff, other, tuple(others), passed)
             for (level, cutoff, passed), other, others in zip(levels, second, members, strict=True)
@@ -442,7 +442,7 @@ def make_scorer(
         how = {"second": cutoffs.second, "batch_size": batch_size, "dtype": dtype}
         return lambda codes: logistic(cascade_log_odds(model, codes, cutoffs.members, **how)[:, -1])
 
-    domain = Domain.of(card)
+    facts, domain = card.prefilter, card.domain
     return WindowScorer(
         options,
         score=score,
@@ -450,12 +450,12 @@ def make_scorer(
         window=card.window,
         site=card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
-        cutoffs=partial(Cutoffs.at, card.prefilter) if model.prefilter else None,
-        missed=card.prefilter.get("lost", 0.0),
+        cutoffs=partial(Cutoffs.at, facts) if facts and model.prefilter else None,
+        missed=(facts.lost or 0.0) if facts else 0.0,
         threshold=card.scan_threshold,
         label=card.positive,
         alphabet=model.alphabet,
-        out_of_domain=domain.out_of_domain if domain else None,
+        out_of_domain=partial(out_of_domain, domain) if domain else None,
         limits=_window_limits(card, options),
     )
 

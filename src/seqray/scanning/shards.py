@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
 from seqray.core.records import Intervals, SequenceRecord
+from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.files import write_file
 from seqray.scanning.calls import CallTable
@@ -307,7 +309,7 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
         float(header["threshold"]),
         from_positions=window == 1,
         genes=genome,
-        figures=header["expected"],
+        figures=from_mapping(LocatorFacts, header["expected"], "expected"),
         species=header["species"],
         foreign=header["foreign"],
     )

@@ -12,9 +12,9 @@ import lightning
 import numpy as np
 import torch
 
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import fit_domain
 from seqray.calibration.fit import Calibration, calibrated_card
-from seqray.calibration.signature import TrainingSketch
+from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
@@ -103,12 +103,12 @@ def build_card(
         truncate=config.data.truncate,
         model=config.model,
         members=len(networks),
-        domain=Domain.fit(
+        domain=fit_domain(
             known.windows(),
             alphabet,
             known.labels,
             contexts=[one.context for one in sequences] or None,
-        ).to_mapping(),
+        ),
         metrics=dict(metrics or {}),
         info=dict(config.card),
     )
@@ -129,8 +129,9 @@ def build_card(
         names = [[name or "unnamed" for name in each] for each in subclass_names(data, classes)]
         training["subclasses"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
-    sample = TrainingSketch.fit(learned_keys(card, given))
-    return replace(card, domain=card.domain | {"learned": sample.to_mapping()}), figures
+    sample = make_sketch(learned_keys(card, given))
+    domain = replace(card.domain, learned=sample) if card.domain else None
+    return replace(card, domain=domain), figures
 
 
 def _share_validation(parts: Sequence[Partition]) -> bool:

@@ -15,8 +15,10 @@ from torch import Tensor, nn
 
 from seqray.core.alphabet import reverse_complement_codes
 from seqray.core.arrays import Bools, Codes, Floats, Ints
+from seqray.core.card_parts import PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.records import SequenceRecord
+from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
 from seqray.inference.labeled import recognize_context
@@ -305,7 +307,7 @@ def measure_prefilter(
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
     networks = [_Network.of(one) for one in model.prefilter.networks]
     held_out = source.draw(windows, held_out=True, guess=networks[-1].answers)
-    return _with_facts(model, networks, held_out, lost, dict(model.card.prefilter))
+    return _with_facts(model, networks, held_out, lost, to_mapping(model.card.prefilter))
 
 
 def _counter(on_progress: OnProgress | None, windows: int) -> Callable[[int], None]:
@@ -331,7 +333,10 @@ def _with_facts(
     answers = np.column_stack([one.answers(held_out.codes, held_out.contexts) for one in networks])
     measured = _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
     card = replace(
-        model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts | measured
+        model.card,
+        format=PREFILTER_FORMAT,
+        seqray_version=__version__,
+        prefilter=from_mapping(PrefilterFacts, facts | measured, "prefilter"),
     )
     return replace(model, card=card)
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import describe_calibration
 from seqray.calibration.fit import Calibration, calibrated_card
-from seqray.calibration.signature import SketchCount, TrainingSketch
+from seqray.calibration.signature import SketchCount, count_in_sketch, make_sketch
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
+from seqray.core.card_parts import Domain
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence, files_of
 from seqray.core.run_config import CalibrationMethod
@@ -78,7 +79,7 @@ def recalibrate(
     texts = [_window(example, model) for example in used]
     # Without temperature and map a model gives the softmax of its mean log-probabilities, and no flags
     # without a domain.
-    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}, domain={}), context=None)
+    plain = replace(model, card=replace(card, temperature=1.0, isotonic=None, domain=None), context=None)
     windows = [replace(example, sequence=text) for example, text in zip(used, texts, strict=True)]
     raw = log_probabilities(model_probabilities(plain, windows, batch_size=batch_size))
     _check_ranking(raw, labels, card)
@@ -134,14 +135,14 @@ def is_training_data(card: Card, data: Sequence[Example]) -> bool:
 
 def count_training_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
     """Count examples that the model was trained on, of whatever label; None for a card without a sample."""
-    sample = TrainingSketch.of(card)
-    return sample and sample.count(learned_keys(card, data))
+    sample = card.domain.learned if card.domain else None
+    return count_in_sketch(sample, learned_keys(card, data)) if sample else None
 
 
 def count_calibration_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
     """Count examples that `recalibrate` used, of whatever label; None for a card without a sample of them."""
-    sample = TrainingSketch.of_calibration(card)
-    return sample and sample.count(learned_keys(card, data))
+    sample = card.domain.calibrated if card.domain else None
+    return count_in_sketch(sample, learned_keys(card, data)) if sample else None
 
 
 def refuse_training_data(
@@ -227,15 +228,17 @@ def _window(example: LabeledSequence, model: TrainedModel) -> str:
 
 def _domain(
     model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], labels: np.ndarray
-) -> dict[str, Any]:
+) -> Domain | None:
     """What training data looked like, what these do, and a sample of these; nothing for a card without."""
-    if not model.card.domain:
-        return {}
+    if model.card.domain is None:
+        return None
     codes = [model.alphabet.encode(text) for text in texts]
     contexts = [example.context for example in used]
-    found = Domain.from_mapping(model.card.domain).describe_calibration(codes, labels, contexts)
-    sample = TrainingSketch.fit(learned_keys(model.card, used))
-    return model.card.domain | {"calibration": found.to_mapping(), "calibrated": sample.to_mapping()}
+    return replace(
+        model.card.domain,
+        calibration=describe_calibration(model.card.domain, codes, labels, contexts),
+        calibrated=make_sketch(learned_keys(model.card, used)),
+    )
 
 
 def _converted_info(card: Card, before: Calibration) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from cli.evaluate.tables import CLASSES, TEST, TRAIN, figures, other_strand, write_table
-from seqray.calibration.conformal import Conformal
-from seqray.calibration.domain import Domain
-from seqray.calibration.signature import TrainingSketch
+from seqray.calibration.conformal import fit_ranks
+from seqray.calibration.domain import fit_domain
+from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import DNA, canonical_strand
 from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
@@ -77,7 +77,7 @@ def test_a_part_of_the_training_data_is_noted_with_its_share(run, told, folder):
 def test_data_that_the_model_was_calibrated_on_are_noted(told, folder, tiny_model):
     write_table(folder / "half.tsv", TEST[::2])
     used = [canonical_strand(row[1], DNA) for row in TEST[::2]]
-    domain = {**tiny_model.card.domain, "calibrated": TrainingSketch.fit(used).to_mapping()}
+    domain = replace(tiny_model.card.domain, calibrated=make_sketch(used))
     model = changed_model(folder / "c.safetensors", tiny_model, domain=domain)
     assert "calibrated on all 30 of these records" in told("--test half.tsv", model=model)
     assert "calibrated on 30 of these 60 records" in told(model=model)
@@ -126,7 +126,7 @@ def test_records_shorter_than_all_of_training_are_noted(told, folder):
 def test_coverage_that_is_not_kept_is_noted_by_class(told, folder, tiny_model):
     """Held-out examples had .999 of their class, and the labels are those of the model: no set holds one."""
     p = np.repeat([[0.999999, 1e-6], [1e-6, 0.999999]], 400, axis=0)
-    held_out = Conformal.fit(p, np.repeat([0, 1], 400), tiny_model.card.classes).to_mapping()
+    held_out = fit_ranks(p, np.repeat([0, 1], 400), tiny_model.card.classes)
     out = told(model=changed_model(folder / "held.safetensors", tiny_model, conformal=held_out))
     assert "they hold 0.00 of promoter, 0.00 of" in out
     assert "100% of the label sets at a coverage of 0.9 are empty" in out
@@ -140,7 +140,7 @@ def two_species(folder, tiny_model):
     shares = {"Poor in GC": (0.4, 0.1, 0.1, 0.4), "Rich in GC": (0.1, 0.4, 0.4, 0.1)}
     codes = np.concatenate([rng.choice(4, p=p, size=(800, 20)).astype(np.uint8) for p in shares.values()])
     config = replace(tiny_model.card.model, contexts=tuple(shares))
-    domain = Domain.fit(codes, DNA, contexts=np.repeat(list(shares), 800).tolist()).to_mapping()
+    domain = fit_domain(codes, DNA, contexts=np.repeat(list(shares), 800).tolist())
     with torch.random.fork_rng():
         torch.manual_seed(3)
         network = build_model(config)

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.core.errors import ModelFileError
+from seqray.core.card_parts import LocatorFacts
+from seqray.core.errors import ConfigError
+from seqray.core.serialization import from_mapping
 
 
 def species(name, held_out, genes, rows):
@@ -33,11 +35,11 @@ CARD = {
 
 @pytest.fixture
 def expected():
-    return ExpectedPrecision.from_mapping(CARD)
+    return ExpectedPrecision(from_mapping(LocatorFacts, CARD))
 
 
 def only(*entries):
-    return ExpectedPrecision.from_mapping(CARD | {"expected": list(entries)})
+    return ExpectedPrecision(from_mapping(LocatorFacts, CARD | {"expected": list(entries)}))
 
 
 def test_figures_between_two_rows_are_linear(expected):
@@ -129,7 +131,7 @@ def test_the_threshold_is_of_the_species_or_of_the_median(expected):
 
 @given(st.floats(0, 1))
 def test_the_threshold_gives_the_precision_asked_for(precision):
-    some = ExpectedPrecision.from_mapping(CARD)
+    some = ExpectedPrecision(from_mapping(LocatorFacts, CARD))
     threshold = some.threshold_for(precision, genes=True)
     if threshold is None:
         assert precision > 0.5  # the highest that c, the median, reaches
@@ -143,7 +145,7 @@ def test_probabilities_are_linear_between_points(expected):
 
 
 def test_a_card_may_have_no_figures():
-    none = ExpectedPrecision.from_mapping({"extent": [0, 0]})
+    none = ExpectedPrecision(LocatorFacts(extent=(0, 0)))
     assert none.at(0.5, genes=True) is none.probability(np.array([0.5]), genes=True) is None
 
 
@@ -173,7 +175,6 @@ def broken(*path, value):
         broken("probability", "genes", value={"scores": [], "values": []}),
         broken("expected", value=[1]),
         broken("expected", value=7),
-        broken("expected", 0, "species", value=3),
         broken("expected", 0, "held_out", value="year"),
         broken("expected", 0, "genes", value="yes"),
         broken("expected", 0, "rows", value=[]),
@@ -187,6 +188,6 @@ def broken(*path, value):
     ],
 )
 def test_a_damaged_card_is_one_error(card):
-    with pytest.raises(ModelFileError, match=r"^model card: 'locator' can't be read") as caught:
-        ExpectedPrecision.from_mapping(card)
+    with pytest.raises(ConfigError, match=r"^'locator.* (is|has) ") as caught:
+        from_mapping(LocatorFacts, card, "locator")
     assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, norm
 
-from seqray.calibration.conformal import Conformal, HeldOutScores, _misses, _with_odds
+from seqray.calibration.conformal import HeldOutScores, _misses, _with_odds, class_cutoffs, fit_ranks
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 
@@ -32,7 +32,7 @@ def reference(prevalence=0.5, sharpness=2.0, classes=CLASSES):
         window=20,
         model=ModelConfig(classes=2, max_length=20),
         prevalence=prevalence,
-        conformal=Conformal.fit(p, labels, classes).to_mapping(),
+        conformal=fit_ranks(p, labels, classes),
     )
 
 
@@ -142,7 +142,7 @@ def test_coverage_that_is_lost_is_given_by_class():
     assert held_out.lost_coverage(drawn(300, 300, 7), labels) == {}
     wrong = drawn(300, 300, 7)[:, ::-1]
     held = held_out.lost_coverage(wrong, labels)
-    inside = wrong >= held_out._ranks.cutoffs(0.9)
+    inside = wrong >= class_cutoffs(held_out._ranks, 0.9)
     assert held == {"background": inside[300:, 0].mean(), "promoter": inside[:300, 1].mean()}
 
 
@@ -164,7 +164,7 @@ def test_of_three_classes_only_misses_are_known():
     p = np.full((900, 3), 0.02)
     p[np.arange(900), labels] = rng.uniform(0.8, 1, 900)
     classes = ("a", "b", "promoter")
-    ranks = Conformal.fit(p, labels, classes).to_mapping()
+    ranks = fit_ranks(p, labels, classes)
     card = replace(reference(), classes=classes, model=ModelConfig(classes=3, max_length=20), conformal=ranks)
     odd = np.concatenate((p[:400], np.full((100, 3), 1 / 3)))
     found = HeldOutScores(card).empty_sets(odd)
@@ -175,7 +175,7 @@ def test_of_three_classes_only_misses_are_known():
 
 def test_a_class_without_held_out_examples_is_not_judged():
     p, labels = drawn(1000, 0, 0), np.ones(1000)
-    card = replace(reference(), conformal=Conformal.fit(p, labels, CLASSES).to_mapping())
+    card = replace(reference(), conformal=fit_ranks(p, labels, CLASSES))
     held_out, scores = HeldOutScores(card), drawn(50, 350, 1)
     assert held_out.empty_sets(scores) is None
     assert held_out.unclear_scores(scores) is None

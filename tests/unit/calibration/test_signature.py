@@ -14,15 +14,24 @@ from hypothesis import given, strategies as st
 
 import seqray
 from seqray.calibration import signature as module
-from seqray.calibration.domain import Domain
-from seqray.calibration.signature import MAX_SPECIES_DISTANCE, MIN_WORDS, SIZE, KmerCounter, Signature
+from seqray.calibration.domain import fit_domain
+from seqray.calibration.signature import (
+    MAX_SPECIES_DISTANCE,
+    MIN_WORDS,
+    SIZE,
+    KmerCounter,
+    Signature,
+    fit_signature,
+)
 from seqray.cli.main import main
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
-from seqray.core.errors import ModelFileError
+from seqray.core.card_parts import Domain
+from seqray.core.errors import ConfigError
 from seqray.core.letters import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
+from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.labeled import recognize_context
 from seqray.modelfile.file import load_model_file, save_model
 from seqray.models.build import build_model
@@ -71,7 +80,7 @@ def test_pieces_and_strands_do_not_matter(text, chunk):
 def fitted(*kinds, names=None, per=2000):
     codes = np.concatenate([drawn(kind, per, seed=i) for i, kind in enumerate(kinds)])
     contexts = np.repeat(np.array(names or kinds), per)
-    return Signature.fit(stack_codes(codes), np.zeros(len(codes)), contexts.tolist())
+    return Signature(fit_signature(stack_codes(codes), np.zeros(len(codes)), contexts.tolist()))
 
 
 def test_the_distance_is_that_of_the_shares_themselves():
@@ -99,51 +108,36 @@ def test_chance_is_taken_off(n):
 
 def test_any_mixture_of_the_classes_is_at_home():
     codes = np.concatenate([drawn("rich", 2000, seed=1), drawn("poor", 2000, seed=2)])
-    signature = Signature.fit(stack_codes(codes), np.repeat([0, 1], 2000), [None] * 4000)
+    signature = Signature(fit_signature(stack_codes(codes), np.repeat([0, 1], 2000), [None] * 4000))
     assert signature.contexts == (None,)
     for rich in (0, 300, 900):
         mixed = texts(np.concatenate([drawn("rich", rich, seed=5), drawn("poor", 900 - rich, seed=6)]))
         assert not signature.compare(tallied(mixed))[0].is_foreign
-    pooled = Signature.fit(stack_codes(codes), np.zeros(4000), [None] * 4000)
+    pooled = Signature(fit_signature(stack_codes(codes), np.zeros(4000), [None] * 4000))
     assert pooled.compare(tallied(texts(drawn("rich", 900, seed=5))))[0].is_foreign
 
 
 def test_contexts_alike_are_no_clear_home():
-    signature = fitted("rich", "poor")
-    at = signature.contexts.index("rich")
-    twice = Signature(
-        (*signature.contexts, "another strain"),
-        (*signature.shares, signature.shares[at]),
-        (*signature.words, signature.words[at]),
-    )
+    codes = np.concatenate([drawn("rich", 2000), drawn("poor", 2000)])
+    entries = fit_signature(stack_codes(codes), np.zeros(4000), np.repeat(["rich", "poor"], 2000).tolist())
+    twice = Signature((*entries, replace(entries[1], context="another strain")))
     counts = tallied(texts(drawn("rich", 900, seed=5)))
     assert twice.nearest_context(counts) in ("rich", "another strain")
     assert twice.nearest_context(counts, clear=True) is None
-    assert signature.nearest_context(counts, clear=True) == "rich"
+    assert Signature(entries).nearest_context(counts, clear=True) == "rich"
 
 
 def test_few_words_tell_nothing():
     signature = fitted("rich", "poor")
     assert signature.compare(np.full(SIZE, (MIN_WORDS - 1) // SIZE)) == []
     few = drawn("rich", 50)
-    assert Signature.fit(stack_codes(few), np.zeros(50), [None] * 50) is None
-    assert Signature.fit(CodeStack(np.zeros(0, np.uint8), np.zeros(0, np.int64)), np.zeros(0), []) is None
+    assert fit_signature(stack_codes(few), np.zeros(50), [None] * 50) is None
+    assert fit_signature(CodeStack(np.zeros(0, np.uint8), np.zeros(0, np.int64)), np.zeros(0), []) is None
 
 
 def test_sequences_of_no_known_context_are_left_out():
     named = fitted("rich", "poor", names=("rich", "")).contexts
     assert named == ("rich",)
-
-
-def test_the_card_keeps_it():
-    codes = drawn("rich", 400)
-    domain = Domain.fit(codes, DNA, contexts=["a"] * 400)
-    kept = Domain.from_mapping(domain.to_mapping()).signature
-    assert kept.contexts == ("a",)
-    assert kept.words == domain.signature.words
-    np.testing.assert_allclose(kept.shares[0], domain.signature.shares[0], atol=1e-5)
-    assert Domain.fit(codes, DNA).signature is None
-    assert Domain.from_mapping(Domain.fit(codes, DNA).to_mapping()).signature is None
 
 
 @pytest.mark.parametrize(
@@ -156,10 +150,10 @@ def test_the_card_keeps_it():
         7,
     ],
 )
-def test_a_damaged_card_is_refused(damage):
-    mapping = Domain.fit(drawn("rich", 400), DNA).to_mapping() | {"signature": damage}
-    with pytest.raises(ModelFileError, match="domain"):
-        Domain.from_mapping(mapping)
+def test_a_damaged_signature_is_refused(damage):
+    mapping = to_mapping(fit_domain(drawn("rich", 400), DNA)) | {"signature": damage}
+    with pytest.raises(ConfigError):
+        from_mapping(Domain, mapping)
 
 
 def test_two_genomes_in_one_file_are_a_mixture():
@@ -196,13 +190,13 @@ def models(tmp_path_factory):
     codes = np.concatenate([drawn("rich", 500, seed=1), drawn("poor", 500, seed=2)])
     names = [*[SPECIES[0]] * 500, *[SPECIES[1]] * 500]
     config = ModelConfig(d_model=8, heads=2, layers=1, max_length=81, contexts=SPECIES)
-    domain = Domain.fit(codes, DNA, contexts=names).to_mapping()
+    domain = fit_domain(codes, DNA, contexts=names)
     card = Card(
         name="two", classes=("no", "yes"), positive="yes", window=81, site=40, model=config, domain=domain
     )
     save_model(folder / "two.safetensors", [build_model(config)], card)
     plain = replace(config, contexts=())
-    domain = Domain.fit(codes[:500], DNA, contexts=[None] * 500).to_mapping()
+    domain = fit_domain(codes[:500], DNA, contexts=[None] * 500)
     card = replace(card, name="one", model=plain, domain=domain)
     save_model(folder / "one.safetensors", [build_model(plain)], card)
     return folder
@@ -314,19 +308,16 @@ def test_a_file_that_is_not_what_its_first_records_are_like_is_told(models, capf
 
 
 def changed(models, name, **changes):
-    """The model of two contexts with another signature, or other contexts."""
+    """The model of two contexts with the signature of the second alone, which may be changed."""
     model = load_model_file(models / "two.safetensors")
-    domain = Domain.from_mapping(model.card.domain)
-    domain = replace(domain, signature=replace(domain.signature, **changes))
-    save_model(models / name, model.networks, replace(model.card, domain=domain.to_mapping()))
+    entries = tuple(replace(entry, **changes) for entry in model.card.domain.signature[1:])
+    domain = replace(model.card.domain, signature=entries)
+    save_model(models / name, model.networks, replace(model.card, domain=domain))
     return str(models / name)
 
 
 def test_a_context_without_a_signature_is_not_judged(models, capfd):
-    known = Domain.from_mapping(load_model_file(models / "two.safetensors").card.domain).signature
-    alone = {"contexts": known.contexts[1:], "shares": known.shares[1:], "words": known.words[1:]}
-    model = changed(models, "alone.safetensors", **alone)
-    assert known.contexts[1:] == ("Rich in GC",)
+    model = changed(models, "alone.safetensors")
     command = ["-m", model, "-o", str(models / "o.tsv")]
     assert main(["predict", str(written(models, "rich")), *command, "--context", "Poor"]) == 0
     assert told(capfd) == []  # 'Poor' can't be compared
@@ -335,10 +326,7 @@ def test_a_context_without_a_signature_is_not_judged(models, capfd):
 
 
 def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd):
-    known = Domain.from_mapping(load_model_file(models / "two.safetensors").card.domain).signature
-    model = changed(
-        models, "none.safetensors", contexts=(None,), shares=known.shares[1:], words=known.words[1:]
-    )
+    model = changed(models, "none.safetensors", context=None)
     assert main(["predict", str(written(models, "rich")), "-m", model, "-o", str(models / "o.tsv")]) == 0
     assert told(capfd) == []
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from seqray.core.card import (
@@ -13,9 +14,19 @@ from seqray.core.card import (
     describe_card,
     headline_metric,
 )
+from seqray.core.card_parts import (
+    Domain,
+    HeldOutRanks,
+    LocatorFacts,
+    PrefilterFacts,
+    RisingMap,
+    ScoreMap,
+    SpeciesTable,
+)
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 
+LEVELS = PrefilterFacts(levels=np.array([[0.5, -1.0, 0.1]]))
 FIGURE = {"value": 0.8213, "low": 0.8, "high": 0.84}
 
 
@@ -35,7 +46,7 @@ def make_card(**changes):
 
 
 def test_a_card_survives_json():
-    card = make_card(temperature=1.234567890123, domain={"length": [21, 21]})
+    card = make_card(temperature=1.234567890123, domain=Domain("dna", (21, 21), ()))
     assert card_from_mapping(json.loads(card_to_json(card))) == card
 
 
@@ -71,59 +82,20 @@ def test_the_positive_class_has_a_column():
         ({"threshold": 1.5}, "'threshold' is outside 0 to 1"),
         ({"prevalence": -0.1}, "'prevalence' is outside"),
         ({"ece": float("nan")}, "'ece' is outside"),
-        ({"isotonic": {"before": [0, 1], "after": [0, 1]}}, "'isotonic' needs format 2"),
+        ({"isotonic": RisingMap(np.zeros(1), np.zeros(1))}, "'isotonic' needs format 2"),
         (
             {
-                "isotonic": {"before": [0], "after": [0]},
+                "isotonic": RisingMap(np.zeros(1), np.zeros(1)),
                 "format": 2,
                 "classes": ("a", "b", "promoter"),
                 "model": ModelConfig(d_model=8, heads=2, layers=1, classes=3),
             },
             "'isotonic' is for two classes",
         ),
-        ({"prefilter": {"levels": [[0.5, -1, 0.1]]}}, "'prefilter' needs format 3"),
-        *(
-            ({"format": 3, "prefilter": facts}, words)
-            for facts, words in (
-                ({"lost": 0.1}, "'prefilter.levels' is no list"),
-                ({"levels": []}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, 0]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, 0, 1.1]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, float("nan"), 0.1]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, "0", 0.1]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, 0.1, 0.1]]}, "'prefilter.levels' is no list"),  # a cutoff above the level
-                ({"levels": [[0.8, -1, 0.1], [0.5, -1, 0.1]]}, "is not by ascending threshold"),
-                ({"levels": [[0.5, 10**400, 0.1]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, -1, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
-                ({"levels": [[0.5, -1, 0.1]], "second": [-1]}, "'prefilter.second' needs format 4"),
-            )
-        ),
-        *(
-            (
-                {"format": 4, "prefilter": {"levels": [[0.5, -1, 0.1], [0.8, 0, 0.1]], "second": cutoffs}},
-                "'prefilter.second' is no list of a cutoff for each level",
-            )
-            for cutoffs in ([], [-1], [-1, "0"], [0.1, 0], [-1, float("nan")], [[-1], [0]], 3)
-        ),
-        *(
-            (
-                {
-                    "format": 3,
-                    "members": 2,
-                    "prefilter": {"levels": [[0.5, -1, 0.1], [0.8, 0, 0.1]], "members": rows},
-                },
-                "'prefilter.members' is no list of cutoffs for each level and each member but the last",
-            )
-            for rows in (
-                [],
-                [[-1]],
-                [[-1], [-1, -1]],
-                [[-1], ["0"]],
-                [[-1], [1.4]],
-                [[-1], [float("nan")]],
-                3,
-            )
-        ),
+        ({"prefilter": LEVELS}, "'prefilter' needs format 3"),
+        ({"prefilter": replace(LEVELS, second=np.array([-1.0])), "format": 3}, "second' needs format 4"),
+        ({"prefilter": replace(LEVELS, members=np.array([[-1.0]])), "format": 3}, "each member but the last"),
+        ({"conformal": {"promoter": HeldOutRanks(1, np.ones(1), np.ones(1))}}, "lacks the class background"),
     ],
 )
 def test_a_card_that_contradicts_itself_is_refused(changes, words):
@@ -134,7 +106,7 @@ def test_a_card_that_contradicts_itself_is_refused(changes, words):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda m: m.pop("window"), "'window' missing"),
+        (lambda m: m.pop("window"), "'window' is missing"),
         (lambda m: m.pop("format"), "'format' is None"),
         (lambda m: m.update(format=True), "'format' is True"),
         (lambda m: m.update(window="21"), "'window' is '21'"),
@@ -185,8 +157,8 @@ def test_people_read_one_fact_a_line():
 def test_number_tables_are_told_by_their_size():
     card = make_card(
         format=2,
-        isotonic={"before": [-1.0, 2.0], "after": [-2.0, 2.0]},
-        conformal={name: {"n": 40, "rank": [1], "probability": [0.5]} for name in ("background", "promoter")},
+        isotonic=RisingMap(np.array([-2.0, 2.0]), np.array([-1.0, 2.0])),
+        conformal=dict.fromkeys(("background", "promoter"), HeldOutRanks(40, np.ones(1), np.ones(1))),
     )
     lines = describe_card(card)
     assert lines[lines.index("isotonic:") + 1] == "  knots: 2"
@@ -204,9 +176,11 @@ def test_the_headline_is_one_figure():
 
 
 def test_a_locator_is_described_without_its_tables():
-    rows = {"species": "Toy bacterium", "rows": [[0.5, 1.25, 0.4, 0.3, 0.2, 0.4]]}
-    facts = {"extent": [0, 0], "tolerance": 25, "probability": {"genes": {"scores": [0.25]}}}
-    card = make_card(locator=facts | {"expected": [rows, rows | {"species": "Another"}, rows]})
+    rows = np.array([[0.5, 1.25, 0.4, 0.3, 0.2, 0.4]])
+    one = SpeciesTable(species="Toy bacterium", held_out="region", genes=True, rows=rows)
+    chances = {"genes": ScoreMap(np.array([0.25]), np.array([0.25]))}
+    tables = (one, replace(one, species="Another"), one)
+    card = make_card(locator=LocatorFacts(tables, (0, 0), chances, tolerance=25))
     assert card_from_mapping(json.loads(card_to_json(card))) == card
     lines = "\n".join(describe_card(card))
     assert "tolerance: 25" in lines
@@ -217,19 +191,36 @@ def test_a_locator_is_described_without_its_tables():
 
 
 @pytest.mark.parametrize(
-    ("facts", "key"),
+    "facts",
     [
-        ({"extent": 5}, "extent"),
-        ({"extent": [1]}, "extent"),
-        ({"extent": [-1, 0]}, "extent"),
-        ({"extent": [0.5, 0]}, "extent"),
-        ({"threshold_without_genes": 2}, "threshold_without_genes"),
-        ({"threshold_without_genes": "0.1"}, "threshold_without_genes"),
-        ({"expected": 3}, "expected"),
-        ({"expected": [3]}, "expected"),
-        ({"expected": [{}]}, "expected"),
+        {"extent": 5},
+        {"extent": [1]},
+        {"extent": [-1, 0]},
+        {"extent": [0.5, 0]},
+        {"threshold_without_genes": 2},
+        {"threshold_without_genes": [0.1]},
+        {"expected": 3},
+        {"expected": [3]},
+        {"expected": [{}]},
     ],
 )
-def test_a_damaged_locator_is_named(facts, key):
-    with pytest.raises(ModelFileError, match=rf"^model card: 'locator\.{key}' is "):
-        make_card(locator=facts)
+def test_a_damaged_locator_is_named(facts):
+    with pytest.raises(ModelFileError, match=r"^model card: 'locator"):
+        card_from_mapping(card_to_mapping(make_card()) | {"locator": facts})
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        *({"levels": rows} for rows in (None, [], [[0.5, 0]], [[0.5, 0, 1.1]], [[0.5, float("nan"), 0.1]])),
+        *({"levels": rows} for rows in ([[0.5, "0", 0.1]], [[0.5, 0.1, 0.1]], [[0.5, 10**400, 0.1]])),
+        {"levels": [[0.8, -1, 0.1], [0.5, -1, 0.1]]},
+        {"lost": 2},
+        *({"second": cutoffs} for cutoffs in ([], [-1, -1], ["0"], [0.1], [float("nan")], 3)),
+        *({"members": rows} for rows in ([], [[-1], [-1]], [["0"]], [[1.4]], [[float("nan")]], 3)),
+    ],
+)
+def test_a_damaged_prefilter_is_named(facts):
+    part = {"levels": [[0.5, -1.0, 0.1]]} | facts
+    with pytest.raises(ModelFileError, match=r"^model card: 'prefilter"):
+        card_from_mapping(card_to_mapping(make_card(format=4, members=2)) | {"prefilter": part})

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement, reverse_complement_codes
 from seqray.core.card import Card
+from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
 from seqray.core.explanation import InputShares, Place
 from seqray.core.model_config import LocatorConfig, ModelConfig
@@ -49,7 +50,7 @@ CARD = Card(
     model=CONFIG,
     members=2,
     temperature=1.5,
-    locator={"extent": [3, 1]},
+    locator=LocatorFacts(extent=(3, 1)),
 )
 SIZES = {"long": 203, "short": 30}
 CONTIGS = [

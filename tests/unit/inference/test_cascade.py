@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.calibration.isotonic import IsotonicMap
 from seqray.core.card import Card
+from seqray.core.card_parts import RisingMap
 from seqray.core.model_config import ModelConfig
 from seqray.inference.engines import open_with_engine
 from seqray.inference.prefilters import cascade_log_odds
@@ -67,7 +67,7 @@ def test_a_window_below_a_cutoff_keeps_its_answer_and_the_others_lose_nothing(mo
 
 
 def test_answers_are_calibrated_as_the_model_is(model):
-    knots = IsotonicMap(np.array([-1.0, 1.0]), np.array([-3.0, 1.5])).to_mapping()
+    knots = RisingMap(np.array([-3.0, 1.5]), np.array([-1.0, 1.0]))
     changed = replace(model, card=replace(model.card, format=2, isotonic=knots))
     expected = log_odds(score_codes(changed, CODES))
     np.testing.assert_allclose(cascade_log_odds(changed, CODES)[:, -1], expected, atol=1e-5)

@@ -16,8 +16,8 @@ from safetensors.numpy import save as serialize
 
 import seqray
 from exportable import rewritten
-from seqray.calibration.isotonic import IsotonicMap
 from seqray.core.card import Card, card_to_json
+from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
@@ -167,8 +167,8 @@ def test_the_isotonic_map_is_part_of_the_graph(shares, after, positive):
     tokens = model.tokenizer.encode_codes(codes)
     plain = model.logits(torch.from_numpy(tokens)).numpy()
     index = "ab".index(positive)
-    bend = IsotonicMap(np.quantile(plain[:, index] - plain[:, 1 - index], shares), np.array(after))
-    card = replace(model.card, format=2, isotonic=bend.to_mapping(), positive=positive)
+    bend = RisingMap(np.array(after), np.quantile(plain[:, index] - plain[:, 1 - index], shares))
+    card = replace(model.card, format=2, isotonic=bend, positive=positive)
     model = TrainedModel(card, model.networks)
     inputs = {"tokens": tokens, "mask": np.ones(tokens.shape, dtype=bool)}
     logits, p = session(model).run(["logits", "probabilities"], inputs)

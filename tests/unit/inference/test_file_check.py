@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from seqray.calibration.conformal import CalledShare
+from seqray.core.card_parts import CalibrationDomain
 from seqray.core.results import Prediction
 from seqray.inference import origin as file_check
 from seqray.inference.origin import FileCheck, length_cautions, out_of_domain_caution
@@ -20,7 +21,8 @@ def test_many_odd_records_are_told(tiny_model, odd, count, told):
 
 def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
     flags = {"out-of-domain": 0.1, "short": 0.2}
-    card = replace(tiny_model.card, domain=tiny_model.card.domain | {"calibration": {"flags": flags}})
+    domain = replace(tiny_model.card.domain, calibration=CalibrationDomain(flags))
+    card = replace(tiny_model.card, domain=domain)
     assert not list(out_of_domain_caution(card, 20, 100))
     [line] = out_of_domain_caution(card, 21, 100)
     assert "of which about 1 % are, and 10% of the data of its calibration;" in line

@@ -14,8 +14,10 @@ from seqray.inference.origin import Origin
 
 def findings(distances, measured, species=None):
     """Of a file at these distances from species, for a locator that was measured on some."""
-    expected = [{"species": name, "held_out": "species"} for name in measured]
-    card = SimpleNamespace(model=SimpleNamespace(contexts=()), locator={"expected": expected}, domain=None)
+    expected = [SimpleNamespace(species=name, held_out="species") for name in measured]
+    card = SimpleNamespace(
+        model=SimpleNamespace(contexts=()), locator=SimpleNamespace(expected=expected), domain=None
+    )
     model = SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA)
     origin = Origin(model)
     found = [ContextDistance(name, distance) for name, distance in distances.items()]
@@ -51,8 +53,10 @@ def test_another_species_than_the_one_that_is_named(species, cautioned):
     ("measured", "cautioned"), [(["E. coli"], True), (["E. coli", "B. subtilis"], False)]
 )
 def test_too_few_letters_do_not_promise_the_precision_of_the_one_species(measured, cautioned):
-    expected = [{"species": name, "held_out": "regions"} for name in measured]
-    card = SimpleNamespace(model=SimpleNamespace(contexts=()), locator={"expected": expected}, domain=None)
+    expected = [SimpleNamespace(species=name, held_out="region") for name in measured]
+    card = SimpleNamespace(
+        model=SimpleNamespace(contexts=()), locator=SimpleNamespace(expected=expected), domain=None
+    )
     origin = Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))
     origin._signature = SimpleNamespace(compare=lambda counts: [])
     list(origin.watch([SequenceRecord("r", "ACGT" * 9)]))

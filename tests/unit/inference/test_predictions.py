@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
+from seqray.core.card_parts import HeldOutRanks, RisingMap
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
@@ -292,7 +293,7 @@ def test_batches_come_in_few_sizes_so_that_few_kernels_are_compiled() -> None:
 
 def bent_model(**card):
     """Log-odds bent by a map that is a straight line: slope 1/2, then 1 up."""
-    table = {"before": [-1000.0, 1000.0], "after": [-499.0, 501.0]}
+    table = RisingMap(np.array([-499.0, 501.0]), np.array([-1000.0, 1000.0]))
     return make_model(seeds=(1, 2), format=2, isotonic=table, **card)
 
 
@@ -320,7 +321,7 @@ def test_the_prior_goes_on_top_of_the_map():
 
 @pytest.mark.parametrize("name", ["a|c", "-"])
 def test_class_names_that_a_set_cannot_show_are_refused(name):
-    ranks = {"n": 99, "rank": [1], "probability": [0.5]}
+    ranks = HeldOutRanks(99, np.array([0.5]), np.array([1]))
     model = make_model(classes=2)
     card = replace(model.card, classes=("a", name), conformal={"a": ranks, name: ranks})
     with pytest.raises(ConfigError, match="can't be written in a set"):
@@ -328,7 +329,7 @@ def test_class_names_that_a_set_cannot_show_are_refused(name):
 
 
 def test_sets_of_three_classes():
-    ranks = {"n": 99, "rank": [1, 10], "probability": [0.1, 0.3]}
+    ranks = HeldOutRanks(99, np.array([0.1, 0.3]), np.array([1, 10]))
     model = make_model(classes=3, conformal=dict.fromkeys("abc", ranks))
     for p in predict_records(model, [record(DNA.decode(c)) for c in CODES], coverage=0.9):
         assert p.label_set == tuple(n for n, v in zip("abc", p.probabilities, strict=True) if v >= 0.3)

@@ -96,4 +96,4 @@ def test_every_shipped_model_is_sound():
         assert model.card.name == name
         assert model.card.info.keys() >= {"licence", "data", "limits"}
         if model.card.site is not None and not model.is_locator:  # a whole window is nothing unusual
-            assert model.card.domain["length"][1] >= model.card.window
+            assert model.card.domain.length[1] >= model.card.window

@@ -8,6 +8,7 @@ import torch
 
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
+from seqray.core.card_parts import PrefilterFacts
 from seqray.core.model_config import ModelConfig
 from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, second_log_odds
 from seqray.modelfile.model import TrainedModel
@@ -18,7 +19,9 @@ from seqray.scanning.scorers import Cutoffs, make_scorer
 
 WINDOW, LETTERS = 20, 400
 CODES = np.random.default_rng(4).integers(0, 4, LETTERS).astype(np.uint8)
-FACTS = {"levels": [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]], "members": [[-2.0], [1.0]], "lost": 0.01}
+FACTS = PrefilterFacts(
+    levels=np.array([[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]]), members=np.array([[-2.0], [1.0]]), lost=0.01
+)
 
 
 def test_those_of_the_highest_level_that_is_reached():
@@ -28,10 +31,10 @@ def test_those_of_the_highest_level_that_is_reached():
         Cutoffs(2.0, None, (1.0,), 0.01),
     ]
     assert not Cutoffs.at(FACTS, 0.49).is_selective
-    assert Cutoffs.at(FACTS | {"members": None}, 0.5) == Cutoffs(
+    assert Cutoffs.at(replace(FACTS, members=None), 0.5) == Cutoffs(
         -1.0, passed=0.09
     )  # of a model of one member
-    assert Cutoffs.at(FACTS | {"second": [-3.0, 0.0]}, 0.9) == Cutoffs(2.0, 0.0, (1.0,), 0.01)
+    assert Cutoffs.at(replace(FACTS, second=np.array([-3.0, 0.0])), 0.9) == Cutoffs(2.0, 0.0, (1.0,), 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +75,12 @@ def test_a_window_is_read_until_an_answer_is_too_low(model):
     cutoffs = np.quantile(steps[:, :3], 0.3, axis=0)
     level = 0.999  # which no cutoff reaches
     first, second, member = cutoffs.tolist()
-    facts = {"levels": [[level, first, 0.05]], "second": [second], "members": [[member]], "lost": 0.01}
+    facts = PrefilterFacts(
+        levels=np.array([[level, first, 0.05]]),
+        second=np.array([second]),
+        members=np.array([[member]]),
+        lost=0.01,
+    )
     changed = replace(model, card=replace(model.card, format=4, prefilter=facts))
     scorer = make_scorer(changed, ScanOptions(threshold=level))
     found = scorer.score(scorer.open(CODES), "+", np.arange(len(windows)))

@@ -5,8 +5,10 @@ import pytest
 
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Intervals
 from seqray.core.results import Box
+from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
@@ -90,12 +92,15 @@ def entry(genes, precision):
 
 
 def test_the_worth_of_a_score_depends_on_whether_the_genes_of_its_contig_are_known():
-    expected = ExpectedPrecision.from_mapping(
-        {
-            "tolerance": 25,
-            "probability": {"genes": {"scores": [0, 1], "values": [0, 0.8]}},
-            "expected": [entry(True, 0.6), entry(False, 0.2)],
-        }
+    expected = ExpectedPrecision(
+        from_mapping(
+            LocatorFacts,
+            {
+                "tolerance": 25,
+                "probability": {"genes": {"scores": [0, 1], "values": [0, 0.8]}},
+                "expected": [entry(True, 0.6), entry(False, 0.2)],
+            },
+        )
     )
     known, other = describe((1, "+", 0.6), (1, "+", 0.6, "d"), expected=expected)
     assert known.probability == pytest.approx(0.48)  # .6 of .8

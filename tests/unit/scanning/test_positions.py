@@ -9,8 +9,10 @@ from hypothesis import given, settings, strategies as st
 
 import seqray.inference.locators
 from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, parse_region
+from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.genome.predict import choose_genes
 from seqray.genome.tracks import gene_tracks
@@ -290,8 +292,8 @@ def test_the_threshold_of_an_expected_precision(locator):
             ("H. pylori", "species", 0.6, 0.2),
         )
     ]
-    facts = {"tolerance": 25, "probability": {}, "expected": tables}
-    card = replace(locator.card, locator=locator.card.locator | facts)
+    facts = from_mapping(LocatorFacts, {"tolerance": 25, "expected": tables})
+    card = replace(locator.card, locator=facts)
     changed = TrainedModel(card, locator.networks)
 
     def threshold(**options):

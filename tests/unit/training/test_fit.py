@@ -101,7 +101,7 @@ def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
     assert (card.name, card.summary, card.info, card.site) == ("toy", "a toy", {"licence": "MIT"}, 20)
     assert (card.classes, card.positive, card.members) == (("background", "promoter"), "promoter", 2)
     assert card.metrics == {"cv": {"mcc": 0.5}}
-    assert card.domain["length"] == [40, 40]
+    assert card.domain.length == (40, 40)
     facts = card.training
     assert facts["seeds"] == [5, 6]
     assert facts["config"]["optimizer"] == to_mapping(config)["optimizer"]
@@ -271,7 +271,7 @@ def test_flanks_feed_the_shifts_and_never_the_window(motif_task, make_config, tm
     config = make_config(data={"window": 30, "flank": 5}, augment={"shift": 5})
     result = fit.train(config, motif_task(60, length=40), None, RunOptions(tmp_path))
     assert result.card.window == 30
-    assert result.card.domain["length"] == [30, 30]
+    assert result.card.domain.length == (30, 30)
 
 
 def test_balanced_weights_undo_the_share_of_a_class(make_config):

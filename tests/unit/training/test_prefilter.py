@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA
+from seqray.core.card_parts import PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
@@ -50,11 +51,11 @@ def test_its_card_says_what_passes_and_what_is_lost(taught):
     facts = taught.card.prefilter
     assert facts["learned_from"] + facts["measured_on"] == pytest.approx(20_000, abs=300)
     assert facts["letters"] == 30_000
-    for (level, cutoff, passed), second in zip(facts["levels"], facts["second"], strict=True):
+    for (level, cutoff, passed), second in zip(facts.levels, facts.second, strict=True):
         passes = (answers >= (cutoff, second)).all(axis=1)
         assert np.mean(passes) == pytest.approx(passed, abs=0.05)
         assert np.mean(~passes[scores >= level]) < 0.03  # 0.001 was measured, on few hundred windows
-    levels = [level for level, _, _ in facts["levels"]]
+    levels = [level for level, _, _ in facts.levels.tolist()]
     assert levels == sorted(levels)
 
 
@@ -88,7 +89,7 @@ def test_it_is_saved_with_the_model(taught, tmp_path):
 
 def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
     levels = [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]]
-    model = replace(taught, card=replace(taught.card, prefilter={"levels": levels}))
+    model = replace(taught, card=replace(taught.card, prefilter=PrefilterFacts(levels=np.array(levels))))
 
     def rule(**options):
         return make_scorer(model, ScanOptions(**options))
@@ -106,7 +107,9 @@ def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
         None,
         10,
     )
-    too_many = replace(model, card=replace(model.card, prefilter={"levels": [[0.5, -1.0, 0.11]]}))
+    too_many = replace(
+        model, card=replace(model.card, prefilter=PrefilterFacts(levels=np.array([[0.5, -1.0, 0.11]])))
+    )
     assert make_scorer(too_many, ScanOptions(threshold=0.9)).cutoffs is None
 
 
@@ -123,7 +126,7 @@ def test_a_large_loss_is_refused(tiny_model):
 
 def test_the_threshold_of_scans_is_a_level(tiny_model):
     model = replace(tiny_model, card=replace(tiny_model.card, info={"scan_threshold": 0.3}))
-    levels = teach_prefilter(model, [genome(12_000)], windows=3000).card.prefilter["levels"]
+    levels = teach_prefilter(model, [genome(12_000)], windows=3000).card.prefilter.levels
     assert 0.3 in [level for level, _, _ in levels]
 
 
@@ -208,10 +211,10 @@ def test_measuring_again_keeps_the_prefilter(taught):
         measure_prefilter(taught, [genome(20_000, 5)], windows=4000, lost=lost) for lost in (0.0, 0.05)
     )
     assert found.prefilter is taught.prefilter
-    assert found.card.prefilter["learned_from"] == taught.card.prefilter["learned_from"]
-    assert found.card.prefilter["lost"] == 0.05
-    assert found.card.prefilter["measured_on"] == pytest.approx(4000, abs=200)
-    low, high = (np.array(one.card.prefilter["levels"])[:, 1] for one in (strict, found))
+    assert found.card.prefilter.learned_from == taught.card.prefilter.learned_from
+    assert found.card.prefilter.lost == 0.05
+    assert found.card.prefilter.measured_on == pytest.approx(4000, abs=200)
+    low, high = (one.card.prefilter.levels[:, 1] for one in (strict, found))
     assert (high >= low).all()  # a larger loss
     assert (high > low).any()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.letters import stack_sequences
 from seqray.core.serialization import from_mapping
@@ -37,7 +38,7 @@ def test_targets_are_the_teachers_probabilities_mixed_with_the_labels(motif_task
 
 @pytest.mark.parametrize("knots", [[0.0], [-1.0, 0.0, 2.0]])
 def test_a_teacher_with_a_map_or_a_shift_teaches_what_it_predicts(motif_task, make_config, tiny_model, knots):
-    bend = {"before": knots, "after": [knot * 0.5 + 1.5 for knot in knots]}
+    bend = RisingMap(np.array(knots) * 0.5 + 1.5, np.array(knots))
     teacher = replace(tiny_model, card=replace(tiny_model.card, format=2, isotonic=bend))
     data, settings = motif_task(40, length=20), {"data": {"window": 20}, "optimizer": {"teacher": 1.0}}
     parts = partition(data, make_config(**settings), ["promoter", "background"])

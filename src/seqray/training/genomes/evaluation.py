@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -20,6 +19,7 @@ from seqray.core.arrays import (
     local_maxima,
     suppress_neighbors,
 )
+from seqray.core.card_parts import LocatorFacts, ScoreMap, SpeciesTable
 from seqray.core.text import round_number
 from seqray.genome.tracks import track_rows
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
@@ -171,8 +171,8 @@ def _call_stretch(
 # --- The tables of a card
 
 
-def expected_row(one: Measured) -> dict[str, Any]:
-    """Entry of a species in ``Card.locator['expected']``; rows are denser where there are few calls."""
+def species_table(one: Measured) -> SpeciesTable:
+    """Figures of a species by threshold; rows are denser where there are few calls."""
     most = len(one.score)
     counts = np.unique(np.geomspace(min(_MIN_CALLS, most), most, _ROWS).round().astype(np.int64))
     recall, precision = one.curve()
@@ -194,14 +194,14 @@ def expected_row(one: Measured) -> dict[str, Any]:
         if rows and rows[-1][0] <= row[0]:  # of rows of one threshold the last
             rows.pop()
         rows.append(row)
-    return {
-        "species": one.species,
-        "held_out": one.held_out,
-        "genes": one.genes,
-        "kilobases": round_number(one.kilobases),
-        "sites": len(one.site_block),
-        "rows": rows,
-    }
+    return SpeciesTable(
+        species=one.species,
+        held_out="region" if one.held_out == REGION else "species",
+        genes=one.genes,
+        kilobases=round_number(one.kilobases),
+        sites=len(one.site_block),
+        rows=np.array(rows),
+    )
 
 
 def best_threshold(measured: Sequence[Measured]) -> float:
@@ -217,7 +217,7 @@ def best_threshold(measured: Sequence[Measured]) -> float:
     return float(np.clip(candidates[int(total.argmax())], 0, 1))
 
 
-def probability_map(measured: Sequence[Measured]) -> dict[str, list[float]]:
+def probability_map(measured: Sequence[Measured]) -> ScoreMap:
     """Rising map from the score of a call to the share of calls that are right, species weighed alike."""
     score = np.concatenate([one.score for one in measured])
     right = np.concatenate([one.right for one in measured]).astype(np.float64)
@@ -228,7 +228,7 @@ def probability_map(measured: Sequence[Measured]) -> dict[str, list[float]]:
     knots = np.unique(np.linspace(0, len(score) - 1, _KNOTS).round().astype(int))
     scores, values = np.round(score[order][knots], 6), np.round(values[knots], 6)
     rising = np.concatenate((np.diff(scores) > 0, [True]))
-    return {"scores": scores[rising].tolist(), "values": values[rising].tolist()}
+    return ScoreMap(scores[rising], values[rising])
 
 
 def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
@@ -261,13 +261,13 @@ def learned_species(measured: Iterable[Measured]) -> list[Measured]:
     return [one for one in rows if one.held_out == REGION] or rows
 
 
-def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
+def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> LocatorFacts:
     """``Card.locator``, of what was measured with ``genes`` (may be empty) and with ``letters`` alone."""
     learned = {mode: learned_species(measured) for mode, measured in by_mode.items() if measured}
-    return {
-        "extent": [0, 0],
-        "tolerance": TOLERANCE,
-        "threshold_without_genes": best_threshold(learned["letters"]),
-        "probability": {mode: probability_map(measured) for mode, measured in learned.items()},
-        "expected": [expected_row(one) for measured in by_mode.values() for one in measured],
-    }
+    return LocatorFacts(
+        extent=(0, 0),
+        tolerance=TOLERANCE,
+        threshold_without_genes=best_threshold(learned["letters"]),
+        probability={mode: probability_map(measured) for mode, measured in learned.items()},
+        expected=tuple(species_table(one) for measured in by_mode.values() for one in measured),
+    )

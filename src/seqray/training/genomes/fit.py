@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.calibration.domain import Domain
+from seqray.calibration.domain import fit_domain
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes, pick_evenly
 from seqray.core.card import Card
+from seqray.core.card_parts import Domain
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig
 from seqray.core.text import round_number
@@ -288,15 +289,15 @@ def locator_card(
     figures = _means([tables[_table_name(one)] for one in best])
     locator = locator_facts(by_mode)
     for fold in folds:
-        rows = fold.locator["expected"]
-        locator["expected"] += [row for row in rows if row["held_out"] == SPECIES]
+        left_out = tuple(table for table in fold.locator.expected if table.held_out == SPECIES)
+        locator = replace(locator, expected=locator.expected + left_out)
         seen = f", {_SEEN[SPECIES]}, "
         tables |= {name: table for name, table in fold.metrics.items() if seen in name}
     card = replace(
         card,
         threshold=best_threshold(best),
         locator=locator,
-        domain=domain.to_mapping() if domain else {},
+        domain=domain,
         metrics={"headline": _headline(tables), **tables, **metrics},
     )
     return card, figures
@@ -321,13 +322,13 @@ def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
         chosen = pick_evenly(of_species, PIECES)
         pieces += chosen
         species += [name] * len(chosen)
-    return Domain.fit(pieces, DNA, contexts=species) if pieces else None
+    return fit_domain(pieces, DNA, contexts=species) if pieces else None
 
 
 def _read_fold(path: str | Path) -> Card:
     """The card of a model that was trained without some species. Raises `InputError` for another."""
     card = read_card(path)
-    if not any(row["held_out"] == SPECIES for row in card.locator.get("expected", ())):
+    if not any(table.held_out == SPECIES for table in card.locator.expected):
         what = "has no figures of a species that was left out"
         raise InputError(what, where=str(path), remedy="train it with --hold-out")
     return card

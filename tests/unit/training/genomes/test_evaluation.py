@@ -10,11 +10,11 @@ from seqray.metrics.classification import average_precision, claim_sites
 from seqray.training.genomes.evaluation import (
     Measured,
     best_threshold,
-    expected_row,
     locator_facts,
     probability_map,
     profile_peaks,
     species_metrics,
+    species_table,
 )
 
 
@@ -56,7 +56,7 @@ def test_peaks_keep_their_distance():
 
 def test_the_expected_table_is_the_curve_of_the_calls():
     one = measured([1, 1, 0, 1, 0, 0, 1, 0, 0, 0])
-    row = expected_row(one)
+    row = species_table(one)
     assert {key: row[key] for key in ("species", "held_out", "genes", "kilobases", "sites")} == {
         "species": "A", "held_out": "region", "genes": True, "kilobases": 10.0, "sites": 4,
     }  # fmt: skip
@@ -74,7 +74,7 @@ def test_the_expected_table_is_the_curve_of_the_calls():
 
 def test_that_all_calls_are_right_leaves_an_interval():
     """Of 20 right calls, 1 in 40 such draws has a share below x where x^20 = .025 (Clopper and Pearson)."""
-    threshold, _, _, precision, low, high = expected_row(measured([1] * 30))["rows"][0]
+    threshold, _, _, precision, low, high = species_table(measured([1] * 30))["rows"][0]
     assert threshold == pytest.approx(measured([1] * 30).score[19])
     assert (precision, high) == (1, 1)
     assert low == pytest.approx(0.025 ** (1 / 20), abs=1e-6)
@@ -95,9 +95,9 @@ def test_the_map_pools_what_does_not_rise_and_weighs_species_alike():
     a = measured([1, 1], species="A")
     b = measured([1, 1, 1, 0], species="B")
     found = probability_map([a, b])
-    assert found["values"][0] == pytest.approx((1 / 2) / (1 / 2 + 1 / 4), abs=1e-6)
-    assert found["values"][-1] == 1
-    assert found["scores"] == sorted(set(found["scores"]))
+    assert found.values[0] == pytest.approx((1 / 2) / (1 / 2 + 1 / 4), abs=1e-6)
+    assert found.values[-1] == 1
+    assert found.scores.tolist() == sorted(set(found.scores))
 
 
 def test_the_card_is_read_by_what_reads_it():
@@ -105,7 +105,7 @@ def test_the_card_is_read_by_what_reads_it():
     both = [measured(rng.random(200) < np.linspace(0.9, 0.1, 200), 120, name) for name in "AB"]
     letters = [measured(rng.random(200) < 0.3, 120, name, genes=False) for name in "AB"]
     facts = locator_facts({"letters": letters, "genes": both})
-    expected = ExpectedPrecision.from_mapping(facts)
+    expected = ExpectedPrecision(facts)
     assert {row.species for row in expected.at(0.5, genes=True).rows} == {"A", "B"}
     found = {mode: expected.at(0.5, genes=mode).median for mode in (True, False)}
     assert found[True] > found[False]

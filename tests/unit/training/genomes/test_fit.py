@@ -50,14 +50,14 @@ def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
     assert result.validation["precision_at_2_per_kb"] > 0.95
     assert result.validation["recall_at_2_per_kb"] > 0.25
     assert (card.window, card.site) == (53, 26)  # 4 letters x 4 tokens x 1 layer, and 10 of the stem
-    assert card.locator["extent"] == [0, 0]
-    expected = ExpectedPrecision.from_mapping(card.locator)
+    assert card.locator.extent == (0, 0)
+    expected = ExpectedPrecision(card.locator)
     [row] = expected.at(card.threshold, genes=False).rows
     assert (row.species, row.held_out) == ("Toy", "region")
     assert row.recall > 0.8
     assert row.precision > 0.8
     assert expected.probability([1e-3, 0.99], genes=False)[0] < 0.3
-    assert card.locator["threshold_without_genes"] == card.threshold  # no genes were known
+    assert card.locator.threshold_without_genes == card.threshold  # no genes were known
 
 
 def test_an_interrupted_run_ends_with_the_same_weights(motif_files, make_config, tmp_path, monkeypatch):
@@ -125,18 +125,18 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     config = make_config(trainer={"max_epochs": 1})
     data, fold = rows(motif_files), tmp_path / "fold.safetensors"
     without = train_locator(config, data, None, RunOptions(tmp_path / "a"))
-    rows_of = without.card.locator["expected"]
-    left_out = [row | {"species": "Other", "held_out": "species"} for row in rows_of]
+    rows_of = without.card.locator.expected
+    left_out = [replace(row, species="Other", held_out="species") for row in rows_of]
     tables = {"Other, species left out, letters alone": {"auprc": {"value": 0.25}}}
-    facts = without.card.locator | {"expected": left_out}
+    facts = replace(without.card.locator, expected=tuple(left_out))
     save_model(fold, without.networks, replace(without.card, locator=facts, metrics=tables))
     split = "Toy, region, letters alone"
     own = without.card.metrics[split]["auprc"]
     assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
     found = train_locator(config, data, None, RunOptions(tmp_path / "a"), folds=[fold])
-    assert found.card.locator["expected"] == [*rows_of, *left_out]
+    assert found.card.locator.expected == (*rows_of, *left_out)
     assert headline_metric(found.card) == "AUPRC 0.25, Other, species left out, letters alone"
-    at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
+    at = ExpectedPrecision(found.card.locator).at(0.0, genes=False)
     assert at is not None
     assert at.left_out
     plain = tmp_path / "plain.safetensors"
