@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.calibration.signature import KmerCounter
+from seqray.calibration.signature import KmerCounter, Signature
 from seqray.core.alphabet import DNA
 from seqray.training.genomes.fit import PIECE, species_domain
 
@@ -23,11 +23,11 @@ def test_a_new_part_of_a_genome_is_known_by_its_species(make_genome):
     domain = species_domain(genomes)
     assert domain is not None
     assert domain.signature is not None
-    assert domain.signature.contexts == ("Poor", "Rich")
+    assert tuple(entry.context for entry in domain.signature) == ("Poor", "Rich")
     for gc, species in ((0.3, "Poor"), (0.6, "Rich"), (0.45, None)):
         counter = KmerCounter(DNA)
         counter.add(letters(gc, 50_000, 9))
-        assert domain.signature.nearest_context(counter.counts) == species
+        assert Signature(domain.signature).nearest_context(counter.counts) == species
 
 
 def test_contigs_around_sites_alone_say_nothing_of_a_genome(make_genome):

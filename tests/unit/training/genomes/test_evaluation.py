@@ -57,25 +57,25 @@ def test_peaks_keep_their_distance():
 def test_the_expected_table_is_the_curve_of_the_calls():
     one = measured([1, 1, 0, 1, 0, 0, 1, 0, 0, 0])
     row = species_table(one)
-    assert {key: row[key] for key in ("species", "held_out", "genes", "kilobases", "sites")} == {
+    assert {key: getattr(row, key) for key in ("species", "held_out", "genes", "kilobases", "sites")} == {
         "species": "A", "held_out": "region", "genes": True, "kilobases": 10.0, "sites": 4,
     }  # fmt: skip
     right = np.cumsum(one.right)
-    for threshold, per_kb, recall, precision, low, high in row["rows"]:
+    for threshold, per_kb, recall, precision, low, high in row.rows.tolist():
         count = int((one.score >= threshold - 1e-6).sum())
         assert per_kb == pytest.approx(count / 10)
         assert recall == pytest.approx(right[count - 1] / 4)
         assert precision == pytest.approx(right[count - 1] / count, abs=1e-6)
         assert 0 <= low <= precision <= high <= 1
-    thresholds = [figures[0] for figures in row["rows"]]
+    thresholds = [figures[0] for figures in row.rows.tolist()]
     assert thresholds == sorted(thresholds, reverse=True)
     assert thresholds[-1] == pytest.approx(0.1)
 
 
 def test_that_all_calls_are_right_leaves_an_interval():
     """Of 20 right calls, 1 in 40 such draws has a share below x where x^20 = .025 (Clopper and Pearson)."""
-    threshold, _, _, precision, low, high = species_table(measured([1] * 30))["rows"][0]
-    assert threshold == pytest.approx(measured([1] * 30).score[19])
+    threshold, _, _, precision, low, high = species_table(measured([1] * 30, sites=30)).rows[0]
+    assert threshold == pytest.approx(measured([1] * 30, sites=30).score[19])
     assert (precision, high) == (1, 1)
     assert low == pytest.approx(0.025 ** (1 / 20), abs=1e-6)
 
