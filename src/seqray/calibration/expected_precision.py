@@ -50,20 +50,22 @@ class Expectation:
     ----------
     rows
         One per species; never empty.
-    spread
-        Those of species that training did not see; else all, for want of them.
     left_out
-        Whether the spread is that of species that training did not see.
+        Whether the spread is that of species that training did not see; else of all, for want of them.
     low, median, high
-        Precision over the spread: the lowest, the median, the highest.
+        Precision over these species: the lowest, the median, the highest.
     """
 
     rows: tuple[SpeciesRow, ...]
-    spread: tuple[SpeciesRow, ...]
     left_out: bool
     low: float
     median: float
     high: float
+
+    @property
+    def spread(self) -> tuple[SpeciesRow, ...]:
+        """The species of the spread."""
+        return tuple(row for row in self.rows if row.held_out == "species") or self.rows
 
     def of(self, species: str | None) -> SpeciesRow | None:
         """The row of a species; of two, the one of its held-out region. None if it was not measured."""
@@ -113,7 +115,7 @@ class ExpectedPrecision:
         spread = left_out or tuple(rows)
         precision = [row.precision for row in spread]
         middle = float(np.median(precision))
-        return Expectation(tuple(rows), spread, bool(left_out), min(precision), middle, max(precision))
+        return Expectation(tuple(rows), bool(left_out), min(precision), middle, max(precision))
 
     def precisions(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
         """Precision to expect of the calls of at least each score.
