@@ -231,10 +231,8 @@ def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
 def order_figures(data: AuditSet) -> Iterator[AuditFigure]:
     """Test the order of the rows of each split, if the data are in the order of one table."""
     for split in data.parts if data.in_file_order else ():
-        tested = runs_test(data.labels[data.rows(split)])
-        yield from named_figures(
-            "order", split, "*", dict(zip(("runs", "expected_runs", "z"), tested, strict=True))
-        )
+        runs, expected, z = runs_test(data.labels[data.rows(split)])
+        yield from named_figures("order", split, "*", {"runs": runs, "expected_runs": expected, "z": z})
 
 
 def copy_figures(data: AuditSet) -> Iterator[AuditFigure]:
@@ -330,11 +328,8 @@ def relative_figures(data: AuditSet, table: KmerTable) -> Iterator[AuditFigure]:
         rows = data.rows(split)
         in_class = table.sharing_within(rows, data.labels)
         for label, name in data.named_classes:
-            yield from _sharing(
-                split,
-                name,
-                table.sharing_within(rows) if label is None else in_class[data.labels[rows] == label],
-            )
+            chosen = table.sharing_within(rows) if label is None else in_class[data.labels[rows] == label]
+            yield from _sharing(split, name, chosen)
     for one, other in data.pairs:
         rows = data.rows(one)
         across = table.sharing_across(rows, data.rows(other))

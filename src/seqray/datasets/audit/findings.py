@@ -19,26 +19,17 @@ def draw_findings(
 
     The settings are those of the audit; ``skipped`` records without letters were left out.
     """
-    table = _FigureTable(figures, settings)
-    drawn = [
-        *_copies(table),
-        *_groups(table),
-        *_related(table),
-        *_gap(table),
-        *_overlap(table),
-        *_shortcuts(table),
-        *_repeats(table, skipped),
-        *_notes(table),
-        *_floor(table),
-    ]
+    table = _FigureTable(figures, settings, skipped)
+    kinds = (_copies, _groups, _related, _gap, _overlap, _shortcuts, _repeats, _notes, _floor)
+    drawn = (finding for kind in kinds for finding in kind(table))
     return sorted(drawn, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 class _FigureTable:
     """Figures by section, split, class and quantity, and the settings that they depend on."""
 
-    def __init__(self, figures: Iterable[AuditFigure], settings: Mapping[str, str]) -> None:
-        self.figures = list(figures)
+    def __init__(self, figures: Sequence[AuditFigure], settings: Mapping[str, str], skipped: int) -> None:
+        self.figures, self.skipped = figures, skipped
         self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
         self.word, self.held_out = settings["word"], settings["held_out"]
         self.protein = settings["alphabet"] == "protein"
@@ -388,7 +379,7 @@ SHIFT = 0.1  # difference of the share of a class between training and held-out
 AMBIGUOUS = 0.01
 
 
-def _repeats(table: _FigureTable, skipped: int) -> Iterator[Finding]:
+def _repeats(table: _FigureTable) -> Iterator[Finding]:
     """Rows that carry two labels, that repeat others, or that are empty."""
     count = table.value("copies", "all", "contradicted")
     if count > 0:
@@ -417,7 +408,7 @@ def _repeats(table: _FigureTable, skipped: int) -> Iterator[Finding]:
             "random folds put copies on both sides; there are fewer examples than rows",
             "remove repeats, or keep them together with 'seqray split'",
         )
-    if skipped:
+    if skipped := table.skipped:
         yield Finding(
             "caution",
             "empty_records",
