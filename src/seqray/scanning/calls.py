@@ -13,8 +13,8 @@ from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.results import Box, Call, CallContext
+from seqray.genome.boxes import LENGTH, MISSING, find_boxes
 from seqray.genome.genes import GeneIndex, Genome
-from seqray.scanning.boxes import LENGTH, MISSING, find_boxes
 from seqray.scanning.contigs import Contig
 from seqray.scanning.scorers import LETTERS_BEFORE
 
@@ -25,13 +25,8 @@ PROMOTERS = ("promoter", "TSS")
 class CallTable(Sequence[Call]):
     """A sequence of `Call`, made on access from columns: 25 bytes per call, and the letters around it.
 
-    Parameters
-    ----------
-    label
-        Name of the positive class.
-    extent
-        Letters of a call before its site and after it, in reading direction. A call ends where a linear
-        contig does.
+    ``label`` is the positive class, ``extent`` the letters of a call before its site and after it, in reading
+    direction; a call ends where a linear contig does.
     """
 
     def __init__(self, label: str, extent: tuple[int, int]) -> None:
@@ -105,14 +100,8 @@ class CallTable(Sequence[Call]):
     ) -> None:
         """Add what the letters and genes around each call of a locator say about it, see `CallContext`.
 
-        Parameters
-        ----------
-        genome
-            None, or without the name of a contig, where genes are not known.
-        expected
-            Figures of the model's card; None if it has none.
-        species
-            The one that the input is like, as the card names it; None if it is like none.
+        ``genome`` is None, or without the name of a contig, where genes are not known; ``expected`` has the
+        figures of the model's card, and ``species`` is the one of these that the input is like.
         """
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
         if not calls:

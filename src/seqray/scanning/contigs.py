@@ -30,18 +30,9 @@ class Contig:
 class Grid:
     """Positions of the windows of one contig of at least ``window`` letters, without its letters.
 
-    Parameters
-    ----------
-    length
-        Of the contig.
-    window
-        Letters in a window [W]; 1 where every position is scored.
-    site
-        0-based index of the site within a window read in its own direction.
-    stride
-        Letters between the starts of neighboring windows.
-    circular
-        Whether windows run across the origin.
+    ``site`` is the index of the site in a window read in its own direction, ``stride`` the letters between
+    the starts of neighboring windows; where every position is scored, windows have one letter. On a circle
+    they run across the origin.
     """
 
     def __init__(self, length: int, window: int, site: int, stride: int, *, circular: bool = False) -> None:
@@ -145,14 +136,8 @@ class OpenContig(Grid):
 class ScoreProfile:
     """Scores along one strand of a contig, in ascending order of site, as a track shows them.
 
-    Attributes
-    ----------
-    contig, length, strand
-        Where.
-    sites, gaps
-        (n,) 0-based positions, and letters up to the next one.
-    scores
-        (n,) scores from 0 to 1; NaN for a window that wasn't scored, or lies outside the parts of the contig.
+    ``sites`` (n,) are 0-based, ``gaps`` (n,) the letters up to the next one, and ``scores`` (n,) from 0 to 1;
+    NaN for a window that wasn't scored, or lies outside the parts of the contig.
     """
 
     contig: str

@@ -106,11 +106,11 @@ class ScanOptions:
             require_number(getattr(self, name), name)
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
-        given = [
+        rules = [
             name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
         ]
-        if len(given) > 1:
-            raise ConfigError(f"'{given[0]}' and '{given[1]}' can't both be given", remedy="give one of them")
+        if len(rules) > 1:
+            raise ConfigError(f"'{rules[0]}' and '{rules[1]}' can't both be given", remedy="give one of them")
         require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
         require(self.per_kb is None or 0 < self.per_kb <= 2000, "per_kb", "must be above 0 and at most 2000")
         require(self.margin >= 0, "margin", "must be 0 or more")
@@ -168,16 +168,9 @@ class ShardNumber:
 class ScanCallbacks:
     """Called while a scan runs.
 
-    Attributes
-    ----------
-    on_skip
-        With every contig that can't be scanned; if None, such a contig is an error.
-    on_contig
-        With the name and length of every contig that is scanned.
-    on_profile
-        With the scores, piece by piece.
-    on_progress
-        With the letters scanned so far; for shuffled sequence also with their total.
+    ``on_skip`` gets every contig that can't be scanned, which is an error if it is None; ``on_contig`` the
+    name and length of every contig that is scanned, ``on_profile`` the scores, piece by piece, and
+    ``on_progress`` the letters scanned so far; for shuffled sequence also their total.
     """
 
     on_skip: Callable[[SkippedRecord], None] | None = None

@@ -17,18 +17,10 @@ _MIN_PROBABILITY = 1e-9  # a threshold of 1 has no log-odds
 class PiecePeaks(NamedTuple):
     """Peaks of one piece of one strand.
 
-    Attributes
-    ----------
-    first, last
-        Scores of the first and the last window of the piece's grid; NaN if not scored.
-    end
-        Index of the last window within the piece.
-    starts, scores
-        (n,) refined peaks that reach the threshold, in the order of the candidates that led to them.
-    origin
-        (n,) index within the piece of the window that each was refined from.
-    letters
-        (n, K) codes around each, see `Scorer.letters`.
+    ``first`` and ``last`` are the scores of the outermost windows of its grid, NaN if not scored; ``end`` is
+    the index of the last window. The peaks (n,) reach the threshold, in the order of the candidates that led
+    to them: starts, scores, index of the window that each was ``origin``, and letters (n, K), see
+    `Scorer.letters`.
     """
 
     first: float
@@ -50,19 +42,11 @@ def floor_below(threshold: float, margin: float) -> float:
 def find_peaks(
     scorer: Scorer, contig: OpenContig, strand: str, points: range, margin: float
 ) -> tuple[Ints, Floats, PiecePeaks]:
-    """Score and refine one piece: starts and scores (m,) of its grid by ascending site, and its peaks.
+    """Score and refine the ``points`` of a piece: its starts and scores (m,) by site, and its peaks.
 
     A candidate is a local maximum of the coarse profile. The windows within less than one stride of it are
-    scored in rounds, each at half the spacing, as long as it may still reach the threshold.
-
-    Parameters
-    ----------
-    scorer, contig, strand
-        What is scored.
-    points
-        Points of the grid.
-    margin
-        Log-odds units, per letter of spacing, by which a score may still rise.
+    scored in rounds, each at half the spacing, as long as it may still reach the threshold: by ``margin``
+    log-odds units per letter of spacing.
     """
     stride, threshold = contig.stride, scorer.threshold
     starts = contig.starts(points.start, points.stop, strand)

@@ -151,20 +151,10 @@ def finish_scan(
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it.
 
-    Parameters
-    ----------
-    calls
-        Peaks down to the score ``lowest``.
-    null_scores
-        (n,) of all peaks in shuffled sequence.
-    counts, scanned
-        Of the whole scan.
-    options
-        How it was scanned.
-    from_positions, genes, figures
-        Whether a locator scanned, the genes that it read, and what its card says of the precision.
-    species, foreign
-        What the sequences are like, and whether they are like nothing that the model was trained on.
+    ``calls`` are peaks down to the score ``lowest``, ``null_scores`` (n,) those of shuffled sequence; counts
+    and ``scanned`` are of the whole scan. A locator has ``from_positions``, the genes that it read, and the
+    ``figures`` of its card; ``species`` is what the sequences are like, ``foreign`` where they are like
+    nothing that it was trained on.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)

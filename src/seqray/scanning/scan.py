@@ -32,16 +32,7 @@ _WINDOWS_COMPARED = 500
 class Scan:
     """The work of a scan in independent units, pieces of contigs and shuffled blocks, with its counts.
 
-    With a shard number only the units of that shard are scored.
-
-    Attributes
-    ----------
-    counts
-        What was counted so far.
-    contigs
-        Contigs that were scanned.
-    points
-        Points of the grid in a piece.
+    With a shard number only the units of that shard are scored. A piece has so many ``points`` of the grid.
     """
 
     def __init__(
@@ -183,28 +174,11 @@ def scan_sequences(
     callbacks: ScanCallbacks,
     origin: Origin | None = None,
 ) -> ScanResult:
-    """Scan sequences with any scorer.
+    """Scan sequences with any scorer; the result is the same for any ``options.piece``.
 
-    Raises `InputError` for a contig shorter than the window if there is no ``on_skip``, and for names in the
-    options that no contig has or parts beyond a contig's end.
-
-    Parameters
-    ----------
-    scorer
-        Scores windows or positions, as the same options say.
-    records
-        Read once, one in memory at a time.
-    options
-        How to scan.
-    callbacks
-        Called for contigs, scores and progress.
-    origin
-        Watches the sequences, and compares them with the model's training data.
-
-    Returns
-    -------
-    ScanResult
-        The same for any ``options.piece``.
+    The scorer was made with the same options. Records are read once, one in memory at a time; ``origin``
+    watches them. Raises `InputError` for a contig shorter than the window if there is no ``on_skip``, and for
+    names in the options that no contig has or parts beyond a contig's end.
     """
     scan = Scan(scorer, options, callbacks)
     calls = CallTable(scorer.label, scorer.extent)

@@ -46,26 +46,11 @@ LETTERS_BEFORE, LETTERS_AFTER = 60, 20
 class Scorer(ABC):
     """A model that is moved along contigs as the options say, made once a run.
 
-    Attributes
-    ----------
-    window, site, stride, max_ambiguous
-        See `seqray.scanning.contigs.OpenContig`; a locator has windows of one letter.
-    extent
-        Letters of a call before its site and after it, in reading direction.
-    min_distance
-        Smallest distance between two calls of a strand.
-    threshold
-        Score down to which peaks are collected.
-    label, alphabet
-        Name of the positive class, and letters of the model.
-    genome
-        Where genes are from; None where none are known, or the model reads none.
-    out_of_domain
-        Codes (N, W) to booleans (N,): which windows differ from its training data; None if unknown.
-    limits
-        Lines on what the model was not made for.
-    figures
-        What its card says of the precision of calls, see `ExpectedPrecision`.
+    ``grid`` is window, site and stride, see `seqray.scanning.contigs.Grid`, and ``extent`` the letters of a
+    call before its site and after it. Peaks are collected down to ``threshold``. ``genome`` says where genes
+    are from; None where none are known, or the model reads none. ``out_of_domain`` takes codes (N, W) to
+    booleans (N,): which windows differ from its training data. ``limits`` are lines on what the model was not
+    made for, and ``figures`` what its card says of the precision of calls, see `ExpectedPrecision`.
     """
 
     from_positions = False
@@ -260,16 +245,9 @@ StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
 class Cutoffs:
     """What a window must reach to be read further, in log-odds.
 
-    Attributes
-    ----------
-    prefilter
-        What the prefilter must answer.
-    second
-        What its second network must answer; None for a prefilter of one.
-    members
-        What the first 1, 2, ... members must give together, see `seqray.inference.cascade_log_odds`.
-    passed
-        Share of all windows that pass the prefilter.
+    That is what the ``prefilter`` must answer, its ``second`` network if it has one, and what the first 1, 2,
+    ... ``members`` must give together, see `cascade_log_odds`; ``passed`` is the share of all windows that
+    pass the prefilter.
     """
 
     prefilter: float
@@ -299,26 +277,10 @@ class Cutoffs:
 class WindowScorer(Scorer):
     """A classifier of windows of fixed length.
 
-    Parameters
-    ----------
-    options
-        How to scan.
-    score
-        Scores windows.
-    window
-        Letters per window [W].
-    site
-        Index of the site within the window; None for the middle.
-    threshold
-        Probability at and above which a site is called where the options say nothing.
-    prefilter
-        Codes of a strand to what the prefilter answers; None for a model without one.
-    cutoffs
-        Threshold to what windows must reach there to be read further.
-    cascade
-        Cutoffs to what scores like ``score``, but gives windows up, see `cascade_log_odds`.
-    missed
-        Share of the windows at or above a threshold that may be skipped.
+    ``score`` scores windows (N, W); ``site`` is None for the middle, ``threshold`` holds where the options
+    say nothing. A model with a ``prefilter`` has ``cutoffs``, from a threshold to what windows must reach
+    there to be read further, and ``cascade``, from cutoffs to what scores like ``score`` but gives windows
+    up; ``missed`` is the share of the windows at or above a threshold that may be skipped.
     """
 
     def __init__(
@@ -423,9 +385,8 @@ def make_scorer(
 ) -> Scorer:
     """Make the scorer of a model over nucleotides: of positions for a locator, else of windows.
 
-    ``genes`` are for a locator; None where they are not known. Raises `InputError` for a protein model,
-    because proteins have no strands, and `ConfigError` for gene tracks that are not known, a model that reads
-    no sequences, and a precision that no threshold reaches.
+    ``genes`` are for a locator. Raises `InputError` for a protein model, because proteins have no strands,
+    and `ConfigError` for gene tracks that are not known, and a precision that no threshold reaches.
     """
     card = model.card
     if not model.alphabet.is_nucleotide:

@@ -21,12 +21,7 @@ LETTERS_PER_MB = 1e6
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """Exact central 95 % interval of the mean of a Poisson variable that came out as ``count``.
-
-    References
-    ----------
-    Garwood 1936, Fiducial limits for the Poisson distribution.
-    """
+    """Exact central 95 % interval of the mean of a Poisson variable of this value (Garwood 1936)."""
     from scipy.special import gammaincinv
 
     tail = (1 - 0.95) / 2
@@ -38,14 +33,9 @@ def poisson_interval(count: int) -> tuple[float, float]:
 class FalseCalls:
     """Calls to expect by chance at one threshold.
 
-    Attributes
-    ----------
-    per_mb, low, high
-        False calls per million positions on the strands scanned, with a Poisson 95 % interval.
-    scanned_mb
-        Millions of positions scanned in the user's sequence.
-    null_calls, null_mb
-        What was counted, in how many million positions of shuffled sequence.
+    False calls ``per_mb`` are per million positions on the strands scanned, from ``low`` to ``high`` in a
+    Poisson 95 % interval; ``scanned_mb`` are those of the input, and ``null_calls`` were counted in
+    ``null_mb`` of shuffled sequence.
     """
 
     per_mb: float
@@ -117,11 +107,8 @@ class BlockSampler:
     """
 
     def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
-        self._limit = letters
-        self._window = window
-        self._unknown = unknown
-        self._rng = np.random.default_rng(seed)
-        self._offered = 0
+        self._limit, self._window, self._unknown = letters, window, unknown
+        self._rng, self._offered = np.random.default_rng(seed), 0
         # A heap: the highest key (negated) on top. Then the number of the block, its letters and its genes.
         self._held: list[tuple[float, int, Codes, tuple[Gene, ...] | None]] = []
         self.letters = 0
@@ -143,28 +130,23 @@ class BlockSampler:
         size = min(BLOCK_LETTERS, self._limit)
         for start, end in parts.pairs():
             for first in range(start, end, size):
-                self._offer_block(codes, first, min(first + size, end), masked, genes)
+                self._offer_block(codes, range(first, min(first + size, end)), masked, genes)
 
     def _offer_block(
-        self,
-        codes: Codes,
-        start: int,
-        end: int,
-        masked: Intervals | None,
-        genes: tuple[Gene, ...] | None,
+        self, codes: Codes, places: range, masked: Intervals | None, genes: tuple[Gene, ...] | None
     ) -> None:
         key = -float(self._rng.random())
         self._offered += 1
-        if self._held and key < self._held[0][0] and self.letters + end - start > self._limit:
+        if self._held and key < self._held[0][0] and self.letters + len(places) > self._limit:
             return
-        block, own = codes[start:end], None
+        block, own = codes[places.start : places.stop], None
         if genes is not None:
-            own = cut_genes(genes, start, end)
+            own = cut_genes(genes, places.start, places.stop)
             block = block.copy()  # a view would hold the letters of the whole contig
         else:
             keep = block != self._unknown
             if masked is not None:
-                keep &= ~masked.contains(np.arange(start, end))
+                keep &= ~masked.contains(np.arange(places.start, places.stop))
             block = block[keep]
         if len(block) >= self._window:
             heapq.heappush(self._held, (key, self._offered, block, own))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA
+from seqray.genome.boxes import MISSING, REACH, find_boxes
 from seqray.io.fasta import read_fasta
-from seqray.scanning.boxes import MISSING, REACH, find_boxes
 
 SITE = 60
 

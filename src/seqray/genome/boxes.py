@@ -53,12 +53,8 @@ class FoundBoxes(NamedTuple):
 def find_boxes(codes: Codes, site: int) -> FoundBoxes:
     """Find the boxes before sites.
 
-    Parameters
-    ----------
-    codes
-        (N, W) codes of DNA in the direction of reading; 4 and above are unknown letters.
-    site
-        Index of the site in each row; at least `REACH`.
+    ``codes`` (N, W) are of DNA in the direction of reading, 4 and above unknown; ``site`` is the index of the
+    site in each row, at least `REACH`.
     """
     pair, alone = _Best(len(codes)), _Best(len(codes))
     for distance, cost in _DISTANCES.items():
@@ -70,7 +66,9 @@ def find_boxes(codes: Codes, site: int) -> FoundBoxes:
             pair.offer(bits + _score(codes, site + other, _WEIGHTS_35) - more, ten, other)
     two, one = pair.bits >= THRESHOLD, alone.bits >= THRESHOLD
     minus10 = np.select([two, one], [pair.minus10, alone.minus10], MISSING)
-    return FoundBoxes(minus10, np.where(two, pair.minus35, MISSING), _extended(codes, site, minus10))
+    rows, first = np.arange(len(codes)), site + minus10
+    extended = (minus10 != MISSING) & (codes[rows, first - 3] == 3) & (codes[rows, first - 2] == 2)  # TG
+    return FoundBoxes(minus10, np.where(two, pair.minus35, MISSING), extended)
 
 
 class _Best:
@@ -90,9 +88,3 @@ def _score(codes: Codes, start: int, weights: Floats) -> Floats:
     letters = np.minimum(codes[:, start : start + LENGTH], 4)
     bits = weights[np.arange(LENGTH), letters].sum(axis=1)
     return np.where(bits > 0, bits, _NEVER)
-
-
-def _extended(codes: Codes, site: int, minus10: Ints) -> Bools:
-    rows, first = np.arange(len(codes)), site + minus10
-    thymine, guanine = codes[rows, first - 3] == 3, codes[rows, first - 2] == 2
-    return (minus10 != MISSING) & thymine & guanine
