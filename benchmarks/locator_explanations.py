@@ -32,7 +32,7 @@ from seqray.explanations.checks import RANDOM_RANKINGS, areas, curves, random_ra
 from seqray.explanations.methods import METHODS, member_scores
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import LocatorTarget, ensemble_score
-from seqray.genome.genes import Annotation
+from seqray.genome.genes import Genome
 from seqray.genome.predict import predict_all
 from seqray.genome.read import read_genes
 from seqray.genome.tracks import TRACKS, Tracks, gene_tracks
@@ -84,7 +84,7 @@ def best_stretches(model: TrainedModel, args: argparse.Namespace) -> list[Stretc
     return cut_stretches(model, [contig], calls, tracks_of, best=args.calls)
 
 
-def genes_of(contig: SequenceRecord, chosen: str) -> Annotation | None:
+def genes_of(contig: SequenceRecord, chosen: str) -> Genome | None:
     """The genes that the scan has used."""
     if chosen == "none":
         return None

@@ -126,9 +126,6 @@ class Genome:
         return sum(map(count_genes, self.genes.values()))
 
 
-Annotation = Genome  # until all packages know it by its new name
-
-
 def count_genes(genes: Iterable[Gene]) -> int:
     """Count the genes of a contig: pieces of one gene share its locus, or its name if it has no locus."""
     return len({gene.locus or (gene.place if gene.complete else gene.name) for gene in genes})

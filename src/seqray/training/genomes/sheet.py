@@ -11,18 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from Bio.SeqRecord import SeqRecord
 
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.core.text import parse_float
-from seqray.genome.genes import Annotation, Gene, check_genes
+from seqray.genome.genes import Gene, Genome, check_genes
 from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
+from seqray.genome.read import genes_of_records, read_genes
 from seqray.io.bed import read_bed
 from seqray.io.features import Site, read_sites
-from seqray.io.sequences import is_genbank, read_sequences
+from seqray.io.sequences import read_sequences
 from seqray.io.tables import read_rows
 
 COLUMNS = ("genome", "genes", "sites", "species", "weight")
@@ -154,7 +155,7 @@ class LabeledGenome:
 
     row: GenomeRow
     contigs: list[LabeledContig]
-    genes: Annotation | None
+    genes: Genome | None
     repeated: int = 0
 
     def genes_of(self, contig: LabeledContig) -> tuple[Gene, ...] | None:
@@ -233,8 +234,9 @@ def _class_index(
 
 
 def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> LabeledGenome:
-    records = list(read_sequences(row.genome, DNA))
-    genes = _read_genes(row, records)
+    parsed: list[SeqRecord] = []  # of a GenBank file whose genes are wanted
+    records = list(read_sequences(row.genome, DNA, on_genbank=None if row.genes else parsed.append))
+    genes = _read_genes(row, records, parsed)
     circular = genes.circular if genes else ()
     contigs = {
         one.id: LabeledContig(one.id, DNA.encode(one.sequence), one.circular or one.id in circular)
@@ -248,14 +250,15 @@ def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> Labele
     return LabeledGenome(row, list(contigs.values()), genes, repeated)
 
 
-def _read_genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:
-    circles = {record.id: len(record.sequence) for record in records if record.circular}
+def _read_genes(
+    row: GenomeRow, records: Sequence[SequenceRecord], parsed: Sequence[SeqRecord]
+) -> Genome | None:
     if row.genes == NONE:
         return None
-    own = not row.genes and is_genbank(row.genome)
-    if own or row.genes not in ("", PREDICT):
-        genes = read_genes(row.genes or row.genome, circles)
-        if genes.count or not own:
+    circles = {record.id: len(record.sequence) for record in records if record.circular}
+    if parsed or row.genes not in ("", PREDICT):
+        genes = genes_of_records(parsed, row.genome, circles) if parsed else read_genes(row.genes, circles)
+        if genes.count or not parsed:
             check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
             return genes
     return predict_all(records)
