@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
@@ -173,7 +172,8 @@ def run(request: NegativesRequest) -> Outcome:
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives.make import NegativeSet, make_negatives
-    from seqray.io.files import Staging, keep_pipes
+    from seqray.io.files import Staging, encode_text, keep_pipes, open_output
+    from seqray.io.labeled import write_labeled_table
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     keep_pipes(request.positives, genome.genome)  # their format is found before they are read
@@ -191,9 +191,16 @@ def run(request: NegativesRequest) -> Outcome:
             result = make_negatives(positives, options, alphabet, context)
         if records.strict and (short := shortages(result)):
             raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
-        examples = [*(() if out.only_negatives else result.positives), *result.negatives]
-        header = provenance_lines(request.command, "", "", letters, facts(result, options, others) | notes)
-        write(staging.path(out.out), kind, examples, header)
+        if kind == "fasta":
+            with open_output(staging.path(out.out)) as handle:
+                for e in result.negatives:
+                    handle.write(encode_text(f">{e.id} {e.label}\n{e.sequence}\n"))
+        else:
+            examples = [*(() if out.only_negatives else result.positives), *result.negatives]
+            header = provenance_lines(
+                request.command, "", "", letters, facts(result, options, others) | notes
+            )
+            write_labeled_table(staging.path(out.out), examples, header, subclasses=True)
     request.note(*summary(result, others))
     return Outcome()
 
@@ -321,19 +328,6 @@ def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -
         about["windows match"] = f"{like} of a positive; share at most {options.max_overlap} letters"
         about["id of a window"] = "recipe:contig:start-end:strand, 0-based, half-open"
     return about
-
-
-def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
-    """Write a table below the lines of its header, or a FASTA file, which has none; ``.gz`` is compressed."""
-    from seqray.io.files import encode_text, open_output
-    from seqray.io.labeled import write_labeled_table
-
-    if kind != "fasta":
-        write_labeled_table(path, examples, lines, subclasses=True)
-        return
-    with open_output(path) as handle:
-        for example in examples:
-            handle.write(encode_text(f">{example.id} {example.label}\n{example.sequence}\n"))
 
 
 def shortages(result: NegativeSet) -> list[str]:
