@@ -296,12 +296,6 @@ def made_call_report(
     return ScanReport(**{**settings, **more})
 
 
-@pytest.fixture(scope="session")
-def made_scan() -> Callable[..., ScanReport]:
-    """Make the data of the page of a scan; see `made_call_report`."""
-    return made_call_report
-
-
 def made_up_audit(label: str = "pos", findings: Sequence[Finding] | None = None) -> Audit:
     """An audit with a figure for each table of the page."""
     figures = [
@@ -320,12 +314,6 @@ def made_up_audit(label: str = "pos", findings: Sequence[Finding] | None = None)
     leak = Finding("leak", "copies_across", f"copies of {label}", f"effect on {label}", f"drop {label}")
     settings = {"given": "5 random folds", "grouped": "5 folds that keep relatives together", "word": "40"}
     return Audit(figures, histograms, [leak] if findings is None else findings, settings)
-
-
-@pytest.fixture(scope="session")
-def made_audit() -> Callable[..., Audit]:
-    """Make an audit; see `made_up_audit`."""
-    return made_up_audit
 
 
 def made_up_evaluation(classes: Sequence[str] = ("background", "promoter"), context: str = "c") -> Evaluation:
@@ -347,7 +335,16 @@ def made_up_evaluation(classes: Sequence[str] = ("background", "promoter"), cont
     return evaluate_scores(labels, scores(), classes, classes[-1], beside=beside, subsets=parts, draws=20)
 
 
-@pytest.fixture(scope="session")
-def made_evaluation() -> Callable[..., Evaluation]:
-    """Make an evaluation; see `made_up_evaluation`."""
+@pytest.fixture(scope="session", name="made_scan")
+def _made_scan() -> Callable[..., ScanReport]:
+    return made_call_report
+
+
+@pytest.fixture(scope="session", name="made_audit")
+def _made_audit() -> Callable[..., Audit]:
+    return made_up_audit
+
+
+@pytest.fixture(scope="session", name="made_evaluation")
+def _made_evaluation() -> Callable[..., Evaluation]:
     return made_up_evaluation

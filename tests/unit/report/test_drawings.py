@@ -10,7 +10,7 @@ import pytest
 from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
 from seqray.report.html import compact, decimals_for, fixed, number, offset, offset_ticks
 from seqray.report.pages.sequences import ranking
-from seqray.report.palette import Color, components, letter_color, level_colors, palette_css
+from seqray.report.palette import Color, components, letter_color, level_colors, palette_css, tint
 from seqray.report.svg.charts import position_histogram, round_ticks
 from seqray.report.svg.logo import attention_map, effect_letters, glyph_definitions, letter_effects
 from seqray.report.svg.rows import bars_path, draw_levels, line_width, lines_of, write_levels
@@ -62,6 +62,7 @@ def test_bars_are_one_outline():
 )
 def test_lines_hold_60_to_100_letters(longest, width):
     assert line_width(longest) == width
+    assert 40 <= line_width(longest, 40, 80) <= 80
     lines = lines_of(longest, width, None)
     assert (lines[0].start, lines[-1].end) == (0, longest)
 
@@ -155,5 +156,7 @@ def test_no_file_but_the_palette_names_a_color():
 
 def test_colors_distinguish_the_bases_and_every_amino_acid_has_its_group():
     assert len({letter_color(letter, DNA) for letter in DNA.letters}) == 4
+    assert components("#1f4e9e") == (31, 78, 158)
+    assert (tint("#0064ff", 0.5), tint("#0a141e", 0), tint("#0a141e", 1)) == ("#80b2ff", "#ffffff", "#0a141e")
     assert len({letter_color(letter, PROTEIN) for letter in "AGDKSF"}) == 6
     assert letter_color("T", DNA) == letter_color("U", RNA)

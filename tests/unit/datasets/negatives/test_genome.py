@@ -173,14 +173,7 @@ def test_the_genome_recipe_takes_every_contig():
     assert sources["+"] == AllowedRegions([(0, 100), (101, 151)], avoid["+"])
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 50), st.integers(1, 10)).map(lambda p: (p[0], p[0] + p[1])), max_size=5
-    ),
-    st.lists(
-        st.tuples(st.integers(0, 50), st.integers(1, 10)).map(lambda p: (p[0], p[0] + p[1])), max_size=5
-    ),
-)
+@given(PAIRS, PAIRS)
 def test_clip_keeps_the_letters_in_both(parts, allowed):
     kept = AllowedRegions(parts, NOTHING).clipped(Intervals.merge(allowed)).parts
     inside = {i for start, end in allowed for i in range(start, end)}

@@ -129,18 +129,6 @@ def test_recipes_lie_where_they_say(ground):
     assert kinds == {"coding": 14, "antisense": 13, "convergent": 13}
 
 
-def test_gc_content_is_that_of_the_positives(ground):
-    given = positives()
-    made = make_negatives(given, options("genome"), DNA, ground)
-
-    def histogram(examples):
-        return Counter(sum(c in "GC" for c in e.sequence) * 20 // 61 for e in examples)
-
-    assert histogram(made.negatives) == histogram(given)
-    loose = make_negatives(given, options("genome", gc_bins=0), DNA, ground)
-    assert histogram(loose.negatives) != histogram(given)
-
-
 def test_counts_follow_shares_and_every_positive_serves_equally(ground):
     mix = ("shuffle=0.5", "substitution=0.3", "genome=0.2")
     made = make_negatives(positives(30), options(*mix, ratio=Fraction(5, 2)), DNA, ground)

@@ -14,7 +14,6 @@ from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Check, Curve, Faithfulness
 from seqray.core.records import Alignment
 from seqray.report.pages.alignments import alignment_panel, cell_relevance, render_alignments
-from seqray.report.palette import components, tint
 from seqray.report.svg.logo import picture
 from seqray.report.svg.rows import line_width
 
@@ -87,11 +86,6 @@ def test_long_alignments_are_wrapped_and_rows_counted(explained, report):
     assert len(re.findall(r">row29<title>row 30: row29</title>", page)) == 3
 
 
-@given(st.integers(1, 3000))
-def test_lines_are_of_a_readable_width(columns):
-    assert 40 <= line_width(columns, 40, 80) <= 80
-
-
 def test_relevance_of_cells_is_the_root_of_the_share_of_the_largest(explained):
     e = explained()
     grid = e.scores[0].grid
@@ -113,12 +107,6 @@ def test_pictures_hold_their_cells(decoded, cells, many):
     found, colors = decoded(re.search(r'href="([^"]+)" width=10 height=20 ', image)[1])
     assert found.tolist() == cells.tolist()
     assert colors[: len(palette)] == palette
-
-
-def test_colors_by_hand():
-    assert components("#1f4e9e") == (31, 78, 158)
-    assert tint("#0064ff", 0.5) == "#80b2ff"
-    assert (tint("#0a141e", 0), tint("#0a141e", 1)) == ("#ffffff", "#0a141e")
 
 
 @pytest.mark.parametrize("alphabet", [RNA, PROTEIN])
