@@ -67,7 +67,7 @@ def tint(color: str, share: float) -> str:
 
 
 def level_colors() -> dict[str, str]:
-    """Background of the letters of each level, see `seqray.report.svg.levels`."""
+    """Background of the letters of each level, see `write_levels`."""
     return {
         character: tint(color, _STEP * step)
         for characters, color in _LEVELS.items()

@@ -137,7 +137,7 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
     return wide_table(head, rows) if rows else Markup()
 
 
-# --- The page of an evaluation: figures with their floor, curves, calibration, thresholds, parts of the d
+# --- The page: figures with their floor, curves, calibration, thresholds, parts of the data
 
 _SHADES = {"model": "k0", "against": "k1", "floor": "k4", "gc": "k5", "length": "k5", "majority": "kr"}
 _MAX_CLASSES = 6  # that have a line of their own

@@ -14,7 +14,7 @@ from seqray.core.arrays import Floats
 from seqray.report.html import escape, number, offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT
 
-# --- Scores as one of a few shades, written as one character a letter; ``script.js`` reads the same chara
+# --- Scores as one of a few shades, one character a letter; ``script.js`` reads the same characters
 
 STEPS = 6
 _SHARES = "0123456"
@@ -59,7 +59,7 @@ def draw_levels(text: str, slot: int) -> str:
     return "".join(f'<path class=l{shade} d="{"".join(strokes[shade])}"/>' for shade in sorted(strokes))
 
 
-# --- Rows of a wrapped record: its axis, its letters on shades of a score, and bars of each method's scor
+# --- Rows of a wrapped record: its axis, its letters on shades of a score, bars of scores
 
 SLOT = 12
 GUTTER = 156
