@@ -71,13 +71,12 @@ def _check_together(request: ExplainRequest) -> None:
 
 def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     """Write all files; the number of records that were read, and a summary."""
-    from seqray.cli.explain_records import EXPLAINERS
+    from seqray.cli.explain_records import EXPLAINERS, find_genome
     from seqray.io.files import Staging
     from seqray.kinds.kinds import kind_of
 
     kind, options = kind_of(model.card), request.records
-    explainer_of = EXPLAINERS[model.card.model.kind]
-    genome = explainer_of.open_genome(request, model)
+    genome = find_genome(request, model) if model.is_locator else (None, ())
     total = records_in(request.input) if kind.reads_each_record and not request.target.calls else None
     with Staging() as staging:
         staged = {path: Path(staging.path(path)) for path in output_paths(request)}
@@ -88,7 +87,7 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
         ):
             records = open_records(kind.read, request.input, options, model.alphabet, skipped)
             model, read = recognize(request.model, model, records)
-            work = explainer_of(model, request, genome)
+            work = EXPLAINERS[model.card.model.kind](model, request, genome)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)
             work.explain(read, staged, lines, progress.advance)
@@ -98,7 +97,8 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             request.say(kind.describe_truncation(work.truncated, work.count, model.card))
         request.note(*recognized(request.model, model), *(f"caution: {text}" for text in work.cautions))
         with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
-            faithfulness = work.check(progress.watch)
+            sample = progress.watch(work.sample())
+            faithfulness = None if request.checks.no_check else work.check(sample)
         work.write(staged, lines, faithfulness)
     request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
     return records.count, f"{counted(work.count, 'record')}, {skipped.count} skipped"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions, find_genes
+from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions
 from seqray.cli.labeled import RowOptions
 from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
 from seqray.cli.options import (
@@ -20,7 +19,7 @@ from seqray.cli.options import (
     fill,
     option,
 )
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.text import Truncation
 from seqray.explanations.options import (
     COLUMN_BLOCK,
@@ -29,12 +28,9 @@ from seqray.explanations.options import (
     ExplainOptions,
     MethodSettings,
 )
-from seqray.io.files import keep_pipes
-from seqray.io.gff3 import read_circular
 
 if TYPE_CHECKING:
-    from seqray.genome.genes import Genome as GeneSource
-    from seqray.modelfile.model import TrainedModel
+    pass
 
 
 # --- Options of ``seqray explain``
@@ -248,41 +244,3 @@ def track_names(request: ExplainRequest, method: str) -> list[str]:
         suffix = track_paths(path)["+"].name.rpartition(".plus")[2]
         named.append(f"{path.removesuffix(suffix)}.{method}{suffix}")
     return named
-
-
-# --- Genes and topology of the genome whose calls a locator explains
-
-
-@dataclass(frozen=True)
-class Genome:
-    """What is known of a genome beside its letters; nothing for models that read letters alone.
-
-    Attributes
-    ----------
-    genes
-        Where its genes are from; None where they are not known.
-    circular
-        Contigs that the calls or this source call circular.
-    """
-
-    genes: GeneSource | None = None
-    circular: Collection[str] = frozenset()
-
-
-def find_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
-    """Find the genes that a locator reads beside the letters."""
-    source, *others = request.input
-    if others:
-        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
-    keep_pipes(source)
-    calls = request.target.calls
-    circular = read_circular(calls) if calls else frozenset[str]()
-    genes, notes = find_genes(
-        request.genes,
-        request.records,
-        source,
-        model.alphabet,
-        lambda record: record.circular or record.id in circular,
-    )
-    request.note(*notes)
-    return Genome(genes, circular.union(genes.circular if genes else ()))

@@ -1,30 +1,22 @@
-"""Explanations of each kind of model, written."""
+"""Explain the records of each kind of model, and write what was found."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from seqray.cli.explain_options import ExplainRequest, Genome, faithfulness_path, find_genome, track_names
-from seqray.cli.inputs import describe_input
+from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
+from seqray.cli.inputs import describe_input, find_genes
 from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.explanation import (
-    AlignmentExplanation,
-    Explanation,
-    Faithfulness,
-    HeadFigures,
-    InputShares,
-    Motif,
-    Place,
-)
+from seqray.core.explanation import AlignmentExplanation, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Call
 from seqray.explanations.alignments import check_alignments, explain_alignments
@@ -52,55 +44,57 @@ from seqray.io.explanations import (
     row_lines,
     write_checks,
     write_heads,
+    write_motifs,
     write_shares,
 )
-from seqray.io.files import write_file
-from seqray.io.gff3 import read_gff3_calls
+from seqray.io.files import keep_pipes, write_file
+from seqray.io.gff3 import read_circular, read_gff3_calls
 from seqray.io.lines import EXPECTED, read_scan_statement
 from seqray.io.tables import open_table
 from seqray.kinds.kinds import tracks_reader
 from seqray.modelfile.model import TrainedModel
 
+if TYPE_CHECKING:
+    from seqray.scanning.genes import GeneSource
+
+Genome = tuple["GeneSource | None", Collection[str]]
+"""Where the genes of a genome are from, and the contigs that are called circular beside those marked so."""
+
+MAX_MOTIF_RECORDS = 5000
+SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
+MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
+
+Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[object, ...]]]]]
+"""Name of each table, its columns, and the cells of its rows for an explanation."""
+
 # --- Explains records and writes the files: tables while explanations come, all others at the end
 
-Record = TypeVar("Record", SequenceRecord, Alignment, Stretch)
-Found = TypeVar("Found")
-Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
-Rows = Callable[[Any], Iterable[tuple[object, ...]]]
 
-
-class Explainer(ABC, Generic[Record, Found, Options]):
+class Explainer(ABC):
     """Explains records, checks the rankings on a sample of them, and writes the files.
 
-    Call `explain`, `check` and `write` in this order.
-
-    Attributes
-    ----------
-    most_checked
-        Most records that the checks use, unless the request names a number.
-    count, truncated
-        Records explained so far, and how many of them were read in part.
-    cautions
-        What the scores leave out, and what went wrong and spoiled nothing else.
+    Call `explain`, `check` and `write` in this order. ``count`` and ``truncated`` are the records explained
+    so far, and those of them that were read in part; ``cautions`` say what the scores leave out, and what
+    went wrong and spoiled nothing else.
     """
 
-    most_checked: ClassVar[int]
-
-    @staticmethod
-    def open_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
-        """Find what is read beside the records, before these are opened."""
-        return Genome()
+    most_checked: int  # records that the checks use, unless the request names a number
+    options: Any  # the request, for the library
 
     def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
-        self.model, self.request, self.genome = model, request, genome
-        self.options = self._options()
+        self.model, self.request = model, request
         self.count = self.truncated = 0
-        self.cautions = _composition_cautions(model, self.options.methods)
-        self.shown: list[Found] = []
-        checks = request.checks
-        size = checks.check_records or self.most_checked
-        self._called: Reservoir[Record] = Reservoir(size, checks.seed)
-        self._any: Reservoir[Record] = Reservoir(size, checks.seed)
+        self.cautions: list[str] = []
+        self.shown: list[Any] = []
+        size = request.checks.check_records or self.most_checked
+        self._called, self._any = (Reservoir[Any](size, request.checks.seed) for _ in range(2))
+        blind = [name for name in self.options.methods if not METHODS[name].predicts]
+        if blind and model.card.model.composition:
+            seeing = " and ".join(name for name, method in METHODS.items() if method.predicts)
+            self.cautions.append(
+                f"model '{model.card.name}' reads the composition of the sequence beside its attention, and "
+                f"{', '.join(blind)} can't show that part; {seeing} do"
+            )
 
     def explain(
         self,
@@ -114,15 +108,15 @@ class Explainer(ABC, Generic[Record, Found, Options]):
         ``staged`` says where each file is written until all are complete; ``advance`` is called after each
         record.
         """
-        found = iter(self._explanations(records))
-        first = list(islice(found, 1))  # an input that can't be read leaves no header on standard output
+        explanations = iter(self._explanations(records))
+        first = list(islice(explanations, 1))  # an input that can't be read leaves no header on stdout
         with ExitStack() as stack:
             tables = [
                 (stack.enter_context(open_table(staged[path], columns, provenance)), rows)
                 for path, columns, rows in self._tables()
                 if path
             ]
-            for explanation in chain(first, found):
+            for explanation in chain(first, explanations):
                 before = self.count
                 self._keep(explanation)
                 for write, rows in tables:
@@ -130,13 +124,13 @@ class Explainer(ABC, Generic[Record, Found, Options]):
                 if self.count > before:
                     advance()
 
-    def sample(self) -> list[Record]:
+    def sample(self) -> list[Any]:
         """Records for the checks: those called as the explained class, or all if there are none."""
         return self._called.kept or self._any.kept
 
-    def check(self, watch: Callable[[Iterable[Record]], Iterable[Record]]) -> Faithfulness | None:
-        """Check the rankings on the sample unless the request disables it; ``watch`` receives each record."""
-        return None if self.request.checks.no_check else self._check(watch(self.sample()))
+    @abstractmethod
+    def check(self, records: Iterable[Any]) -> Faithfulness:
+        """Check the rankings on the `sample`."""
 
     def write(
         self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
@@ -150,9 +144,28 @@ class Explainer(ABC, Generic[Record, Found, Options]):
         if outputs.plot:
             self._plot(staged[outputs.plot])
         if outputs.html:
-            write_file(staged[outputs.html], self._page(provenance, faithfulness))
+            shared = {"card": self.model.card, "provenance": provenance, "faithfulness": faithfulness}
+            shared |= {"omitted": max(0, self.count - self.request.shown), "checked": self._checked}
+            write_file(staged[outputs.html], self._page(shared))
 
-    def _offer(self, record: Record, *, called: bool, truncated: bool) -> None:
+    def facts(self) -> dict[str, str]:
+        """What the columns mean, for the header."""
+        card, asked, methods = self.model.card, self.options.target, self.options.methods
+        positive = " (the positive one)" if asked is None and len(card.classes) <= 2 else ""
+        blind = (
+            "rollout is" if isinstance(self.options, AlignmentOptions) else "rollout and value-rollout are"
+        )
+        signs = {name: "signed" if METHODS[name].signed else "unsigned shares" for name in methods}
+        return {
+            "methods": ", ".join(f"{name} ({sign})" for name, sign in signs.items()),
+            "class": f"{wanted_class(card, asked)}{positive}; {blind} the same for every class",
+        }
+
+    def remarks(self) -> list[str]:
+        """What to tell the user beside the verdicts on rankings."""
+        return [self._checked[0].lower() + self._checked[1:-1]] if self._checked else []
+
+    def _offer(self, record: Any, *, called: bool, truncated: bool) -> None:
         """Count a record, and draw it for the checks or not; ``called`` the class explained."""
         self.count += 1
         self.truncated += truncated
@@ -174,46 +187,14 @@ class Explainer(ABC, Generic[Record, Found, Options]):
         which = "those" if used == called else f"drawn from the {called}"
         return f"The checks use {used} of the {self.count} records: {which} that are called {name}."
 
-    @property
-    def _omitted(self) -> int:
-        """Records that the page leaves out."""
-        return max(0, self.count - self.request.shown)
-
-    def _methods_fact(self, signed: Mapping[str, bool]) -> str:
-        kinds = (f"{m} ({'signed' if signed[m] else 'unsigned shares'})" for m in self.options.methods)
-        return ", ".join(kinds)
-
-    @property
-    def _target_fact(self) -> str:
-        card, asked = self.model.card, self.options.target
-        note = " (the positive one)" if asked is None and len(card.classes) <= 2 else ""
-        return wanted_class(card, asked) + note
+    @abstractmethod
+    def _explanations(self, records: Iterable[Any]) -> Iterable[Any]: ...
 
     @abstractmethod
-    def _options(self) -> Options:
-        """The request, for the library."""
+    def _tables(self) -> Tables: ...
 
     @abstractmethod
-    def facts(self) -> dict[str, str]:
-        """What the columns mean, for the header."""
-
-    @abstractmethod
-    def _explanations(self, records: Iterable[Any]) -> Iterator[Found]:
-        """Explain what was read."""
-
-    @abstractmethod
-    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
-        """Name of each table, its columns, and the cells of its rows for an explanation."""
-
-    @abstractmethod
-    def _keep(self, explanation: Found) -> None: ...
-
-    @abstractmethod
-    def _check(self, records: Iterable[Record]) -> Faithfulness: ...
-
-    def remarks(self) -> list[str]:
-        """What to tell the user beside the verdicts on rankings."""
-        return [self._checked[0].lower() + self._checked[1:-1]] if self._checked else []
+    def _keep(self, explanation: Any) -> None: ...
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
         """Write the files that only this kind has."""
@@ -222,49 +203,38 @@ class Explainer(ABC, Generic[Record, Found, Options]):
     def _plot(self, path: Path) -> None: ...
 
     @abstractmethod
-    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str: ...
+    def _page(self, shared: dict[str, Any]) -> str: ...
 
 
-def _composition_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
-    """Say which methods do not see the composition that a model reads beside the letters."""
-    blind = [name for name in methods if not METHODS[name].predicts]
-    if not (blind and model.card.model.composition):
-        return []
-    seeing = [name for name, method in METHODS.items() if method.predicts]
-    return [
-        f"model '{model.card.name}' reads the composition of the sequence beside its attention, and "
-        f"{', '.join(blind)} can't show that part; {' and '.join(seeing)} do"
-    ]
+# --- Models of sequences, and what is the same for all models whose letters are scored
 
 
-# --- What is the same for all models whose letters are scored: tables, motifs, tracks, plot and page
+class SequenceExplainer(Explainer):
+    """Explains sequences, or the windows of calls, by scores of their letters."""
 
-MAX_MOTIF_RECORDS = 5000
-SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
-
-
-class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
-    """Explains records by scores of their letters."""
+    most_checked = 200
 
     def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        if request.outputs.heads:
+            check_heads(model)
+        self.options: ExplainOptions = request.for_library(
+            ExplainOptions,
+            effects=not request.checks.no_check,
+            attention=bool(request.outputs.html) and not model.is_locator,
+        )
         super().__init__(model, request, genome)
-        calls, methods = request.target.calls, self.options.methods
+        calls = request.target.calls
         self._scan = read_scan_statement(calls) if calls else None
         if self._scan is not None and not self._scan.made_by(model.sha256):
             made_by = self._scan.facts["model"].split(" ")[0]
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
-        self._tracks = {method: ScoreTrack() for method in methods} if request.outputs.track else {}
+        self._tracks = {m: ScoreTrack() for m in self.options.methods} if request.outputs.track else {}
         self._for_motifs: list[Explanation] = []
         self._listed: dict[str, Call] = {}
-        self._other_scores: list[str] = []
-
-    def _options(self) -> ExplainOptions:
-        return self.request.for_library(ExplainOptions, effects=not self.request.checks.no_check)
+        self._moved: list[str] = []  # calls whose score is not that of their file
 
     def facts(self) -> dict[str, str]:
-        facts = {
-            "methods": self._methods_fact({name: method.signed for name, method in METHODS.items()}),
-            "class": f"{self._target_fact}; rollout and value-rollout are the same for every class",
+        facts = super().facts() | {
             "score": "associated with the model's output, no proof of a cause; rank 1 is the highest",
             "ism_delta": "change of the log-odds of the class, mean over the three or more other letters",
         }
@@ -279,26 +249,33 @@ class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
         return facts
 
     def remarks(self) -> list[str]:
-        return [*super().remarks(), *self._moved_calls(), *self._judgement()]
+        remarks, scan = super().remarks(), self._scan
+        if self._moved:
+            remarks.append(
+                f"caution: calls with another score here: {len(self._moved)} of {self.count}, such as "
+                f"{self._moved[0]}; give the sequences and the genes of the scan"
+            )
+        if scan is not None and scan.lacks:
+            unknown = f"{scan.file} does not state {' and '.join(scan.lacks)}"
+            remarks.append(f"caution: {unknown}, so it is not known how many of the calls are right")
+        elif scan is not None:
+            judged = [key for key in ("threshold", *EXPECTED) if key in scan.facts]
+            stated = "; ".join(f"{key}: {scan.facts[key]}" for key in judged)
+            remarks.append(f"this does not test whether the calls are right; {scan.file} states {stated}")
+        return remarks
 
-    def _moved_calls(self) -> list[str]:
-        """That scores are not those of the file of calls: what was explained is not what was called."""
-        if not self._other_scores:
-            return []
-        return [
-            f"caution: calls with another score here: {len(self._other_scores)} of {self.count}, such as "
-            f"{self._other_scores[0]}; give the sequences and the genes of the scan"
-        ]
+    def check(self, records: Iterable[Any]) -> Faithfulness:
+        return check(self.model, records, self.options)
 
-    def _judgement(self) -> list[str]:
-        if self._scan is None:
-            return []
-        if self._scan.lacks:
-            unknown = f"{self._scan.file} does not state {' and '.join(self._scan.lacks)}"
-            return [f"caution: {unknown}, so it is not known how many of the calls are right"]
-        judged = ("threshold", *EXPECTED)
-        stated = "; ".join(f"{key}: {self._scan.facts[key]}" for key in judged if key in self._scan.facts)
-        return [f"this does not test whether the calls are right; {self._scan.file} states {stated}"]
+    def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
+        places, target = None, self.request.target
+        if path := target.calls:
+            calls, window = self._read_calls(path), self.model.card.window
+            records, places = extract_call_windows(
+                records, calls, self.model.alphabet, window, path, target.best_calls
+            )
+        source = describe_input(self.request.input)
+        return explain_records(self.model, records, self.options, places=places, source=source)
 
     def _read_calls(self, path: str) -> list[Call]:
         calls = read_gff3_calls(path)
@@ -308,31 +285,28 @@ class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
         self._listed = dict(best_calls(calls, self.request.target.best_calls))
         return calls
 
-    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
+    def _tables(self) -> Tables:
         outputs = self.request.outputs
         return [(outputs.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, outputs.top))]
 
     def _keep(self, explanation: Explanation) -> None:
-        e = explanation
+        e, outputs = explanation, self.request.outputs
         if e.method == self.options.methods[0] and e.member == "mean":
             self._offer(self._record_of(e), called=e.label == e.target, truncated=e.is_of_part)
-            self._compare(e)
-            if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MAX_MOTIF_RECORDS:
+            call, here = self._listed.get(e.id), e.probability
+            if call and call.label == e.target and not abs(here - call.score) <= SCORE_TOLERANCE:
+                self._moved.append(f"{e.id} ({here:.3g}, in the file {call.score:.3g})")
+            wanted = (outputs.motifs or outputs.html) and len(self._for_motifs) < MAX_MOTIF_RECORDS
+            if e.label == e.target and wanted:
                 self._for_motifs.append(replace(self._shown_part(e), attention=None, effects=None))
         if self.count <= self.request.shown:
             self.shown.append(self._shown_part(e))
         if e.member == "mean" and e.method in self._tracks:
             self._tracks[e.method].add(e)
 
-    def _compare(self, explanation: Explanation) -> None:
-        """Note a call whose score is not that of its file."""
-        call, here = self._listed.get(explanation.id), explanation.probability
-        if call and call.label == explanation.target and not abs(here - call.score) <= SCORE_TOLERANCE:
-            self._other_scores.append(f"{explanation.id} ({here:.3g}, in the file {call.score:.3g})")
-
-    @abstractmethod
-    def _record_of(self, explanation: Explanation) -> Record:
+    def _record_of(self, explanation: Explanation) -> Any:
         """What was explained."""
+        return SequenceRecord(explanation.id, explanation.sequence)
 
     def _shown_part(self, explanation: Explanation) -> Explanation:
         """What the page and the plot show, and motifs are searched in."""
@@ -343,127 +317,62 @@ class LetterExplainer(Explainer[Record, Explanation, ExplainOptions]):
         """Index of the site in what is shown."""
         return self.model.card.site
 
-    @property
-    def _motifs_wanted(self) -> bool:
-        return bool(self.request.outputs.motifs or self.request.outputs.html)
-
-    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        for method, track in self._tracks.items():
-            for path in track_names(self.request, method):
-                name = f"{method} of {self.model.card.name}"
-                track.write(path, provenance, name, lambda one: staged[str(one)])
-        if paths := self.request.outputs.motifs:
-            from seqray.explanations.motifs import background_of
-            from seqray.io.explanations import write_motifs
-
-            alphabet = self.model.alphabet
-            background = background_of(self._for_motifs, alphabet)
-            for path in paths:
-                write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
-
     @cached_property
     def _motifs(self) -> Sequence[Motif]:
         from seqray.explanations.motifs import find_motifs
 
         return find_motifs(self._for_motifs, self.model.alphabet)
 
-    @property
-    def _head_figures(self) -> Sequence[HeadFigures]:
-        """Figures of attention heads for the page."""
-        return ()
+    @cached_property
+    def _heads(self) -> Sequence[HeadFigures]:
+        """Figures of attention heads; those of a backbone or a locator stay hidden."""
+        is_hidden = self.model.card.model.backbone is not None or self.model.is_locator
+        return () if is_hidden else heads(self.model, self.sample(), self.options)
+
+    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
+        outputs, alphabet = self.request.outputs, self.model.alphabet
+        if outputs.heads:
+            write_heads(staged[outputs.heads], self._heads, provenance)
+        for method, track in self._tracks.items():
+            for path in track_names(self.request, method):
+                name = f"{method} of {self.model.card.name}"
+                track.write(path, provenance, name, lambda one: staged[str(one)])
+        if outputs.motifs:
+            from seqray.explanations.motifs import background_of
+
+            background = background_of(self._for_motifs, alphabet)
+            for path in outputs.motifs:
+                write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
 
     def _plot(self, path: Path) -> None:
         from seqray.report.plots import plot_explanations
 
         plot_explanations(path, self.shown, self.model.alphabet, self._site)
 
-    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str:
+    def _page(self, shared: dict[str, Any]) -> str:
         from seqray.report.pages.sequences import SequenceReport, render_sequences
 
-        card = self.model.card
         return render_sequences(
             SequenceReport(
-                title=f"{card.name}: positions that drive the predictions",
+                title=f"{self.model.card.name}: positions that drive the predictions",
                 explanations=self.shown,
                 alphabet=self.model.alphabet,
-                card=card,
                 site=self._site,
-                provenance=provenance,
-                faithfulness=faithfulness,
-                heads=self._head_figures,
+                heads=self._heads,
                 motifs=self._motifs,
-                omitted=self._omitted,
-                checked=self._checked,
                 scan=self._scan,
+                **shared,
             )
         )
 
 
-# --- Explanations of a model of sequences: letters and heads
+# --- A locator: the letters and the genes around its calls
 
 
-class SequenceExplainer(LetterExplainer[SequenceRecord]):
-    """Explains sequences, or the windows of calls."""
-
-    most_checked = 200
-
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
-        if request.outputs.heads:
-            check_heads(model)
-        super().__init__(model, request, genome)
-
-    def _options(self) -> ExplainOptions:
-        return replace(super()._options(), attention=bool(self.request.outputs.html))
-
-    def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
-        places: list[Place] | None = None
-        if calls := self.request.target.calls:
-            records, places = self._windows(records, calls)
-        source = describe_input(self.request.input)
-        return explain_records(self.model, records, self.options, places=places, source=source)
-
-    def _windows(
-        self, records: Iterable[SequenceRecord], path: str
-    ) -> tuple[list[SequenceRecord], list[Place]]:
-        calls = self._read_calls(path)
-        alphabet, window = self.model.alphabet, self.model.card.window
-        return extract_call_windows(records, calls, alphabet, window, path, self.request.target.best_calls)
-
-    def _record_of(self, explanation: Explanation) -> SequenceRecord:
-        return SequenceRecord(explanation.id, explanation.sequence)
-
-    def _check(self, records: Iterable[SequenceRecord]) -> Faithfulness:
-        return check(self.model, records, self.options)
-
-    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        if path := self.request.outputs.heads:
-            write_heads(staged[path], self._heads, provenance)
-        super()._write_others(staged, provenance)
-
-    @cached_property
-    def _heads(self) -> Sequence[HeadFigures]:
-        return heads(self.model, self.sample(), self.options)
-
-    @property
-    def _head_figures(self) -> Sequence[HeadFigures]:
-        return (
-            self._heads if self.model.card.model.backbone is None else ()
-        )  # those of a backbone stay hidden
-
-
-# --- Explanations of a locator: the letters and the genes around its calls
-
-MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
-
-
-class LocatorExplainer(LetterExplainer[Stretch]):
+class LocatorExplainer(SequenceExplainer):
     """Explains the scores of calls."""
 
     most_checked = 40  # a call takes some thousand answers of the model for long stretches
-
-    @staticmethod
-    def open_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
-        return find_genome(request, model)
 
     def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
         if request.target.calls is None:
@@ -475,13 +384,13 @@ class LocatorExplainer(LetterExplainer[Stretch]):
         super().__init__(model, request, genome)
         self._stretches: list[Stretch] = []
         self._radius = model.locators[0].radius
+        self._genes, self._circular = genome
 
     def facts(self) -> dict[str, str]:
-        genes = self.genome.genes
         facts = super().facts() | {
             "letters": f"{self._radius} on either side of the site: no others can change its score; page, "
             f"plot and motifs take {self._site}",
-            "genes": genes.source if genes else "not known",
+            "genes": self._genes.source if self._genes else "not known",
         }
         if self.request.outputs.inputs:
             facts["inputs"] = (
@@ -491,14 +400,16 @@ class LocatorExplainer(LetterExplainer[Stretch]):
             )
         return facts
 
+    def check(self, records: Iterable[Stretch]) -> Faithfulness:
+        return check_calls(self.model, records, self.options)
+
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
-        calls, genes = self._read_calls(self._calls), self.genome.genes
         self._stretches = cut_stretches(
             self.model,
             records,
-            calls,
-            tracks_reader(self.model, genes.find if genes else None),
-            circular=self.genome.circular,
+            self._read_calls(self._calls),
+            tracks_reader(self.model, self._genes.find if self._genes else None),
+            circular=self._circular,
             source=self._calls,
             best=self.request.target.best_calls,
         )
@@ -515,37 +426,48 @@ class LocatorExplainer(LetterExplainer[Stretch]):
     def _site(self) -> int:
         return min(MAX_SHOWN_RADIUS, self._radius)
 
-    def _check(self, records: Iterable[Stretch]) -> Faithfulness:
-        return check_calls(self.model, records, self.options)
-
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
         if path := self.request.outputs.inputs:
-            write_shares(staged[path], self._shares(), provenance)
+            numbered = enumerate(self._stretches)
+            shares = (input_shares(self.model, i, stretch, self.options) for i, stretch in numbered)
+            write_shares(staged[path], shares, provenance)
         super()._write_others(staged, provenance)
 
-    def _shares(self) -> Iterator[InputShares]:
-        for number, stretch in enumerate(self._stretches):
-            yield input_shares(self.model, number, stretch, self.options)
+
+def find_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
+    """Find the genes that a locator reads beside the letters, before these are read."""
+    source, *others = request.input
+    if others:
+        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
+    keep_pipes(source)
+    calls = request.target.calls
+    circular = read_circular(calls) if calls else frozenset[str]()
+    genes, notes = find_genes(
+        request.genes,
+        request.records,
+        source,
+        model.alphabet,
+        lambda record: record.circular or record.id in circular,
+    )
+    request.note(*notes)
+    return genes, circular.union(genes.circular if genes else ())
 
 
-# --- Explanations of a model of alignments: columns and rows
+# --- Models of alignments: columns and rows
 
 
-class AlignmentExplainer(Explainer[Alignment, AlignmentExplanation, AlignmentOptions]):
+class AlignmentExplainer(Explainer):
     """Explains alignments."""
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def _options(self) -> AlignmentOptions:
-        request = self.request
-        return request.for_library(AlignmentOptions, rows=request.rows.limit())
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+        self.options: AlignmentOptions = request.for_library(AlignmentOptions, rows=request.rows.limit())
+        super().__init__(model, request, genome)
 
     def facts(self) -> dict[str, str]:
-        options = self.options
-        depth = depth_read(self.model, options.rows)
-        facts = {
-            "methods": self._methods_fact({name: m.signed for name, m in METHODS.items()}),
-            "class": f"{self._target_fact}; rollout is the same for every class",
+        depth = depth_read(self.model, self.options.rows)
+        facts = super().facts() | {
             "coordinates": "columns and rows of the file and positions in the query (the first row), from 1; "
             "'.' where the query has no letter, and for the score of what was not read",
             "read": f"{depth} rows and {self.model.card.window} columns at most; columns without letters in "
@@ -554,18 +476,21 @@ class AlignmentExplainer(Explainer[Alignment, AlignmentExplanation, AlignmentOpt
             "occupancy": "share of all rows of the file with a letter",
             "conservation": "1 - entropy / log of the number of letters, of all rows of the file",
         }
-        if "occlusion" in options.methods:
-            block = options.settings.block or 1
+        if "occlusion" in self.options.methods:
+            block = self.options.settings.block or 1
             hidden = f"{block} columns at a time are" if block > 1 else "a column is"
             facts["occlusion"] = (
                 f"fall of the log-odds when {hidden} masked in all rows, or a row is left out"
             )
         return facts
 
+    def check(self, records: Iterable[Alignment]) -> Faithfulness:
+        return check_alignments(self.model, records, self.options)
+
     def _explanations(self, records: Iterable[Alignment]) -> Iterator[AlignmentExplanation]:
         return explain_alignments(self.model, records, self.options)
 
-    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
+    def _tables(self) -> Tables:
         outputs = self.request.outputs
         return [
             (outputs.out, COLUMN_COLUMNS, lambda e: column_lines(e, outputs.top)),
@@ -577,38 +502,24 @@ class AlignmentExplainer(Explainer[Alignment, AlignmentExplanation, AlignmentOpt
         truncated = omits_letters(e.alignment, e.rows, e.columns)
         self._offer(e.alignment, called=e.label == e.target, truncated=truncated)
         if self.count <= self.request.shown:
-            self.shown.append(explanation)
-
-    def _check(self, records: Iterable[Alignment]) -> Faithfulness:
-        return check_alignments(self.model, records, self.options)
+            self.shown.append(e)
 
     def _plot(self, path: Path) -> None:
         from seqray.report.plots import plot_alignments
 
         plot_alignments(path, self.shown)
 
-    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str:
+    def _page(self, shared: dict[str, Any]) -> str:
         from seqray.report.pages.alignments import AlignmentReport, render_alignments
 
-        return render_alignments(
-            AlignmentReport(
-                title=f"{self.model.card.name}: columns that drive the predictions",
-                shown=self.shown,
-                card=self.model.card,
-                provenance=provenance,
-                faithfulness=faithfulness,
-                omitted=self._omitted,
-                checked=self._checked,
-            )
-        )
+        title = f"{self.model.card.name}: columns that drive the predictions"
+        return render_alignments(AlignmentReport(title=title, shown=self.shown, **shared))
 
 
-# --- The explainer of each kind of model
-
-EXPLAINERS: Mapping[str, type[Explainer[Any, Any, Any]]] = {
+EXPLAINERS: Mapping[str, type[Explainer]] = {
     "sequence": SequenceExplainer,
     "backbone": SequenceExplainer,
     "alignment": AlignmentExplainer,
     "locator": LocatorExplainer,
 }
-"""By the kind of model that a card names, as `seqray.kinds.table`."""
+"""By the kind of model that a card names, as `seqray.kinds.kinds.KINDS`."""
