@@ -55,15 +55,14 @@ from seqray.kinds.kinds import tracks_reader
 from seqray.modelfile.model import TrainedModel
 
 if TYPE_CHECKING:
-    from seqray.scanning.genes import GeneSource
-
-Genome = tuple["GeneSource | None", Collection[str]]
-"""Where the genes of a genome are from, and the contigs that are called circular beside those marked so."""
+    from seqray.genome.genes import Genome
 
 MAX_MOTIF_RECORDS = 5000
 SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
 MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
 
+Source = tuple["Genome | None", Collection[str]]
+"""The genes of a genome, and the contigs that are called circular beside those marked so."""
 Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[object, ...]]]]]
 """Name of each table, its columns, and the cells of its rows for an explanation."""
 
@@ -81,7 +80,7 @@ class Explainer(ABC):
     most_checked: int  # records that the checks use, unless the request names a number
     options: Any  # the request, for the library
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
         self.model, self.request = model, request
         self.count = self.truncated = 0
         self.cautions: list[str] = []
@@ -140,7 +139,6 @@ class Explainer(ABC):
         if checks and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
             write_checks(staged[checks], faithfulness.checks, [*provenance, *verdicts])
-        self._write_others(staged, provenance)
         if outputs.plot:
             self._plot(staged[outputs.plot])
         if outputs.html:
@@ -196,9 +194,6 @@ class Explainer(ABC):
     @abstractmethod
     def _keep(self, explanation: Any) -> None: ...
 
-    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        """Write the files that only this kind has."""
-
     @abstractmethod
     def _plot(self, path: Path) -> None: ...
 
@@ -214,7 +209,7 @@ class SequenceExplainer(Explainer):
 
     most_checked = 200
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
         if request.outputs.heads:
             check_heads(model)
         self.options: ExplainOptions = request.for_library(
@@ -329,7 +324,9 @@ class SequenceExplainer(Explainer):
         is_hidden = self.model.card.model.backbone is not None or self.model.is_locator
         return () if is_hidden else heads(self.model, self.sample(), self.options)
 
-    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
+    def write(
+        self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
+    ) -> None:
         outputs, alphabet = self.request.outputs, self.model.alphabet
         if outputs.heads:
             write_heads(staged[outputs.heads], self._heads, provenance)
@@ -343,6 +340,7 @@ class SequenceExplainer(Explainer):
             background = background_of(self._for_motifs, alphabet)
             for path in outputs.motifs:
                 write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
+        super().write(staged, provenance, faithfulness)
 
     def _plot(self, path: Path) -> None:
         from seqray.report.plots import plot_explanations
@@ -374,7 +372,7 @@ class LocatorExplainer(SequenceExplainer):
 
     most_checked = 40  # a call takes some thousand answers of the model for long stretches
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
         if request.target.calls is None:
             raise ConfigError(
                 "a locator is explained by its calls",
@@ -426,15 +424,17 @@ class LocatorExplainer(SequenceExplainer):
     def _site(self) -> int:
         return min(MAX_SHOWN_RADIUS, self._radius)
 
-    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
+    def write(
+        self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
+    ) -> None:
         if path := self.request.outputs.inputs:
             numbered = enumerate(self._stretches)
             shares = (input_shares(self.model, i, stretch, self.options) for i, stretch in numbered)
             write_shares(staged[path], shares, provenance)
-        super()._write_others(staged, provenance)
+        super().write(staged, provenance, faithfulness)
 
 
-def find_genome(request: ExplainRequest, model: TrainedModel) -> Genome:
+def find_genome(request: ExplainRequest, model: TrainedModel) -> Source:
     """Find the genes that a locator reads beside the letters, before these are read."""
     source, *others = request.input
     if others:
@@ -461,7 +461,7 @@ class AlignmentExplainer(Explainer):
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Genome) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
         self.options: AlignmentOptions = request.for_library(AlignmentOptions, rows=request.rows.limit())
         super().__init__(model, request, genome)
 
