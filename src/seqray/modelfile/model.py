@@ -225,7 +225,9 @@ class TrainedModel:
         import torch
 
         with torch.inference_mode():
-            members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
+            members = []
+            for network in self.networks:
+                members.append(torch.log_softmax(network(tokens, *masks).logits.float(), dim=-1))
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
     def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:

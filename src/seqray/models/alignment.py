@@ -25,7 +25,7 @@ from seqray.models.layers import (
 )
 from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinusoidal
 
-# --- Which columns of an RNA alignment pair in helices, as probabilities, and what a network makes of the
+# --- Which columns of an RNA alignment pair in helices, as probabilities, and their embedding
 
 LETTERS = "ACGU"  # T in DNA
 NONE = len(LETTERS)  # a gap, or a letter that is not known or hidden

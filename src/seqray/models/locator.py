@@ -177,11 +177,7 @@ class LocatorTransformer(nn.Module):
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
         self.smoothing = Smoothing(settings.smoothing, settings.region)
         self._no_gene_ahead = settings.no_gene_ahead
-
-    @property
-    def radius(self) -> int:
-        """Letters on either side of a letter that may change its score."""
-        return locator_radius(self.config)
+        self.radius = locator_radius(config)
 
     def forward(
         self, letters: Tensor, tracks: Tensor | None = None, *, return_attention: bool = False

@@ -29,7 +29,7 @@ def sinusoidal(coordinates: Tensor, d_model: int) -> Tensor:
 
 
 def rotary_angles(coordinates: Tensor, head_width: int) -> Rotation:
-    """Cosine and sine by which `rotate` turns each pair of features, of coordinates (L,) or (B, L)."""
+    """Cosine and sine by which `rotate` turns pairs of features, (1 or B, 1, L, E/2), of (L,) or (B, L)."""
     angles = _angles(torch.atleast_2d(coordinates), head_width)[:, None]
     return angles.cos(), angles.sin()
 

@@ -87,7 +87,3 @@ def test_engines_answer_the_same(engine, model, tmp_path):
     np.testing.assert_allclose(
         cascade_log_odds(changed, CODES, (0.0,)), cascade_log_odds(model, CODES, (0.0,)), atol=1e-4
     )
-
-
-def test_no_windows_give_no_answers(model):
-    assert cascade_log_odds(model, CODES[:0], (9.0,)).shape == (0, 3)
