@@ -48,7 +48,7 @@ class PredictOptions:
         `reweight`.
     coverage
         Share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
-        class: see `seqray.calibration.conformal.Conformal`. The prior changes no set. No sets where None.
+        class: see `seqray.calibration.conformal`. The prior changes no set. No sets where None.
     rows
         Of alignments: most rows to read, the query counted; 1 is the query alone. The model's number if None.
     """
