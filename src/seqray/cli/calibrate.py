@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seqray.cli.inputs import check_files
@@ -26,7 +26,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError
 from seqray.core.run_config import CalibrationMethod
-from seqray.kinds.kinds import SplitExamples, read_parts, with_named_splits
+from seqray.kinds.kinds import read_parts, with_named_splits
 
 if TYPE_CHECKING:
     from seqray.core.card import Card
@@ -71,7 +71,9 @@ def run(request: CalibrateRequest) -> Outcome:
     with naming_other_models():
         parts = read_parts(request.data.located(request), model.alphabet)
     if request.unknown_labels == "drop":
-        parts, notes = _with_known_labels(parts, model.card.classes)
+        classes = model.card.classes
+        _, notes = drop_unknown_labels([one for _, examples in parts for one in examples], classes)
+        parts = [(split, [one for one in examples if one.label in classes]) for split, examples in parts]
     from seqray.modelfile.file import save_model
     from seqray.training.recalibration import recalibrate, refuse_training_data
 
@@ -87,14 +89,6 @@ def run(request: CalibrateRequest) -> Outcome:
         )
     request.say(*notes, *summary(card, request.out))
     return Outcome(records=len(data))
-
-
-def _with_known_labels(
-    parts: Sequence[SplitExamples], classes: Sequence[str]
-) -> tuple[list[SplitExamples], list[str]]:
-    """The same files without examples of other labels, and a note that counts these."""
-    _, notes = drop_unknown_labels([example for _, examples in parts for example in examples], classes)
-    return [(split, [one for one in examples if one.label in classes]) for split, examples in parts], notes
 
 
 def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:

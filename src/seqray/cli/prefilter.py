@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from seqray.cli.inputs import SkipLog, check_files
@@ -66,29 +65,23 @@ def run(request: PrefilterRequest) -> Outcome:
             for source in request.input
             for record in read_sequences(source, alphabet=model.alphabet, duplicates="keep", on_skip=skipped)
         ]
-    with Progress("prefilter", "windows", quiet=request.quiet) as progress, _naming(request.input):
+    with Progress("prefilter", "windows", quiet=request.quiet) as progress:
         make = measure_prefilter if request.measure_only else teach_prefilter
-        taught = make(
-            model,
-            records,
-            windows=request.windows,
-            lost=request.lost,
-            batch_size=request.computing.batch_size,
-            seed=request.seed,
-            on_progress=progress.update,
-        )
+        try:
+            taught = make(
+                model,
+                records,
+                windows=request.windows,
+                lost=request.lost,
+                batch_size=request.computing.batch_size,
+                seed=request.seed,
+                on_progress=progress.update,
+            )
+        except InputError as error:  # about what the files hold in all
+            raise InputError(error.what, where=", ".join(request.input), remedy=error.remedy) from None
     save_model(request.out, taught.networks, taught.card, taught.prefilter)
     request.say(*summary(taught.card), f"wrote {request.out}")
     return Outcome(records=len(records))
-
-
-@contextmanager
-def _naming(files: Sequence[str]) -> Iterator[None]:
-    """Name the files in an error about what they hold in all."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.what, where=", ".join(files), remedy=error.remedy) from None
 
 
 def summary(card: Card) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seqray.cli.inputs import SkipLog, check_files
 from seqray.cli.messages import Progress
@@ -15,9 +15,6 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import Terminated
 from seqray.core.run_config import load_run_config
 from seqray.modelfile.header import check_model_path
-
-if TYPE_CHECKING:
-    from seqray.core.run_config import RunConfig
 
 
 class PretrainRequest(Request):
@@ -38,8 +35,15 @@ def run(request: PretrainRequest) -> Outcome:
     config = configure(load_run_config(request.config), request.fit)
     out = Path(request.out)
     check_files(request.input, [request.out])
-    data = read_unlabeled(request, config)
     from seqray.kinds.kinds import kind_of
+
+    kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
+    with SkipLog(None, [], quiet=request.quiet) as skipped:  # records without letters are left out
+        data: Any = [
+            kind.unlabeled(record)
+            for source in request.input
+            for record in kind.read(source, alphabet, duplicates="keep", on_skip=skipped)
+        ]
     from seqray.training.pretraining import pretrain
     from seqray.training.trainer import is_main_process
 
@@ -56,21 +60,8 @@ def run(request: PretrainRequest) -> Outcome:
     except (KeyboardInterrupt, Terminated) as signal:
         return Outcome(status=report_interruption(signal, request.fit, folder))
     if is_main_process():
-        request.say(*summary(result.facts, request.out, kind_of(config).pretraining_unit))
+        request.say(*summary(result.facts, request.out, kind.pretraining_unit))
     return Outcome()
-
-
-def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
-    """Read records as the kind of model learns from them; those without letters are reported and left out."""
-    from seqray.kinds.kinds import kind_of
-
-    kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
-    with SkipLog(None, [], quiet=request.quiet) as skipped:
-        return [
-            kind.unlabeled(record)
-            for source in request.input
-            for record in kind.read(source, alphabet, duplicates="keep", on_skip=skipped)
-        ]
 
 
 def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:

@@ -76,40 +76,16 @@ def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list
 
 _MAX_ODD_LENGTH_SHARE = 0.02  # of sequences: their length may be a mistake
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
-NEGATIVE = {
-    "negative",
-    "neg",
-    "background",
-    "other",
-    "none",
-    "random",
-    "control",
-    "no",
-    "false",
-    "0",
-    "-1",
-    "-",
-}
+NEGATIVE = {"negative", "neg", "background", "other", "none", "random", "control"}
+NEGATIVE |= {"no", "false", "0", "-1", "-"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataFacts:
     """What decides the settings; examples of split ``test`` count for the contexts only.
 
-    Attributes
-    ----------
-    alphabet
-        Of the examples.
-    counts
-        Examples of each class.
-    shortest, longest
-        Length in letters.
-    site
-        Whether windows are cut around a site, see `has_site`.
-    contexts
-        Names of the contexts, sorted.
-    subclasses
-        Whether a class has several subclasses.
+    ``counts`` are examples of each class, ``shortest`` and ``longest`` lengths in letters; ``site`` says
+    whether windows are cut around one, see `has_site`, ``subclasses`` whether a class has several.
     """
 
     alphabet: Alphabet

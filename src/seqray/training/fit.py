@@ -34,10 +34,7 @@ from seqray.training.trainer import WorkDir, is_main_process, make_trainer, quie
 
 
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
-    """Raise ConfigError for a teacher that does not fit the student.
-
-    The teacher must read the same letters, windows at least as long, and predict the same classes.
-    """
+    """Refuse a teacher of other letters, shorter windows or other classes than the student."""
     if config.data.subclasses:
         raise ConfigError(
             "a teacher knows classes, not their subclasses", remedy="leave 'data.subclasses' out"
@@ -87,41 +84,17 @@ def train(
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
-    """Train the members, calibrate them together, and save one model file.
+    """Train the members, calibrate them together, and save one model file; None for ``out`` saves nothing.
 
-    Parameters
-    ----------
-    config
-        Settings of the run.
-    data
-        Labeled sequences. Their ``split`` is respected; without one, each member holds out another share
-        ``config.data.validation`` by groups.
-    out
-        The model file; None saves nothing.
-    run
-        Where the training keeps its state, and with what it runs.
-    classes
-        Order of the class names; sorted, with the positive one last, by default.
-    metrics
-        Figures measured elsewhere, by cross-validation for example, for the card.
-    search
-        How the settings were found, for the card.
-    teacher
-        A model whose probabilities on the training sequences are learned beside their labels, see
-        `OptimizerConfig.teacher`: an ensemble can so be distilled into one member.
-    start
-        Weights that every member begins with, from pre-training or another model; the head begins anew.
+    The ``split`` of the data is respected; without one, each member holds out another share
+    ``config.data.validation`` by groups. ``classes`` are the names in order; sorted, with the positive one
+    last, by default. ``metrics`` are figures measured elsewhere, and ``search`` how the settings were found,
+    both for the card. The probabilities of a ``teacher`` are learned beside the labels, see
+    `OptimizerConfig.teacher`: an ensemble can so be distilled into one member. ``start`` are weights that
+    every member begins with; the head begins anew.
 
-    Raises
-    ------
-    InputError
-        For data that can't be trained on, or a folder of another run.
-    ConfigError
-        For settings that don't fit together or the data.
-    ModelFileError
-        For the name of a model file that doesn't end in ``.safetensors``.
-    SeqrayError
-        Where training diverges.
+    Raises InputError for data that can't be trained on, or a folder of another run, ConfigError for settings
+    that don't fit together or the data, and SeqrayError where training diverges.
     """
     if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
         raise ConfigError("'augment.reverse_complement' is for nucleotides only")
@@ -197,14 +170,6 @@ def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
     return weights * len(labels) / (counts @ weights)
 
 
-def class_margins(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
-    """Log of each class's share times `OptimizerConfig.logit_adjustment`: (K,); None if that is 0."""
-    if not config.optimizer.logit_adjustment:
-        return None
-    counts = np.bincount(labels, minlength=config.model.classes)
-    return config.optimizer.logit_adjustment * np.log(counts / len(labels))
-
-
 def train_member(
     config: RunConfig,
     number: int,
@@ -216,24 +181,7 @@ def train_member(
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
-    """Train one member, or load it from ``folder`` if it is finished.
-
-    Parameters
-    ----------
-    number
-        Number of the member, from 1; it also sets the seed.
-    teacher
-        Model to distill; None trains on the labels alone.
-    start
-        Initial weights; None starts at random.
-
-    Returns
-    -------
-    network
-        Weights of the best epoch, in evaluation mode on the CPU.
-    result
-        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
-    """
+    """Train one member, or load it from ``folder`` if it is finished; see `fit_member`."""
     config = count_subclasses(config, data, parts.classes)
 
     def build(seed: int) -> tuple[Classifier, TrainingData]:
@@ -243,7 +191,10 @@ def train_member(
             train_set.targets = distillation_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
         labels, positive = parts.labels[parts.train], parts.classes.index(config.data.positive)
-        weights, margins = class_weights(labels, config), class_margins(labels, config)
+        weights, margins = class_weights(labels, config), None
+        if config.optimizer.logit_adjustment:
+            counts = np.bincount(labels, minlength=config.model.classes)
+            margins = config.optimizer.logit_adjustment * np.log(counts / len(labels))
         module = Classifier(config, seed, validation_set.labels, positive, weights, margins)
         if start is not None:
             module.apply_initial_weights(start.for_member(number))

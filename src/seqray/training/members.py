@@ -58,7 +58,7 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
 
 
 def network_bytes(config: RunConfig, letters: int) -> int:
-    """Estimate the memory of the process that trains a network, from above: what a step keeps of gradients."""
+    """Estimate the memory of the process that trains a network, from above."""
     model, stem, locator = config.model, config.model.stem, config.model.locator or LocatorConfig()
     batch, width = config.optimizer.batch_size, config.model.d_model
     if model.kind == "locator":  # whose tokens attend to a window each

@@ -126,14 +126,8 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
 class Partition:
     """The data of a run, checked and divided.
 
-    Attributes
-    ----------
-    classes
-        Class names [K] in the order of the logits.
-    labels
-        (N,) class index of each sequence, those of the test part included.
-    train, validation
-        Indices of the sequences of each part; test sequences are in neither.
+    ``classes`` are the names [K] in the order of the logits, ``labels`` (N,) the class index of each example,
+    ``train`` and ``validation`` indices of the examples of each part; test examples are in neither.
     """
 
     classes: tuple[str, ...]
@@ -160,26 +154,12 @@ def partition(
     classes: Sequence[str] | None = None,
     member: int = 1,
 ) -> Partition:
-    """Check labels and lengths, and choose the validation part of a member.
+    """Check labels and lengths, and choose the validation part of a member, counted from 1.
 
     Where the data name a split, their training and validation parts are taken; a validation part that they
-    don't name is held out from training by whole groups, another one for each member.
-
-    Parameters
-    ----------
-    data
-        All examples; those of split ``test`` are left alone.
-    config
-        Of the run; ``seed`` decides what is held out.
-    classes
-        Order of the class names; sorted, with the positive one last, by default.
-    member
-        Number of the member, from 1.
-
-    Raises
-    ------
-    InputError, ConfigError
-        For data that can't be trained on.
+    don't name is held out from training by whole groups, another one for each member. Examples of split
+    ``test`` are left alone. ``classes`` is the order of the class names; sorted, with the positive one last,
+    by default. Raises InputError or ConfigError for data that can't be trained on.
     """
     rows = np.array([i for i, example in enumerate(data) if _split_of(example) != "test"], dtype=np.int64)
     if not len(rows):
@@ -200,20 +180,16 @@ def partition(
     for part, counts in result.counts().items():
         for name, count in counts.items():
             if count == 0:
-                own = 0 if named else len(np.unique(groups[labels[rows] == index[name]]))
-                raise _no_example(part, name, own)
+                what = f"the {part} part holds no example of class '{name}'"
+                if named:
+                    raise InputError(what, remedy="name some in the column 'split'")
+                own = len(np.unique(groups[labels[rows] == index[name]]))
+                raise InputError(
+                    f"{what}: copies and examples of one group stay together, and this class has {own} of "
+                    "these",
+                    remedy="give examples that differ more, or name their split in a column 'split'",
+                )
     return result
-
-
-def _no_example(part: str, name: str, groups: int) -> InputError:
-    """The error of a part without examples of a class; without groups, the data name the parts."""
-    what = f"the {part} part holds no example of class '{name}'"
-    if not groups:
-        return InputError(what, remedy="name some in the column 'split'")
-    return InputError(
-        f"{what}: copies and examples of one group stay together, and this class has {groups} of these",
-        remedy="give examples that differ more, or name their split in a column 'split'",
-    )
 
 
 def _split_of(example: Example) -> str:

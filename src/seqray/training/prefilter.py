@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from torch import Tensor, nn
 
 from seqray.core.alphabet import reverse_complement_codes
-from seqray.core.arrays import Bools, Codes, Floats, Ints
+from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.card_parts import PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.records import SequenceRecord
@@ -48,16 +48,11 @@ _READ_IN, _LEARNED_IN = (0.5, 0.5, 0.0), (0.4, 0.4, 0.2)
 
 @dataclass(frozen=True)
 class DrawnWindows:
-    """Windows with what the model says of them.
+    """N windows with what the model says of them.
 
-    Attributes
-    ----------
-    contexts
-        (N,) number of the context in which each is read, from 1; 0 for none.
-    by_member
-        (N, M) log-odds of the positive class after each member, as the model calibrates them.
-    importance_weight
-        (N,) how many of the pool each stands for.
+    ``contexts`` (N,) number the context in which each is read, from 1; 0 for none. ``by_member`` (N, M) are
+    log-odds of the positive class after each member, as the model calibrates them; ``importance_weight`` (N,)
+    says how many of the pool each stands for.
     """
 
     codes: Codes
@@ -71,20 +66,8 @@ class DrawnWindows:
         return self.by_member[:, -1]
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where windows lie (N,): their sequence, start and strand, and the context in which they are read."""
-
-    sequence: Ints
-    start: Ints
-    reverse: Bools
-    context: Ints
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: slice | Ints | Bools) -> _Places:
-        return _Places(self.sequence[rows], self.start[rows], self.reverse[rows], self.context[rows])
+# Where windows lie: their sequence, start and strand, and the context in which they are read.
+_PLACES = np.dtype([(name, np.int64) for name in ("sequence", "start", "reverse", "context")])
 
 
 class WindowSource:
@@ -134,17 +117,24 @@ class WindowSource:
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
         importance_weight = np.ones(len(places))
         if guess is not None:
-            guesses = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
+            guesses = np.concatenate(
+                [guess(self._letters_at(part), part["context"]) for part in _parts(places)]
+            )
             least = _MIN_HELD_OUT_CHANCE if held_out else _MIN_CHANCE
-            chances = _scaled(np.maximum(expit(guesses + _DOUBT), least), count)
+            chances = np.maximum(expit(guesses + _DOUBT), least)
+            low, high = 0.0, count / chances.min()  # a factor with which their sum is the count
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (middle, high) if np.minimum(1, middle * chances).sum() < count else (low, middle)
+            chances = np.minimum(1, high * chances)
             chosen = np.flatnonzero(self._rng.random(len(guesses)) < chances)
             places, importance_weight = places[chosen], 1 / chances[chosen]
         by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(
             -_MAX_LOG_ODDS, _MAX_LOG_ODDS
         )
-        return DrawnWindows(self._letters_at(places), places.context, by_member, importance_weight)
+        return DrawnWindows(self._letters_at(places), places["context"], by_member, importance_weight)
 
-    def _evenly(self, count: int, *, held_out: bool) -> _Places:
+    def _evenly(self, count: int, *, held_out: bool) -> np.ndarray:
         rng, contexts = self._rng, len(self._model.card.model.contexts)
         lengths = self._lengths
         cuts = np.rint(lengths * (1 - _HELD_OUT)).astype(np.int64)
@@ -154,7 +144,9 @@ class WindowSource:
         start = firsts[sequence] + rng.integers(0, sizes[sequence])
         kinds = (self._homes[sequence], np.zeros(count, np.int64), rng.integers(0, contexts + 1, count))
         context = np.choose(rng.choice(3, count, p=_READ_IN if held_out else _LEARNED_IN), kinds)
-        places = _Places(sequence, start, rng.random(count) < 0.5, context)
+        places = np.empty(count, dtype=_PLACES)
+        places["sequence"], places["start"], places["context"] = sequence, start, context
+        places["reverse"] = rng.random(count) < 0.5
         first, before = self._offsets[sequence] + start, self._ambiguous_before
         ambiguous = before[first + self._window] - before[first]
         read = ambiguous <= _MAX_AMBIGUOUS_SHARE * self._window
@@ -165,33 +157,25 @@ class WindowSource:
             )
         return places[read]
 
-    def _letters_at(self, places: _Places) -> Codes:
-        codes = self._view[self._offsets[places.sequence] + places.start]
-        codes[places.reverse] = reverse_complement_codes(codes[places.reverse])
+    def _letters_at(self, places: np.ndarray) -> Codes:
+        codes = self._view[self._offsets[places["sequence"]] + places["start"]]
+        reverse = places["reverse"].astype(bool)
+        codes[reverse] = reverse_complement_codes(codes[reverse])
         return codes
 
-    def _score(self, places: _Places) -> Floats:
+    def _score(self, places: np.ndarray) -> Floats:
         """Log-odds of the positive class after each member."""
         codes, scores = self._letters_at(places), np.empty((len(places), self._model.card.members))
         names = (None, *self._model.card.model.contexts)
-        for context in np.unique(places.context):
-            model, rows = self._model.with_context(names[context]), places.context == context
+        for context in np.unique(places["context"]):
+            model, rows = self._model.with_context(names[context]), places["context"] == context
             scores[rows] = cascade_log_odds(model, codes[rows], batch_size=self._batch_size)
         self._on_scored(len(places))
         return scores
 
 
-def _parts(places: _Places) -> list[_Places]:
+def _parts(places: np.ndarray) -> list[np.ndarray]:
     return [places[start : start + _AT_ONCE] for start in range(0, len(places), _AT_ONCE)]
-
-
-def _scaled(chances: Floats, count: int) -> Floats:
-    """Multiply chances by a number, at most to 1 each, so that their sum is a count."""
-    low, high = 0.0, count / chances.min()
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.minimum(1, middle * chances).sum() < count else (low, middle)
-    return np.minimum(1, high * chances)
 
 
 # --- Teach a prefilter: two small networks learn from a model which windows of genomes can reach a thresh
@@ -220,38 +204,14 @@ def teach_prefilter(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TrainedModel:
-    """Give a model a prefilter, with which `seqray.scanning.scan_records` scores far fewer windows.
+    """The same model of windows with a prefilter, with which scans score far fewer windows.
 
-    Parameters
-    ----------
-    model
-        Of windows of nucleotides. It is not changed.
-    records
-        Genomes of the kind that will be scanned.
-    windows
-        How many the model scores: more take longer, and let the prefilter skip more.
-    lost
-        Share of the windows at or above a level that the prefilter may skip.
-    batch_size
-        As in `seqray.inference.predict_records`.
-    seed
-        Of the windows and the first weights.
-    on_progress
-        Called with the windows scored, and then with the steps of the training.
+    The records are genomes of the kind that will be scanned, of which the model scores so many windows: more
+    take longer, and let the prefilter skip more. ``lost`` is the share of the windows at or above a level
+    that it may skip; the card says what it lets pass. With contexts, the prefilter knows them, too.
 
-    Returns
-    -------
-    TrainedModel
-        The same model with a prefilter; its card says what the prefilter lets pass. With contexts, the
-        prefilter knows them, too.
-
-    Raises
-    ------
-    ConfigError
-        For a locator, which needs none, a model of proteins or of shorter windows, for fewer than 2,000
-        windows or more than 10 million, and for a share above 0.1.
-    InputError
-        For sequences of too few letters in all, and where too few windows score high.
+    Raises ConfigError for a model that can't have one, and for numbers out of range, InputError for too few
+    letters in all, and where too few windows score high.
     """
     _check(model, windows, lost)
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
@@ -280,23 +240,7 @@ def measure_prefilter(
 ) -> TrainedModel:
     """Keep the prefilter of a model, and measure it again: on other genomes, or for another loss.
 
-    Parameters
-    ----------
-    model
-        With a prefilter. It is not changed.
-    records, lost, batch_size, seed
-        As in `teach_prefilter`. Windows are drawn from the last fifth of each sequence.
-    windows
-        About how many the model scores.
-    on_progress
-        Called with the windows scored.
-
-    Raises
-    ------
-    ConfigError
-        For a model without a prefilter, and as `teach_prefilter`.
-    InputError
-        As `teach_prefilter`.
+    Windows are drawn from the last fifth of each sequence; the rest is as in `teach_prefilter`.
     """
     if model.prefilter is None:
         raise ConfigError(
@@ -453,7 +397,10 @@ def _measure(
     """
     weights, networks = held_out.importance_weight, answers.shape[1]
     values = np.column_stack((answers, held_out.by_member[:, :-1]))
-    shares = _loss_shares(networks, values.shape[1] - networks)
+    members = values.shape[1] - networks
+    rest = 1 - _LOST_BY_MEMBER * members
+    shares = [rest] if networks == 1 else [_LOST_BY_FIRST * rest, (1 - _LOST_BY_FIRST) * rest]
+    shares += [_LOST_BY_MEMBER] * members
     rows, others, above = [], [], np.arange(len(answers))
     for level in levels:
         above = above[held_out.log_odds[above] >= logit(level)]
@@ -478,13 +425,6 @@ def _measure(
     if values.shape[1] > networks:
         facts["members"] = [row[networks - 1 :] for row in others]
     return facts | {"lost": most_lost, "measured_on": len(answers)}
-
-
-def _loss_shares(networks: int, members: int) -> list[float]:
-    """Of what may be lost: for each network of the prefilter, and for each member but the last."""
-    rest = 1 - _LOST_BY_MEMBER * members
-    by_network = [rest] if networks == 1 else [_LOST_BY_FIRST * rest, (1 - _LOST_BY_FIRST) * rest]
-    return [*by_network, *[_LOST_BY_MEMBER] * members]
 
 
 def _quantile(values: Floats, weights: Floats, share: float) -> float:

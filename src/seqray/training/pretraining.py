@@ -180,28 +180,12 @@ def pretrain(
     *,
     share: float = 0.15,
 ) -> PretrainResult:
-    """Train a network to predict hidden letters, and save its weights for `seqray.training.train`.
+    """Train a network to predict hidden letters, and save its weights for `seqray.training.fit.train`.
 
-    Parameters
-    ----------
-    config
-        Settings of the run; ``model``, ``data.window``, ``optimizer``, ``trainer`` and ``seed`` count.
-    data
-        Alignments for a model that reads them; else validated letters, cut into windows of ``data.window``.
-        A twentieth of the alignments, or windows, is held out.
-    out
-        The file; None saves nothing.
-    run
-        As in `seqray.training.train`.
-    share
-        Share of the letters that are hidden.
-
-    Raises
-    ------
-    ConfigError
-        For a k-mer model: overlapping words reveal each other's letters; and for one on a backbone.
-    InputError
-        For fewer than 20 windows or alignments, or a folder of another run.
+    The data are alignments for a model that reads them, else letters, cut into windows of ``data.window``; a
+    twentieth of them is held out. ``share`` is that of the letters that are hidden. Raises ConfigError for a
+    k-mer model, whose overlapping words reveal each other's letters, and for one on a backbone, InputError
+    for fewer than 20 windows or alignments, or a folder of another run.
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")

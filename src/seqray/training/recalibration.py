@@ -42,30 +42,12 @@ def recalibrate(
 ) -> Card:
     """Fit temperature, shift or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
 
-    Parameters
-    ----------
-    model, data
-        The model to calibrate, which is not changed, and labeled sequences. Those of split ``train`` are
-        left out, and those of none where others name one.
-        The share of the positive class in the rest becomes the model's prevalence.
-    method
-        ``temperature``, ``platt`` or ``isotonic`` (two classes), or ``auto``, as
-        `seqray.calibration.Calibration.fit` chooses.
-    batch_size
-        As in `seqray.inference.predict_records`.
+    Examples of split ``train`` are left out, and those of none where others name one. The share of the
+    positive class in the rest becomes the model's prevalence. The card is for the networks of the model;
+    ``training.calibrated_on`` says on what, and how far off the probabilities were before and are now.
 
-    Returns
-    -------
-    Card
-        For `seqray.modelfile.save_model` with the networks of the model; ``training.calibrated_on`` says on
-        what, and how far off the probabilities were before and are now.
-
-    Raises
-    ------
-    InputError
-        For data that the model was trained on, of other labels or lengths, or too few of a class.
-    ConfigError
-        For a method that the model can't take.
+    Raises InputError for data that the model was trained on, of other labels or lengths, or too few of a
+    class, ConfigError for a method that the model can't take.
     """
     card = model.card
     if method not in ("temperature", "auto") and len(card.classes) != 2:
@@ -75,6 +57,9 @@ def recalibrate(
         )
     refuse_training_data(card, data)
     used = held_out_part(data)
+    if not used:
+        remedy = "give sequences that the model was not trained on"
+        raise InputError("all examples are of split 'train'", remedy=remedy)
     labels = _labels(used, card)
     texts = [_window(example, model) for example in used]
     # Without temperature and map a model gives the softmax of its mean log-probabilities, and no flags
@@ -106,19 +91,7 @@ def recalibrate(
 
 
 def held_out_part(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
-    """Examples of split ``validation`` or ``test``; all examples if none has a split.
-
-    Raises InputError if nothing is left.
-    """
-    used = _not_for_training(data)
-    if not used:
-        raise InputError(
-            "all examples are of split 'train'", remedy="give sequences that the model was not trained on"
-        )
-    return used
-
-
-def _not_for_training(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
+    """Examples of split ``validation`` or ``test``; all examples if none has a split."""
     names_parts = any(example.split for example in data)
     return [example for example in data if example.split != "train" and (example.split or not names_parts)]
 
@@ -148,23 +121,11 @@ def count_calibration_data(card: Card, data: Sequence[Example]) -> SketchCount |
 def refuse_training_data(
     card: Card, data: Sequence[LabeledSequence], *, parts_are_left_out: bool = True
 ) -> None:
-    """Refuse the very data that the card's checksums are of, in whatever order and of whatever split.
+    """Refuse the very data that the card's checksums are of: they say nothing of the errors of the model.
 
-    Parameters
-    ----------
-    card
-        Of the model. One of an earlier version knows its data in their order only.
-    data
-        Labeled sequences.
-    parts_are_left_out
-        Whether a table that names its own parts is taken, since the part named ``train`` is left out.
-
-    Raises
-    ------
-    InputError
-        Where they are; examples that the model was trained on say nothing of its errors.
+    With ``parts_are_left_out`` a table that names its own parts is taken: the part ``train`` is left out.
     """
-    if parts_are_left_out and 0 < len(_not_for_training(data)) < len(data):
+    if parts_are_left_out and 0 < len(held_out_part(data)) < len(data):
         return
     if is_training_data(card, data):
         raise InputError(

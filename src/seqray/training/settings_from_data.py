@@ -127,14 +127,8 @@ def alternatives_of(
     """Changes of chosen settings among which the data decide; empty where none is to be tried.
 
     For windows around a site, some sets need the matrix of positions, and others overfit with it. With fewer
-    than 2,000 examples, too few are held out to see the difference; with many, there is none.
-
-    Parameters
-    ----------
-    config, facts
-        The settings, and the data.
-    fixed
-        Settings, as in ``section.key``, that are not changed.
+    than 2,000 examples, too few are held out to see the difference; with many, there is none. ``fixed`` are
+    settings, as in ``section.key``, that are not changed.
     """
     setting = "model.position_matrix"
     few_or_many = facts.total < _SMALL_DATA.below or facts.total >= _MEDIUM_DATA.below
@@ -229,15 +223,7 @@ def _fit_window(config: RunConfig, facts: DataFacts) -> RunConfig:
 
 
 def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[str]:
-    """State in two lines what was chosen.
-
-    Parameters
-    ----------
-    config, facts
-        The settings, and the data.
-    source
-        Where the settings are from, in words.
-    """
+    """State in two lines what was chosen, and from which source."""
     model, window = config.model, config.data.window
     cut = "" if model.position_gain == model.position_matrix == "none" else ", cut around a site"
     letters = f"{window} letters" if facts.one_length else f"{facts.shortest} to {window} letters"

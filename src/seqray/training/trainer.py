@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -42,23 +42,11 @@ from seqray.training.module import NetworkModule, best_epoch
 BEST, LAST = "best", "last"
 
 # What resumption, the choice of the best epoch or several processes rest on.
-_RESERVED = frozenset(
-    {
-        "barebones",
-        "callbacks",
-        "check_val_every_n_epoch",
-        "default_root_dir",
-        "enable_checkpointing",
-        "enable_progress_bar",
-        "fast_dev_run",
-        "limit_val_batches",
-        "logger",
-        "overfit_batches",
-        "reload_dataloaders_every_n_epochs",
-        "use_distributed_sampler",
-        "val_check_interval",
-    }
-)
+_RESERVED = {
+    *("barebones", "callbacks", "check_val_every_n_epoch", "default_root_dir", "enable_checkpointing"),
+    *("enable_progress_bar", "fast_dev_run", "limit_val_batches", "logger", "overfit_batches"),
+    *("reload_dataloaders_every_n_epochs", "use_distributed_sampler", "val_check_interval"),
+}
 _AMOUNTS = ("max_epochs", "max_steps", "accumulate_grad_batches", "limit_train_batches")
 _NOISE = (
     r".*does not have many workers.*",
@@ -84,31 +72,33 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
 
     Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.
     """
-    _check_names(config.trainer)
+    known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
+    for name in config.trainer:
+        if name in _RESERVED:
+            raise ConfigError(f"'trainer.{name}' can't be set", remedy="seqray train chooses it")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean 'trainer.{near[0]}'?" if near else "see lightning.Trainer"
+            raise ConfigError(f"unknown setting 'trainer.{name}'", remedy=hint)
     settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1}
     settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}
     settings |= config.trainer | {"max_epochs": config.max_epochs}
     settings.setdefault("precision", "bf16-mixed" if _prefers_bfloat16(config) else "32-true")
-    _check_amounts(settings)
+    if not isinstance(settings["max_epochs"], int):
+        raise ConfigError(
+            f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give a whole number, 1 or more"
+        )
+    for name in _AMOUNTS:  # Lightning accepts a training of no steps
+        value = settings.get(name)
+        wrong = isinstance(value, bool) or (isinstance(value, int | float) and not value > 0)
+        if wrong and (name, value) != ("max_steps", -1):
+            raise ConfigError(f"'trainer.{name}' is {value!r}", remedy="give more than 0")
     return settings
 
 
 def training_precision(config: RunConfig) -> str:
     """The precision of a run, which depends on the machine if the settings name none."""
     return str(trainer_settings(config)["precision"])
-
-
-def _check_amounts(settings: Mapping[str, Any]) -> None:
-    """Refuse a training of no steps, which Lightning accepts."""
-    if not isinstance(settings["max_epochs"], int):
-        raise ConfigError(
-            f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give a whole number, 1 or more"
-        )
-    for name in _AMOUNTS:
-        value = settings.get(name)
-        wrong = isinstance(value, bool) or (isinstance(value, int | float) and not value > 0)
-        if wrong and (name, value) != ("max_steps", -1):
-            raise ConfigError(f"'trainer.{name}' is {value!r}", remedy="give more than 0")
 
 
 def _prefers_bfloat16(config: RunConfig) -> bool:
@@ -119,17 +109,6 @@ def _prefers_bfloat16(config: RunConfig) -> bool:
         return False  # for locators see decision 23
     able = torch.cpu.get_capabilities()
     return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
-
-
-def _check_names(settings: Mapping[str, Any]) -> None:
-    known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
-    for name in settings:
-        if name in _RESERVED:
-            raise ConfigError(f"'trainer.{name}' can't be set", remedy="seqray train chooses it")
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean 'trainer.{near[0]}'?" if near else "see lightning.Trainer"
-            raise ConfigError(f"unknown setting 'trainer.{name}'", remedy=hint)
 
 
 def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress) -> lightning.Trainer:
@@ -340,24 +319,20 @@ class WorkDir:
             return
         try:
             if not self.resume or (self.restart_if_changed and self._differing()):
-                self._remove()
-            self._check()
-            _write(self.path / _RUN, {**self.identity, "parts": self._all_parts()})
+                for folder in self.path.glob("member-*"):
+                    shutil.rmtree(folder)
+                (self.path / _RUN).unlink(missing_ok=True)
+            if differing := self._differing():
+                raise InputError(
+                    f"holds a training run with other {' and '.join(differing)}",
+                    where=str(self.path),
+                    remedy="choose another --work-dir, or start afresh with --no-resume",
+                )
+            # A further member of an earlier, larger run keeps its part.
+            parts = (_read(self.path / _RUN) or {}).get("parts", [])
+            _write(self.path / _RUN, {**self.identity, "parts": [*self.parts, *parts[len(self.parts) :]]})
         except OSError as error:
             raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
-
-    def _remove(self) -> None:
-        for folder in self.path.glob("member-*"):
-            shutil.rmtree(folder)
-        (self.path / _RUN).unlink(missing_ok=True)
-
-    def _check(self) -> None:
-        if differing := self._differing():
-            raise InputError(
-                f"holds a training run with other {' and '.join(differing)}",
-                where=str(self.path),
-                remedy="choose another --work-dir, or start afresh with --no-resume",
-            )
 
     def _differing(self) -> list[str]:
         """What differs from the run that the folder holds."""
@@ -367,11 +342,6 @@ class WorkDir:
         differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
         shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
         return differing + (["held-out parts"] if any(mine != other for mine, other in shared) else [])
-
-    def _all_parts(self) -> list[str]:
-        """The parts of this run, and of further members of an earlier, larger run."""
-        known = (_read(self.path / _RUN) or {}).get("parts", [])
-        return [*self.parts, *known[len(self.parts) :]]
 
     def member(self, number: int) -> Path:
         """Folder of a member, counted from 1."""

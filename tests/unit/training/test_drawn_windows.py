@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import reverse_complement
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import score_codes
-from seqray.training.prefilter import WindowSource, _scaled
+from seqray.training.prefilter import WindowSource
 
 LETTERS = "".join(np.random.default_rng(5).choice([*"ACGT"], 20_000))
 WINDOW = 20
@@ -41,7 +40,7 @@ def test_losses_are_measured_as_genomes_are_scanned(tiny_model, held_out):
     card = replace(tiny_model.card, model=replace(tiny_model.card.model, contexts=names))
     source = WindowSource(tiny_model, [SequenceRecord("c", LETTERS)], 1, "auto", lambda count: None)
     source._model, source._homes = replace(tiny_model, card=card), np.array([2])
-    counts = np.bincount(source._evenly(20_000, held_out=held_out).context, minlength=4) / 20_000
+    counts = np.bincount(source._evenly(20_000, held_out=held_out)["context"], minlength=4) / 20_000
     shares = [0.5, 0, 0.5, 0] if held_out else [0.45, 0.05, 0.45, 0.05]  # .2 are shared by three and none
     assert counts == pytest.approx(shares, abs=0.02)
 
@@ -63,13 +62,3 @@ def test_likely_windows_are_drawn_more_often_and_stand_for_fewer(source):
     assert len(drawn.codes) == pytest.approx(2000, abs=200)
     assert drawn.importance_weight.sum() == pytest.approx(24_000, rel=0.2)
     assert drawn.importance_weight[~begins].sum() == pytest.approx(18_000, rel=0.3)  # three letters of four
-
-
-@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=50), st.floats(0.01, 1))
-def test_scaled_chances_sum_to_the_count(chances, share):
-    count = share * len(chances)
-    found = _scaled(np.array(chances), count)
-    assert found.sum() == pytest.approx(count, rel=1e-6)
-    assert found.max() <= 1
-    below = found < 1
-    assert np.ptp(found[below] / np.array(chances)[below]) < 1e-6 if below.any() else True

@@ -288,12 +288,16 @@ def test_balanced_weights_undo_the_share_of_a_class(make_config):
     assert fit.class_weights(labels, make_config()) is None
 
 
-def test_margins_are_logs_of_shares(make_config):
-    labels = np.array([0] * 30 + [1] * 10)
-    found = fit.class_margins(labels, make_config(optimizer={"logit_adjustment": 2.0}))
-    assert found is not None
-    assert np.exp(found) == pytest.approx([0.75**2, 0.25**2])
-    assert fit.class_margins(labels, make_config()) is None
+def test_margins_are_logs_of_shares(motif_task, make_config, monkeypatch):
+    modules = []
+    monkeypatch.setattr(fit, "fit_member", lambda *args, **more: modules.append(args[3](1)[0]))
+    data = [replace(one, split="train") for one in [*motif_task(40), *motif_task(40)[::2]]]
+    data += [replace(one, split="validation") for one in motif_task(10, seed=1)]
+    for share in (2.0, 0.0):
+        config = make_config(optimizer={"logit_adjustment": share})
+        fit.train_member(config, 1, data, partition(data, config), None)
+    assert modules[0].margins.exp().tolist() == pytest.approx([(2 / 3) ** 2, (1 / 3) ** 2])
+    assert modules[1].margins is None
 
 
 def test_a_folder_of_another_run_is_an_error(motif_task, make_config, tmp_path):
