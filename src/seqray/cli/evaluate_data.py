@@ -1,80 +1,43 @@
-"""Data and predictions of an evaluation."""
+"""Data and predictions of an evaluation: read, renamed, and divided into evaluation and training data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.model import AUTO, NO_CONTEXT, naming_other_models
-from seqray.core.alphabet import ALPHABETS, Alphabet, canonical_strand
-from seqray.core.card import Card
+import numpy as np
+
+from seqray.cli.labeled import drop_unknown_labels, noting_unread
+from seqray.cli.model import naming_other_models
+from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
+from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import Example, LabeledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology.kmers import kmer_groups, kmer_length
-from seqray.kinds.kinds import LabeledFiles, kind_of
+from seqray.io.predictions import (
+    Table,
+    numeric_column,
+    probability_column,
+    read_labels,
+    read_prediction_table,
+    rows_by_id,
+)
+from seqray.kinds.kinds import LabeledFiles, in_inferred_alphabet, read_sequence_examples
 
 if TYPE_CHECKING:
-    from seqray.cli.evaluate_options import EvaluateRequest, MeasureOptions
-    from seqray.modelfile.model import TrainedModel
-
-
-# --- The context in which a model reads each record: of the data, of the command line, or recognized
-
-
-def set_contexts(
-    how: MeasureOptions, model: TrainedModel, examples: Sequence[LabeledSequence]
-) -> tuple[list[LabeledSequence], list[str]]:
-    """Give each record the context in which the model reads it.
-
-    A model without contexts takes the records as they are. The second value holds notes for the reader.
-    ConfigError is raised for a context that the model doesn't know.
-    """
-    if how.context not in (AUTO, NO_CONTEXT):
-        name = model.with_context(how.context).context
-        return _all_in(name, examples), [f"all records are read as {name} (--context)"]
-    if not model.card.model.contexts:
-        return list(examples), []
-    if how.context == NO_CONTEXT:
-        return _all_in(None, examples), ["the model knows contexts, but gets none (--context none)"]
-    from seqray.inference.labeled import known_context, recognize_context
-
-    unknown = sum(known_context(model, example.context) is None for example in examples)
-    if unknown < len(examples):
-        note = f"{unknown} records are of no context that the model knows"
-        return list(examples), [note] if unknown else []
-    name = recognize_context(model, (SequenceRecord(one.id, one.sequence) for one in examples))[0].context
-    if name is None:
-        return list(examples), ["the records are of no context that the model knows"]
-    return _all_in(name, examples), [f"all records are read as {name}, which they are like (--context auto)"]
-
-
-def _all_in(name: str | None, examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
-    return [replace(example, context=name) for example in examples]
-
-
-# --- Labeled examples to evaluate: read, renamed, and divided into evaluation and training data
+    from seqray.cli.evaluate_options import EvaluateRequest, PredictionOptions
 
 
 @dataclass(slots=True)
 class EvaluationInput:
-    """Everything that is measured.
+    """Everything that is measured: ``examples`` in order of id, and the ``answers`` of the model first.
 
-    Attributes
-    ----------
-    name, sha256
-        Of the model, or of the table of predictions.
-    examples, train
-        What is evaluated, in order of id, and what the floor may learn from.
-    classes, positive
-        Names in the order of the scores, and the one that counts as positive.
-    answers
-        Of the model, then of what it is compared with.
-    card
-        Facts of the model for the JSON file; empty for tables.
-    read
-        Number of labeled examples read; None where a table of labels is all.
+    The floor may learn from ``train``. ``name`` and ``sha256`` are those of the model or of the table of
+    predictions, for which ``card``, facts for the JSON file, is empty. ``read`` is None where a table of labels
+    is all.
     """
 
     name: str
@@ -89,26 +52,6 @@ class EvaluationInput:
     card: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     read: int | None = None
-
-
-def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any]:
-    """Read what a model takes: labeled sequences, or alignments, which have the same fields.
-
-    ``notes`` receives a line about records that are left out.
-    """
-    files = request.data.located(request, request.labels)
-    if not (files.tables or files.fastas):
-        remedy = "give --test TABLE, or --test-class LABEL=FASTA for each class"
-        raise InputError("no labeled data", remedy=remedy)
-    return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
-
-
-def as_read_by(card: Card, examples: Sequence[LabeledSequence]) -> Sequence[Example]:
-    """The same examples in the form that a model takes: sequences lose the flanks of its training data."""
-    return [
-        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
-        for one in kind_of(card).adapt(examples, card.window)
-    ]
 
 
 def read_with_notes(
@@ -135,16 +78,16 @@ def choose_split(
     names = {example.split for example in data}
     split = wanted or ("test" if "test" in names else "all")
     if split == "all":
-        return ordered(data), [], split
+        return _ordered(data), [], split
     chosen = [example for example in data if example.split == split]
     if not chosen:
         known = ", ".join(sorted(name for name in names if name)) or "none"
         raise InputError(f"no example of split '{split}'", remedy=f"splits: {known}; or --split all")
     rest = [example for example in data if example.split in (None, "train") and split != "train"]
-    return ordered(chosen), ordered(rest), split
+    return _ordered(chosen), _ordered(rest), split
 
 
-def ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
+def _ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     return sorted(examples, key=lambda e: (e.id, e.sequence, e.label, e.context or "", e.group or ""))
 
 
@@ -206,25 +149,174 @@ def group_keys(
     return None, "records drawn one by one"
 
 
-def shared_records(
-    examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence], alphabet: Alphabet
-) -> Iterator[str]:
-    """A note that counts evaluated sequences that the floor learns from, on either strand."""
-    known = {canonical_strand(one.sequence, alphabet) for one in train} - {""}
-    shared = sum(canonical_strand(one.sequence, alphabet) in known for one in examples)
-    if shared:
-        yield (
-            f"{shared} of {len(examples)} records are also in the training data that the floor learns from "
-            "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
-        )
+# --- Tables of predictions, joined with labels by id
 
 
-def shared_groups(examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence]) -> Iterator[str]:
-    """A note that counts evaluated examples whose named group is also in the training data."""
-    known = {example.group for example in train} - {None, ""}
-    shared = sum(example.group in known for example in examples)
-    if shared:
-        yield (
-            f"{shared} of {len(examples)} records have a group (column 'group') that training records have, "
-            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
+def from_predictions(request: EvaluateRequest) -> EvaluationInput:
+    options, data, how = request.given, request.data, request.how
+    notes: list[str] = []
+    if data.validation or data.test or data.test_class_files:
+        remedy = "leave out --validation, --test and --test-class"
+        raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
+    letters = ALPHABETS[options.alphabet] if options.alphabet else ANY_LETTERS
+    truth = read_labels(str(options.labels), letters, noting_unread(request))
+    more = []
+    if data.train or data.class_files:
+        more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)
+    known, alphabet = [*truth, *more], letters
+    if letters is ANY_LETTERS:
+        known, alphabet = in_inferred_alphabet(known)
+    known = renamed(known, how.map)
+    examples, train, split = choose_split(known[: len(truth)], how.split)
+    train += [example for example in known[len(truth) :] if example.split in (None, "train")]
+    train = [example for example in train if example.sequence]
+    table = read_prediction_table(str(options.predictions))
+    if how.unknown_labels != "drop":  # what is dropped needs no prediction
+        rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
+    classes, positive = _classes_of(options, table, examples)
+    if how.unknown_labels == "drop":
+        examples, dropped = drop_unknown_labels(examples, classes)
+        train = [example for example in train if example.label in classes]
+        notes += dropped
+    check_labels([*examples, *train], classes)
+    rows = rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
+    if len(table) > len(rows):
+        notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
+    return EvaluationInput(
+        name="standard input" if options.predictions == "-" else Path(table.where).name,
+        sha256=table.sha256,
+        alphabet=alphabet,
+        examples=examples,
+        train=train,
+        split=split,
+        classes=classes,
+        positive=positive,
+        answers=[table_answers(options, table, rows, classes, positive, "model", how.threshold)],
+        notes=notes,
+        read=len(more) or None,
+    )
+
+
+def _classes_of(
+    options: PredictionOptions, table: Table, examples: Sequence[LabeledSequence]
+) -> tuple[tuple[str, ...], str]:
+    """Class names in the order of the table's columns, and the positive one."""
+    labels = sorted({example.label for example in examples})
+    columns = [name for name in table.columns if name.startswith("p_")]
+    if options.score_column or len(columns) < 2:
+        if not options.score_column and not columns:
+            raise InputError(
+                "has no column p_<class>", where=table.where, remedy="name the score: --score-column NAME"
+            )
+        classes = _two_classes(options, labels)
+    else:
+        by_column = {probability_column(label): label for label in labels}
+        classes = tuple(by_column.get(column, column[2:]) for column in columns)
+    return classes, _positive(options, table, classes)
+
+
+def _two_classes(options: PredictionOptions, labels: Sequence[str]) -> tuple[str, ...]:
+    if len(labels) == 1 and options.positive:
+        other = f"not-{options.positive}"  # no record has it, and one score does not name it
+        return (labels[0] if options.positive not in labels else other, options.positive)
+    if len(labels) == 1:
+        raise InputError(
+            f"all labels are '{labels[0]}'",
+            where=str(options.labels),
+            remedy="name the positive class, --positive CLASS, or give labels of both classes",
         )
+    if len(labels) != 2:
+        raise InputError(
+            f"one score a record, but {len(labels)} labels: {', '.join(labels[:5])}",
+            where=str(options.labels),
+            remedy="give a column p_<class> for each class",
+        )
+    return tuple(labels)
+
+
+def _positive(options: PredictionOptions, table: Table, classes: Sequence[str]) -> str:
+    guess = options.positive or table.positive()
+    if guess is None and set(classes) == {"0", "1"}:
+        guess = "1"
+    if guess is None and len(classes) > 2:
+        return classes[0]
+    if guess is None or guess not in classes:
+        wrong = "the positive class is not known" if guess is None else f"'{guess}' is not a class"
+        raise ConfigError(wrong, remedy=f"give --positive {' or '.join(classes[:5])}")
+    return guess
+
+
+def table_answers(
+    options: PredictionOptions,
+    table: Table,
+    rows: Sequence[int],
+    classes: tuple[str, ...],
+    positive: str,
+    source: str,
+    threshold: float | None,
+) -> Answers:
+    """Read the probabilities, or the one score, of each record from a table of predictions.
+
+    ``rows`` (N,) are those of the records in the table. ``threshold`` is the lowest score that is called
+    positive; None for the calls of the table, or 0.5.
+    """
+    from seqray.evaluation.floor import answers_from_probabilities
+    from seqray.evaluation.run import check_probabilities
+
+    note = f"predictions of {Path(table.where).name} sha256:{table.sha256}"
+    wanted = [probability_column(name) for name in classes]
+    # A table to compare with may be of another kind than the one evaluated.
+    named = options.score_column if source == "model" or options.score_column in table.columns else None
+    if named or not set(wanted) <= set(table.columns):
+        column = named or probability_column(positive)
+        if len(classes) != 2:
+            raise InputError(f"needs the columns {', '.join(wanted)}", where=table.where)
+        return _score_answers(source, note, table, column, rows, classes, positive, threshold)
+    scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
+    try:
+        ids = [table.columns[options.id_column][row] for row in rows]
+        check_probabilities(scores, len(rows), len(classes), ids)
+    except InputError as error:
+        one = ", or name the score of the positive class: --score-column NAME" if len(classes) == 2 else ""
+        remedy = f"divide each row by its sum{one}"
+        raise InputError(error.what, where=table.where, remedy=remedy) from None
+    scores = scores / scores.sum(axis=1, keepdims=True)
+    labels = table.columns.get("label")
+    if threshold is None and labels is not None and {labels[row] for row in rows} <= set(classes):
+        index = {name: k for k, name in enumerate(classes)}
+        calls = np.array([index[labels[row]] for row in rows], dtype=np.int64)
+        return Answers(source, f"{note}, calls of its column 'label'", scores, calls)
+    return answers_from_probabilities(
+        source, note, scores, classes, positive, 0.5 if threshold is None else threshold
+    )
+
+
+def _score_answers(
+    source: str,
+    note: str,
+    table: Table,
+    column: str,
+    rows: Sequence[int],
+    classes: tuple[str, ...],
+    positive: str,
+    threshold: float | None,
+) -> Answers:
+    """One number a record for one of two classes: a probability if all lie within 0 to 1, else a score."""
+    k = classes.index(positive)
+    if column == probability_column(classes[1 - k]):
+        raise ConfigError(
+            f"column '{column}' holds the probabilities of '{classes[1 - k]}', and '{positive}' is positive",
+            remedy=f"give --score-column {probability_column(positive)}, or --positive {classes[1 - k]}",
+        )
+    values: Floats = numeric_column(table, column, rows)
+    inside = bool(values.min() >= 0 and values.max() <= 1)
+    if threshold is None and not inside:
+        raise InputError(
+            f"column '{column}' has scores outside 0 to 1",
+            where=table.where,
+            remedy="give the lowest score that is called: --threshold",
+        )
+    limit, other = 0.5 if threshold is None else threshold, 1 - values if inside else -values
+    scores = np.stack((values, other) if k == 0 else (other, values), axis=1)
+    calls = np.where(values >= limit, k, 1 - k)
+    return Answers(source, f"{note}, column '{column}'", scores, calls, inside, limit)
