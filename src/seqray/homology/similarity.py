@@ -228,10 +228,6 @@ def _rows_of(sequences: Sequence[str], alphabet: Alphabet, both_strands: bool) -
     return rows
 
 
-_Pair = tuple[int, bool]
-"""Row of a target, and whether the query is reversed."""
-
-
 def _align(
     queries: list[str], targets: list[str], alphabet: Alphabet, strands: tuple[bool, ...], candidates: int
 ) -> Iterator[tuple[float, int]]:
@@ -253,8 +249,8 @@ def _align(
 
 def _proposed(
     queries: list[str], targets: list[str], alphabet: Alphabet, strands: tuple[bool, ...], count: int
-) -> list[list[_Pair]]:
-    """Targets that share most of their seeds with each query, in order."""
+) -> list[list[tuple[int, bool]]]:
+    """Targets that share most seeds with each query, in order, and whether the query is reversed."""
     lengths = [np.array([len(s) for s in side], dtype=np.int64) for side in (queries, targets)]
     plan = make_plan(lengths[0], lengths[1], _SEED_IDENTITY, alphabet, budget=_MAX_SEED_PAIRS)
     index = SeedIndex(targets, plan.patterns, alphabet)

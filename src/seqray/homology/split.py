@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -178,7 +178,8 @@ QUANTILES = (0.5, 0.9, 0.99)
 _TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not move it across a threshold
 
 
-class Sides(NamedTuple):
+@dataclass(frozen=True)
+class Sides:
     """The two sides of a boundary, as rows of the data: (M,) and (N,).
 
     ``name`` is that of the side that is held out, such as ``test`` or ``fold 3``, ``against`` the other's.
@@ -191,17 +192,13 @@ class Sides(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Boundary:
-    """Held-out sequences and the most similar ones on the other side; for the first four see `Sides`.
+class Boundary(Sides):
+    """Held-out sequences and the most similar ones on the other side.
 
     ``identity`` (M,) is the best of each held-out sequence, and ``nearest`` (M,) the row it was found with,
     -1 for none. ``shared`` bool (M,) says whether a k-mer of ``word`` letters is shared; 0 if not examined.
     """
 
-    name: str
-    against: str
-    rows: Ints
-    others: Ints
     identity: Floats
     nearest: Ints
     word: int
@@ -234,7 +231,7 @@ def measure_boundary(
     on_progress: OnProgress | None = None,
 ) -> Boundary:
     """Align each held-out sequence with its best match on the other side; see `best_matches`."""
-    _, _, rows, others = sides
+    rows, others = sides.rows, sides.others
     both_strands, word = relation.both_strands, relation.word
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
     identity, index = best_matches(
@@ -245,14 +242,14 @@ def measure_boundary(
     if word and len(rows) and len(others):
         table, n = kmer_table([*held, *rest], word, alphabet, both_strands=both_strands), len(held)
         shared = table.sharing_across(np.arange(n), np.arange(n, n + len(rest)))
-    return Boundary(*sides, identity, nearest, word, shared)
+    return Boundary(sides.name, sides.against, rows, others, identity, nearest, word, shared)
 
 
 def remeasure(
     old: Boundary, sides: Sides, sequences: Sequence[str], alphabet: Alphabet, relation: RelationOptions
 ) -> Boundary:
     """Measure a boundary again after a few sequences changed sides; only what changed is aligned."""
-    _, _, rows, others = sides
+    rows, others = sides.rows, sides.others
     place = np.full(len(sequences), -1)
     place[old.rows] = np.arange(len(old.rows))
     stayed = place[rows] >= 0
@@ -264,13 +261,13 @@ def remeasure(
     identity[stayed], nearest[stayed] = old.identity[taken], old.nearest[taken]
     # Against the few that came over, two candidates are enough to find a relative.
     for asked, side, candidates in ((~stayed, others, 5), (stayed, np.setdiff1d(others, old.others), 2)):
-        some = sides._replace(rows=rows[asked], others=side)
-        part = measure_boundary(some, sequences, alphabet, relation, candidates=candidates)
+        part = Sides(old.name, old.against, rows[asked], side)
+        part = measure_boundary(part, sequences, alphabet, relation, candidates=candidates)
         better = part.identity > identity[asked]
         identity[asked] = np.where(better, part.identity, identity[asked])
         nearest[asked] = np.where(better, part.nearest, nearest[asked])
         shared[asked] |= part.shared
-    return Boundary(*sides, identity, nearest, old.word, shared)
+    return Boundary(old.name, old.against, rows, others, identity, nearest, old.word, shared)
 
 
 def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:
@@ -349,19 +346,6 @@ def split_data(
     """Divide examples, measure the boundaries, and move relatives found across one, until none is found.
 
     Raises an InputError if there are fewer groups than parts, or no example is in a part to be kept.
-
-    Examples
-    --------
-    >>> from seqray.core.alphabet import DNA
-    >>> from seqray.homology.relatives import find_relatives
-    >>> ends = ("TTGACAGGCGCC", "TTGACAGGCGCT", "ATATAACCATGG", "ATATAACCATGC")
-    >>> sequences = [end[:6] + end for end in ends]
-    >>> data = [LabeledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
-    >>> relation = RelationOptions(identity=0.9, word=10)
-    >>> related = find_relatives(sequences, DNA, relation)
-    >>> found = split_data(data, related, DNA, SplitOptions(folds=2), relation)
-    >>> found.groups.tolist(), found.fold[0] == found.fold[1]
-    ([0, 0, 1, 1], True)
     """
     division = assign_parts(data, related.groups, options)
     boundaries = measure_boundaries(data, division, alphabet, options, relation, on_progress=on_progress)
