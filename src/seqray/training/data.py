@@ -128,25 +128,11 @@ class Changes:
 def cut_windows(
     stack: CodeStack, begin: np.ndarray, indices: np.ndarray, flank: int, changes: Changes, unknown: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cut the window of each sequence, moved and flipped.
+    """Cut the windows of some sequences, moved and flipped: codes (B, W) uint8, and letters of each (B,).
 
-    Parameters
-    ----------
-    stack, begin
-        All sequences, and the offset of each in the stack.
-    indices
-        (B,) the sequences to take.
-    flank
-        Letters on each side of a sequence that belong to its flank and not to the unmoved window.
-    unknown
-        Code for letters beyond the ends of a sequence, and for padding.
-
-    Returns
-    -------
-    codes : uint8 (B, W)
-        W is the longest window of the batch; shorter ones are padded at the end.
-    lengths : int64 (B,)
-        Letters of each window.
+    ``begin`` is the offset of each sequence in the stack, ``indices`` (B,) are those to take; so many letters
+    on each side of a sequence are its flank, and not of the unmoved window. Letters beyond the ends of a
+    sequence are ``unknown``; W is the longest window, and shorter ones are padded at the end.
     """
     n = stack.lengths[indices][:, None]  # (B, 1)
     lengths = n - 2 * flank
@@ -165,16 +151,9 @@ def cut_windows(
 def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Replace every token that covers a masked letter by MASK.
 
-    Overlapping words share letters: a word left in place would reveal its masked neighbor.
-
-    Parameters
-    ----------
-    tokens
-        (B, 1 + T) int64, CLS first.
-    letters
-        (B, W) bool, True at masked letters.
-    spans
-        (1 + T, 2) half-open letter interval of each token; empty for CLS.
+    Overlapping words share letters: a word left in place would reveal its masked neighbor. The tokens are
+    (B, 1 + T) int64, CLS first; ``letters`` (B, W) bool mark masked ones, ``spans`` (1 + T, 2) are the
+    half-open letter interval of each token, empty for CLS.
     """
     before = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
     np.cumsum(letters, axis=1, out=before[:, 1:])

@@ -209,22 +209,13 @@ def _in_process(number: int, call: Mapping[str, Any]) -> Usage:
 class RunOptions:
     """Where a training keeps its state, and with what it runs.
 
-    Attributes
-    ----------
-    work_dir
-        Folder for checkpoints and logs. A network that is finished there is not trained again; one that was
-        interrupted resumes after its last epoch and ends with the same weights.
-    resume
-        False removes what ``work_dir`` holds of an earlier run.
-    restart_if_changed
-        Whether an earlier run with other settings or data is removed, too; else it is an error.
-    progress
-        True shows a bar for each epoch on standard error; a function is called after each step.
-    threads
-        Threads for PyTorch; its own choice by default. Results are the same for the same seed and threads.
-    side_by_side
-        Train several networks at once where that is faster, see `plan_processes`: the threads are shared out,
-        and each network has the same weights as if it were trained alone with its share of the threads.
+    A network that is finished in ``work_dir`` is not trained again; one that was interrupted resumes after
+    its last epoch and ends with the same weights. Without ``resume`` what lies there is removed; with
+    ``restart_if_changed`` a run with other settings or data is, too, which else is an error.
+
+    ``progress`` True shows a bar for each epoch on standard error; a function is called after each step.
+    Results are the same for the same seed and ``threads``. ``side_by_side`` trains several networks at once
+    where that is faster, see `plan_processes`, with the weights that each has with its share of the threads.
     """
 
     work_dir: Path
