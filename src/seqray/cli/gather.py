@@ -29,7 +29,6 @@ def run(request: GatherRequest) -> Outcome:
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.results import SkippedRecord
     from seqray.core.version import __version__
-    from seqray.report.pages.sequences import ModelText
     from seqray.scanning.options import ScanOptions
     from seqray.scanning.shards import ShardFile, check_shards, gather_shards
     from seqray.scanning.words import result_facts, summary
@@ -57,8 +56,7 @@ def run(request: GatherRequest) -> Outcome:
                 result = gather_shards(shards, files.callbacks())
             result.findings = [name_options(line) for line in result.findings]
             facts = result_facts(result, ScanOptions(**header["options"]))
-            (model, _), (about, *card) = header["model"], header["card"]
-            files.write(result, _provenance(request, header, facts), ModelText(model, about, card))
+            files.write(result, _provenance(request, header, facts), [header["model"][0], *header["card"]])
     request.note(*result.findings)
     seconds = time.monotonic() - started
     request.say(f"{summary(result, len(header['skipped']))}, {seconds:.1f} s")

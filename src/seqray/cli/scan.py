@@ -207,7 +207,7 @@ def _scan_whole(
     source: _Input,
 ) -> tuple[list[str], str]:
     """Scan and write; returns findings and a last line for the user."""
-    from seqray.report.pages.sequences import ModelText
+    from seqray.core.card import describe_card
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.words import result_facts, settings_facts, summary
 
@@ -230,7 +230,8 @@ def _scan_whole(
         if files.has_genbank:
             circular = None if options.circular else options.circular_ids
             files.write_genbank(result, lines, source.for_genbank, circular, request.records.duplicates)
-        files.write(result, lines, ModelText.of(model.card), partial(_letter_shares, model, source, result))
+        card = [model.card.name, model.card.summary, *describe_card(model.card)]
+        files.write(result, lines, card, partial(_letter_shares, model, source, result))
     return result.findings, summary(result, skipped.count)
 
 

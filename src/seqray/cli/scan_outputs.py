@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from seqray.core.arrays import Floats
     from seqray.core.results import Call
     from seqray.io.records import Duplicates, OnSkip
-    from seqray.report.pages.sequences import ModelText
 
 GENBANK = "genbank"
 FORMATS = {
@@ -122,10 +121,10 @@ class CallFiles:
         self,
         result: ScanResult,
         provenance: Sequence[str],
-        model: ModelText,
+        model: Sequence[str],
         shares_of: SharesOf = lambda shown: {},
     ) -> None:
-        """Write the tables of calls and the page."""
+        """Write the tables of calls, and the page: it names ``model``, and shows its summary and its card."""
         calls, described = result.calls, result.from_positions
         for path, kind in self._staged:
             if kind == "gff3":
@@ -207,9 +206,12 @@ class ScanPage:
             held = profile.gaps > step
             scores[(profile.sites[held] + step) % profile.length] = profile.scores[held]
 
-    def write(self, result: ScanResult, lines: Sequence[str], model: ModelText, shares_of: SharesOf) -> None:
+    def write(
+        self, result: ScanResult, lines: Sequence[str], model: Sequence[str], shares_of: SharesOf
+    ) -> None:
         """Write the page."""
         from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+        from seqray.report.pages.sequences import ModelText
         from seqray.scanning.words import noted_precision
 
         calls, genes = result.calls, result.genes
@@ -245,7 +247,7 @@ class ScanPage:
             expected=[Expected(row.species, row.held_out == "species", *row[2:]) for row in rows],
             cautions=[text.removeprefix("caution: ") for text in result.findings],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],
-            model=model,
+            model=ModelText(model[0], model[1], model[2:]),
         )
         write_file(self._path, render_scan(report))
 
