@@ -36,8 +36,8 @@ class EvaluationInput:
     """Everything that is measured: ``examples`` in order of id, and the ``answers`` of the model first.
 
     The floor may learn from ``train``. ``name`` and ``sha256`` are those of the model or of the table of
-    predictions, for which ``card``, facts for the JSON file, is empty. ``read`` is None where a table of labels
-    is all.
+    predictions, which has no ``card``, the facts for the JSON file. ``read`` is None where a table of
+    labels is all.
     """
 
     name: str

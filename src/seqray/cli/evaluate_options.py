@@ -7,7 +7,7 @@ from typing import Literal
 from seqray.cli.labeled import UNKNOWN_LABELS, AlignmentLabelOptions, DataOptions, UnknownLabels
 from seqray.cli.model import AUTO, BACKBONE, MODEL_HELP, TRUNCATE, DtypeOptions
 from seqray.cli.options import Draws, Number, Options, Printable, Probability, Request, WholeNumber, option
-from seqray.core.text import Truncation
+from seqray.core.text import INTERVAL_DRAWS, Truncation
 
 
 class PredictionOptions(Options, heading="predictions instead of a model"):
@@ -59,7 +59,9 @@ class MeasureOptions(Options, heading="measuring"):
         "(default: the first of these that the data have)",
         "auto",
     )
-    bootstrap: Draws = option("--bootstrap N", "bootstrap samples for the intervals; 0 for none", 1000)
+    bootstrap: Draws = option(
+        "--bootstrap N", "bootstrap samples for the intervals; 0 for none", INTERVAL_DRAWS
+    )
     seed: WholeNumber = option("--seed N", "seed of samples and folds", 0)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from seqray.cli.options import Options, PositiveInt, Request, fill, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
-from seqray.core.text import class_name_fault, counted
+from seqray.core.text import class_name_fault, counted, first_and_more
 
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
@@ -210,9 +210,8 @@ def drop_unknown_labels(
 
 def describe_labels(counts: Counter[str]) -> str:
     """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
-    shown = ", ".join(f"{count} '{label}'" for label, count in counts.most_common(MAX_SHOWN_LABELS))
-    more = f" and {len(counts) - MAX_SHOWN_LABELS} more labels" if len(counts) > MAX_SHOWN_LABELS else ""
-    return shown + more
+    words = (f"{count} '{label}'" for label, count in counts.most_common())
+    return first_and_more(words, MAX_SHOWN_LABELS, of="labels")
 
 
 def describe_learned(known: int, checked: int, count: int) -> str:

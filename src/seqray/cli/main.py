@@ -13,6 +13,7 @@ from seqray.cli.messages import Resources, guard_streams, json_lines, report_ver
 from seqray.cli.model import check_address_space, prepare_threads
 from seqray.cli.options import name_options
 from seqray.core.errors import ConfigError, SeqrayError, Terminated, raise_if_terminated, terminable
+from seqray.core.text import did_you_mean
 from seqray.core.version import __version__
 from seqray.io.files import single_reading_of_pipes
 
@@ -203,10 +204,7 @@ def _dispatch(words: list[str]) -> int:
         print(f"seqray {__version__}", flush=True)
         return 0
     if verb not in VERBS:
-        import difflib
-
-        near = difflib.get_close_matches(verb, VERBS, n=1)
-        remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(VERBS)}"
+        remedy = did_you_mean(verb, VERBS)
         raise ConfigError(f"unknown verb '{verb}'", remedy=remedy)
     return _run_verb(verb, words[1:])
 

@@ -55,6 +55,9 @@ def did_you_mean(
     return f"known are {', '.join(names)}" if otherwise is None else otherwise
 
 
+INTERVAL_DRAWS = 1000  # of the bootstrap behind intervals, where nobody asks for another number
+
+
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
     """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
 

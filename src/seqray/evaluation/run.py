@@ -16,7 +16,7 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.results import Answers, Evaluation, Figure
-from seqray.core.text import align_columns, counted, format_interval
+from seqray.core.text import INTERVAL_DRAWS, align_columns, counted, format_interval
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.homology.similarity import best_matches
 from seqray.metrics.baselines import mcnemar
@@ -146,7 +146,7 @@ def measure(
     *,
     subset: str = "all",
     versus: Sequence[str] = (),
-    draws: int = 1000,
+    draws: int = INTERVAL_DRAWS,
     seed: int = 0,
 ) -> list[Figure]:
     """Measure classifiers on the same records; the others are compared with the first.
@@ -236,7 +236,7 @@ def evaluate_scores(
     *,
     beside: Sequence[Answers] = (),
     subsets: Mapping[str, np.ndarray] | None = None,
-    draws: int = 1000,
+    draws: int = INTERVAL_DRAWS,
     seed: int = 0,
     split: str = "all",
 ) -> Evaluation:
@@ -290,7 +290,7 @@ def evaluate_answers(
     answers: Sequence[Answers],
     *,
     subsets: Mapping[str, np.ndarray] | None = None,
-    draws: int = 1000,
+    draws: int = INTERVAL_DRAWS,
     seed: int = 0,
     split: str = "all",
     grouping: str = "",

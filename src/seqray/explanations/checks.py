@@ -10,7 +10,7 @@ import numpy as np
 
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.explanation import Check, Curve, Faithfulness
-from seqray.core.text import counted, format_interval
+from seqray.core.text import INTERVAL_DRAWS, counted, format_interval
 from seqray.explanations.letters import generator_for, shuffled_copies
 from seqray.explanations.options import SHUFFLES
 from seqray.explanations.targets import CALLED
@@ -192,7 +192,6 @@ def q_values(p: Floats) -> Floats:
 # --- From the evidence to figures with intervals, and to a sentence that says what they mean
 
 _SHARE = "share_of_reference"
-RESAMPLES = 1000
 MIN_RELIABLE_RECORDS = 20
 MIN_RECORDS = 6
 """Fewer have no verdict and no interval: with all records on one side a sign test would still say chance."""
@@ -270,7 +269,7 @@ def _bootstrap(
     samples = bootstrap_samples(
         lambda w: {key: ratio(w @ r.above, np.maximum(w @ r.below, 0)) for key, r in ratios.items()},
         np.arange(count),
-        RESAMPLES,
+        INTERVAL_DRAWS,
         seed,
         one_by_one=True,
     )

@@ -16,6 +16,7 @@ from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.card import Card
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
+from seqray.core.text import first_and_more
 from seqray.inference.predictions import reweight
 from seqray.inference.sequences import score_ragged
 from seqray.modelfile.model import TrainedModel
@@ -163,10 +164,9 @@ def _named(distances: list[ContextDistance]) -> str:
         f"{one.context} at a distance of {one.distance:.2f}"
         if one.context
         else f"a distance of {one.distance:.2f}"
-        for one in distances[:MAX_NAMED_CONTEXTS]
+        for one in distances
     ]
-    more = len(distances) - len(texts)
-    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
+    return first_and_more(texts, MAX_NAMED_CONTEXTS)
 
 
 # --- Flags of many records: shorter or longer than all training sequences, or out of domain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import inspect
 import json
@@ -33,6 +32,7 @@ from torch import Tensor
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig, StoppingConfig
 from seqray.core.serialization import to_mapping
+from seqray.core.text import did_you_mean
 from seqray.io.files import write_file
 from seqray.models.attention import keep_freed_memory
 from seqray.training.module import NetworkModule, best_epoch
@@ -77,8 +77,7 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
         if name in _RESERVED:
             raise ConfigError(f"'trainer.{name}' can't be set", remedy="seqray train chooses it")
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean 'trainer.{near[0]}'?" if near else "see lightning.Trainer"
+            hint = did_you_mean(name, known, prefix="trainer.", otherwise="see lightning.Trainer")
             raise ConfigError(f"unknown setting 'trainer.{name}'", remedy=hint)
     settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1}
     settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from seqray.core.errors import ConfigError
+from seqray.core.text import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,7 @@ def parse_mix(words: Sequence[str]) -> dict[str, Fraction]:
     weights: dict[str, Fraction] = {}
     for name, _, text in (word.partition("=") for word in words):
         if name not in RECIPES:
-            near = difflib.get_close_matches(name, RECIPES, n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(RECIPES)}"
+            remedy = did_you_mean(name, RECIPES)
             raise ConfigError(f"unknown recipe '{name}'", remedy=remedy)
         if name in weights:
             raise ConfigError(f"recipe '{name}' is given twice", remedy="add its shares up")

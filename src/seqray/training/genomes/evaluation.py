@@ -20,7 +20,7 @@ from seqray.core.arrays import (
     suppress_neighbors,
 )
 from seqray.core.card_parts import LocatorFacts, ScoreMap, SpeciesTable
-from seqray.core.text import round_number
+from seqray.core.text import INTERVAL_DRAWS, round_number
 from seqray.genome.tracks import track_rows
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
 from seqray.metrics.bootstrap import percentile_interval
@@ -33,7 +33,7 @@ TOLERANCE = 25
 """Letters between a call and a site within which the call is right."""
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""
-DRAWS, _SEED = 1000, 20_240_229
+DRAWS, _SEED = INTERVAL_DRAWS, 20_240_229
 DEPTH, PER_SITE = 4.0, 3
 """Most calls per kb that are looked at, or for each mapped site, whichever are more."""
 PER_KB = (0.5, 1.0, 2.0)
