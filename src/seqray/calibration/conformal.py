@@ -90,12 +90,12 @@ def coverage_cutoffs(card: Card, coverage: float) -> Floats:
     Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
     that the table of predictions could not distinguish from a set.
     """
-    advice = RECALIBRATE if card.model.kind != "alignment" else RETRAIN
+    advice = RECALIBRATE if not card.model.reads_alignments else RETRAIN
     if not card.conformal:
         add = "add them with 'seqray calibrate' and labeled sequences"
         raise ConfigError(
             f"model '{card.name}' holds no held-out scores for coverage",
-            remedy=add if card.model.kind != "alignment" else RETRAIN,
+            remedy=add if not card.model.reads_alignments else RETRAIN,
         )
     for name in card.classes:
         if not fits_label_sets(name):

@@ -126,7 +126,7 @@ class _Input:
         self._request, self._options = request, options
         self.genome: Genome | None = None
         self.notes: list[str] = []
-        self.held: list[SequenceRecord] | None = [] if card.model.kind == "locator" else None
+        self.held: list[SequenceRecord] | None = [] if card.model.is_locator else None
         self._parsed: list[SeqRecord] = []  # of a GenBank file, with all that it says beside the letters
         self._early: list[SkippedRecord] = []
         self._on_skip: OnSkip = self._early.append

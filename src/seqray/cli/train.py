@@ -110,7 +110,7 @@ def learn(request: TrainRequest) -> Training:
         config = override_settings(config, request)
     else:
         config, data, alternatives = choose_settings(request)
-    if config.model.kind == "locator":
+    if config.model.is_locator:
         return learn_genomes(request, config)
     if words := given(request.genomes):
         raise ConfigError(
@@ -229,7 +229,7 @@ def summary(result: TrainResult) -> list[str]:
         lines.append(f"{of_first}: {tried}; chosen: {chosen}")
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
-    kind = "alignments" if card.model.kind == "alignment" else "sequences"
+    kind = "alignments" if card.model.reads_alignments else "sequences"
     own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} {kind}"
     if own:  # each network has its own part
         held_out += f" (about {facts['held_out'] / card.members:.0f} that each network held out)"

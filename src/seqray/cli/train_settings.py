@@ -52,7 +52,7 @@ def choose_settings(
         config = rules.choose_settings(facts)
     else:
         config = settings_of(request.like)
-        if config.model.kind == "locator":
+        if config.model.is_locator:
             what = "is a locator, which learns from genomes"
             raise ConfigError(what, where=request.like, remedy="give --genome and --sites")
         data = read_examples(files, config)
@@ -170,7 +170,7 @@ def model_name(out: str) -> str:
 def write_config(path: str | Path, config: RunConfig) -> None:
     """Write settings as YAML that ``--config`` reads; those of genomes only for a locator."""
     mapping = to_mapping(config)
-    if config.model.kind != "locator":
+    if not config.model.is_locator:
         del mapping["genomes"]
     from seqray.io.files import write_file
 

@@ -279,6 +279,26 @@ class ModelConfig:
         return self.kind in ("sequence", "backbone")
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it reads single sequences by a network of seqray alone."""
+        return self.kind == "sequence"
+
+    @property
+    def has_backbone(self) -> bool:
+        """Whether it reads single sequences by a pretrained encoder."""
+        return self.kind == "backbone"
+
+    @property
+    def reads_alignments(self) -> bool:
+        """Whether its inputs are alignments."""
+        return self.kind == "alignment"
+
+    @property
+    def is_locator(self) -> bool:
+        """Whether it scores every position of a strand."""
+        return self.kind == "locator"
+
+    @property
     def outputs(self) -> int:
         """Rows of the head: subclasses of all classes."""
         return sum(self.subclasses) or self.classes

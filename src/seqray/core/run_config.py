@@ -296,7 +296,7 @@ class RunConfig:
             f"must be temperature or auto for {self.model.classes} classes",
         )
         require(
-            self.augment.mask == 0 or self.model.kind != "backbone",
+            self.augment.mask == 0 or not self.model.has_backbone,
             "augment.mask",
             "requires seqray's own tokenizers, not 'model.kind: backbone'",
         )

@@ -71,7 +71,7 @@ class EngineModel(StoredModel):
 
 def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
     """Name the engine that is fastest on a CPU, of those that are installed and can compute the model."""
-    if card.model.kind != "sequence":
+    if not card.model.is_plain:
         return "torch"
     for name in FASTEST[dtype]:
         if all(map(find_spec, PACKAGES[name])):

@@ -24,10 +24,10 @@ _CHECKED_LENGTHS = 64  # from a few letters to the window
 
 def require_graph(card: Card) -> None:
     """Refuse models of alignments, locators and backbones, which can't be converted, by the card alone."""
-    if card.model.kind == "locator":
+    if card.model.is_locator:
         remedy = "only 'seqray scan' and 'seqray explain' take locators"
         raise ConfigError(f"model '{card.name}' is a locator", remedy=remedy)
-    if card.model.kind != "sequence":
+    if not card.model.is_plain:
         kind = "uses a backbone" if card.model.backbone else "reads alignments"
         raise ConfigError(
             f"model '{card.name}' {kind} and cannot be converted to ONNX",

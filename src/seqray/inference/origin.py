@@ -379,7 +379,7 @@ class FileCheck:
         # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
         comparable = self._labeled or model.context is not None or not card.model.contexts
         advice = "measure the model on known records like these (seqray evaluate)"
-        advice += ", or calibrate it on them" if card.model.kind != "alignment" else ""
+        advice += ", or calibrate it on them" if not card.model.reads_alignments else ""
         empty, unusual = held_out.empty_sets(scores, self._coverage), ""
         unclear = held_out.unclear_scores(scores) if comparable else None
         if empty:

@@ -121,8 +121,9 @@ def with_named_splits(parts: Sequence[tuple[str | None, Sequence[E]]]) -> list[E
         others = [one for one in part if split is not None and one.split not in (None, split)]
         if others:
             count = f" ({len(others)} records are not of '{split}')"
+            takes = f"--{split} takes its whole file as '{split}'{count}"
             raise InputError(
-                f"is of the split '{others[0].split}', but --{split} takes its whole file as '{split}'{count}",
+                f"is of the split '{others[0].split}', but {takes}",
                 where=others[0].where,
                 remedy="give the file with --train, which keeps its splits, or leave out the column 'split'",
             )

@@ -135,7 +135,7 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 
     Raises ConfigError, naming the first setting that differs.
     """
-    if config.kind == "backbone":
+    if config.has_backbone:
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
     for name in (field.name for field in fields(ModelConfig) if field.name not in _MAY_DIFFER):
         theirs, ours = getattr(start.config, name), getattr(config, name)
@@ -164,7 +164,7 @@ def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """
     given = network.state_dict()
     own = _OWN
-    if start.config.kind == "locator" and start.config.classes == network.config.classes:
+    if start.config.is_locator and start.config.classes == network.config.classes:
         own = ()
     kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}
     learned = {name: value for name, value in start.tensors.items() if not name.startswith(own)}

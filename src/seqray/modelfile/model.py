@@ -98,7 +98,7 @@ class TrainedModel:
     @property
     def is_locator(self) -> bool:
         """Whether the model scores every position of a strand."""
-        return self.card.model.kind == "locator"
+        return self.card.model.is_locator
 
     @property
     def sequence_networks(self) -> tuple[SequenceNetwork, ...]:

@@ -83,7 +83,7 @@ def _draw(card: Card) -> list[str]:
     Alignments have one row, two rows, ... of up to 60 columns of letters, gaps and missing data, a line each.
     """
     rng, alphabet = np.random.default_rng(_SEED), ALPHABETS[card.model.alphabet]
-    if card.model.kind == "alignment":
+    if card.model.reads_alignments:
         texts = []
         for rows in range(1, _COUNT + 1):
             size = (min(rows, card.model.max_rows), min(card.window, _COLUMNS))
@@ -100,8 +100,8 @@ def _draw(card: Card) -> list[str]:
 def _fits(card: Card, text: str) -> bool:
     """Whether an input is no larger than those that are drawn; a locator reads at least four letters."""
     rows = text.split("\n")
-    most = _COUNT if card.model.kind == "alignment" else 1
-    least = 4 if card.model.kind == "locator" else 1
+    most = _COUNT if card.model.reads_alignments else 1
+    least = 4 if card.model.is_locator else 1
     return len(rows) <= most and all(least <= len(row) <= min(card.window, _MAX_INPUT_LENGTH) for row in rows)
 
 
@@ -116,7 +116,7 @@ def _logits(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
         # Tracks (1, T, L) that follow from the letters let every weight count.
         tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)
         return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
-    if model.card.model.kind == "alignment":
+    if model.card.model.reads_alignments:
         lines = text.encode().split(b"\n")
         codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
         tokens = AlignmentTokenizer(model.alphabet).encode(codes)[None]

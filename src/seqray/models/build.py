@@ -122,7 +122,7 @@ NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
 def vocabulary_size(config: ModelConfig) -> int:
     """Number of distinct tokens: special ones, letters or k-mers, and gaps in alignments."""
     letters = len(ALPHABETS[config.alphabet].letters) ** config.k
-    return SPECIAL_TOKENS + letters + (GAP_TOKENS if config.kind == "alignment" else 0)
+    return SPECIAL_TOKENS + letters + (GAP_TOKENS if config.reads_alignments else 0)
 
 
 def build_network(config: ModelConfig) -> Network:

@@ -433,7 +433,7 @@ def check_scan_options(card: Card, given: Iterable[str]) -> None:
 
     ``given`` are names of fields (``per_kb``), or of options (``--per-kb``); an error repeats them.
     """
-    is_locator = card.model.kind == "locator"
+    is_locator = card.model.is_locator
     for option in given:
         if option.removeprefix("--").replace("-", "_") in _REFUSED[is_locator]:
             name = option if option.startswith("--") else f"'{option}'"

@@ -47,10 +47,10 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
     genomes, epochs = config.genomes, config.max_epochs
     chunks = genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
     alone = (
-        config.model.kind == "backbone"
+        config.model.has_backbone
         or on_gpu(config)
         or config.trainer.get("devices", 1) != 1
-        or epochs * (chunks if config.model.kind == "locator" else letters) < MIN_PROCESS_LETTERS
+        or epochs * (chunks if config.model.is_locator else letters) < MIN_PROCESS_LETTERS
     )
     at_once = 1 if alone else max(1, min(networks, threads))
     fitting = min(at_once, free_memory() / network_bytes(config, letters))  # infinity where memory is unknown
@@ -61,12 +61,12 @@ def network_bytes(config: RunConfig, letters: int) -> int:
     """Estimate the memory of the process that trains a network, from above."""
     model, stem, locator = config.model, config.model.stem, config.model.locator or LocatorConfig()
     batch, width = config.optimizer.batch_size, config.model.d_model
-    if model.kind == "locator":  # whose tokens attend to a window each
+    if model.is_locator:  # whose tokens attend to a window each
         token = model.layers * (24 * width + 8 * model.heads * (2 * locator.window + 1))
         of_letter = 4 * locator.stem + 3 * len(model.tracks) + token // LocatorStem.stride
         floats = batch * (config.genomes.chunk + 2 * locator_radius(model)) * of_letter
     else:
-        window, batch = config.data.window, batch * (model.max_rows if model.kind == "alignment" else 1)
+        window, batch = config.data.window, batch * (model.max_rows if model.reads_alignments else 1)
         tokens = -(-window // (stem.stride if stem else 1))
         full = batch * window * width * (4 + (len(stem.kernels) + 4 * stem.depth if stem else 0))
         floats = full + batch * model.layers * (24 * tokens * width + 4 * model.heads * tokens**2)

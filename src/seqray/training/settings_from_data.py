@@ -190,7 +190,7 @@ def fit_settings(config: RunConfig, facts: DataFacts) -> RunConfig:
         calibration=config.calibration if classes == 2 else CalibrationConfig(),
         trainer={name: value for name, value in config.trainer.items() if name not in hardware},
     )
-    return _fit_window(_fit_contexts(config, facts), facts) if config.model.kind == "sequence" else config
+    return _fit_window(_fit_contexts(config, facts), facts) if config.model.is_plain else config
 
 
 def _fit_contexts(config: RunConfig, facts: DataFacts) -> RunConfig:

@@ -319,7 +319,7 @@ class SequenceReport(Report):
     @property
     def quantity(self) -> str:
         """What the model gives a class."""
-        return "score" if self.card.model.kind == "locator" else "probability"
+        return "score" if self.card.model.is_locator else "probability"
 
 
 def render_sequences(report: SequenceReport) -> str:

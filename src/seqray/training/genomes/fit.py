@@ -202,7 +202,7 @@ def train_locator(
 def check_config(config: RunConfig) -> tuple[str, ...]:
     """Refuse settings that don't fit a locator, and return the names of its classes."""
     classes = config.genomes.classes or (config.data.positive,)
-    if config.model.kind != "locator":
+    if not config.model.is_locator:
         raise ConfigError(f"'model.kind' is {config.model.kind}", remedy="write 'kind: locator'")
     if config.model.alphabet != "dna":
         raise ConfigError(f"'model.alphabet' is {config.model.alphabet}", remedy="genomes are of dna")
