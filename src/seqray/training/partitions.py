@@ -30,7 +30,7 @@ def content_sha256(data: Sequence[Example]) -> str:
 
 
 def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
-    """What `seqray.calibration.TrainingSketch` hashes: windows without flanks, or alignments."""
+    """What `seqray.calibration.signature.make_sketch` hashes: windows without flanks, or alignments."""
     alphabet = ALPHABETS[card.model.alphabet]
     for example in data:
         letters = _letters(example)
