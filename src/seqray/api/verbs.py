@@ -240,8 +240,8 @@ def explain(
     model, sequences, context, device, truncate
         As for `predict`.
     method
-        Name of a method, or several, see `seqray.explanations.attribution.METHODS`, and for alignments
-        `seqray.explanations.attribution.ALIGNMENT_METHODS`.
+        Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
+        `seqray.explanations.methods.OF_ALIGNMENTS`.
     top
         Keep that many letters or columns of each only, the best in rank.
     calls
@@ -269,7 +269,7 @@ def explain(
     Notes
     -----
     A ranking exists for every sequence. Whether this one beats a random one for this model and these
-    sequences is what ``seqray explain`` and `seqray.explanations.check` measure.
+    sequences is what ``seqray explain`` and `seqray.explanations.sequences.check` measure.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class MethodSettings:
         Letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None.
     spread
         How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
-        that the token has read, see `seqray.explanations.attribution.letters`; ``span`` is evenly over its
+        that the token has read, see `seqray.explanations.letters`; ``span`` is evenly over its
         stride.
     """
 
@@ -82,7 +82,7 @@ class ExplainOptions(_Options):
     Attributes
     ----------
     methods
-        Names, see `seqray.explanations.attribution.METHODS`.
+        Names, see `seqray.explanations.methods.METHODS`.
     target
         The class explained; ``called`` for the one that each record is called. None is the positive one of
         two classes, and ``called`` with more.
