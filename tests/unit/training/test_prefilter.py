@@ -49,8 +49,8 @@ def test_its_card_says_what_passes_and_what_is_lost(taught):
     codes = taught.alphabet.encode(genome(40_000, 2).sequence)  # unseen
     answers, scores = answers_of(taught, codes), scores_of(taught, codes)
     facts = taught.card.prefilter
-    assert facts["learned_from"] + facts["measured_on"] == pytest.approx(20_000, abs=300)
-    assert facts["letters"] == 30_000
+    assert facts.learned_from + facts.measured_on == pytest.approx(20_000, abs=300)
+    assert facts.letters == 30_000
     for (level, cutoff, passed), second in zip(facts.levels, facts.second, strict=True):
         passes = (answers >= (cutoff, second)).all(axis=1)
         assert np.mean(passes) == pytest.approx(passed, abs=0.05)
