@@ -92,13 +92,6 @@ def test_records_for_the_checks_are_as_many_as_asked(explain, tmp_path):
     assert not (tmp_path / "n.faithfulness.tsv").exists()
 
 
-def test_an_odd_structure_is_told_and_spoils_nothing(explain, tmp_path):
-    write(tmp_path / "in.sto", FIRST.replace("SS_cons <<.<", "SS_cons <<<<"))
-    ended = explain("in.sto --no-check --html o.html")
-    assert "caution: alignment 'RF1': SS_cons: '<' at column 1" in ended.err
-    assert len(ended.rows) == 16
-
-
 def test_an_empty_file_is_an_empty_table_where_asked(explain, tmp_path):
     write(tmp_path / "e.sto", "\n")
     ended = explain("e.sto --allow-empty --html e.html --plot e.png")
