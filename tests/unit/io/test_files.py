@@ -13,20 +13,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from Bio.bgzf import BgzfReader, BgzfWriter
+from Bio.bgzf import BgzfReader
 
 from seqray.core.errors import InputError
 from seqray.io.files import keep_pipes, open_input, open_output, sha256, single_reading_of_pipes
+from tables import bgzip
 
 TEXT = b"".join(b"%d the quick brown fox\n" % (i * i) for i in range(20_000))
-
-
-def bgzip(data: bytes) -> bytes:
-    target = io.BytesIO()
-    target.close = lambda: None  # the writer closes what it is given
-    with BgzfWriter(fileobj=target, mode="wb") as writer:
-        writer.write(data)
-    return target.getvalue()
 
 
 COMPRESSIONS = {
@@ -39,15 +32,6 @@ COMPRESSIONS = {
 }
 
 
-@pytest.fixture
-def make(tmp_path):
-    def write(data: bytes, name: str = "input"):
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
-
-    return write
-
-
 def read(path) -> bytes:
     with open_input(path) as handle:
         return handle.read()
@@ -57,14 +41,6 @@ def read(path) -> bytes:
 @pytest.mark.parametrize("data", [b"", b"x", TEXT], ids=["empty", "one byte", "large"])
 def test_compression_is_known_by_content(make, compression, data):
     assert read(make(COMPRESSIONS[compression](data))) == data
-
-
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_standard_input_is_read_compressed_or_not_and_stays_open(monkeypatch, compression):
-    stream = io.TextIOWrapper(io.BytesIO(COMPRESSIONS[compression](TEXT)))
-    monkeypatch.setattr(sys, "stdin", stream)
-    assert read("-") == TEXT
-    assert not stream.buffer.closed
 
 
 def test_a_pipe_that_gives_little_at_a_time_is_read_whole(tmp_path):
@@ -111,24 +87,8 @@ def test_other_compressions_are_refused_by_name(make, magic, name):
         read(make(magic + b"1234"))
 
 
-def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read(tmp_path / "absent.fa")
-    with pytest.raises(InputError, match="is a directory"):
-        read(tmp_path)
-
-
 def names(directory) -> list[str]:
     return sorted(entry.name for entry in directory.iterdir())
-
-
-def test_output_appears_only_when_it_is_whole(tmp_path):
-    target = tmp_path / "out.tsv"
-    with open_output(target) as out:
-        out.write(TEXT)
-        assert not target.exists()
-    assert target.read_bytes() == TEXT
-    assert names(tmp_path) == ["out.tsv"]
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, SystemExit, ValueError])
@@ -161,19 +121,6 @@ def test_compressed_output_is_bgzip_and_the_same_each_time(tmp_path):
     assert read(tmp_path / "a.gz") == TEXT
 
 
-def test_unwritable_output_is_an_input_error(tmp_path):
-    def write(path):
-        with open_output(path) as out:
-            out.write(b"x")
-
-    with pytest.raises(InputError, match="is a directory"):
-        write(tmp_path)
-    with pytest.raises(InputError, match="its directory doesn't exist"):
-        write(tmp_path / "absent" / "out.tsv")
-    with pytest.raises(InputError, match="/dev/full: can't be written \\(No space left on device\\)"):
-        write("/dev/full")
-
-
 def test_pipes_are_written_in_place(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -195,14 +142,6 @@ def test_new_files_follow_the_umask(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "out.tsv").stat().st_mode) == 0o640
-
-
-def test_standard_output_is_flushed_and_stays_open(monkeypatch):
-    stream = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr(sys, "stdout", stream)
-    with open_output("-") as out:
-        out.write(b"x\n")
-    assert stream.buffer.getvalue() == b"x\n"
 
 
 def test_sha256_of_the_example_of_the_standard(make, tmp_path):
@@ -267,9 +206,3 @@ def test_a_pipe_that_cant_be_copied_is_named(pipe, monkeypatch):
     with single_reading_of_pipes(), pytest.raises(InputError, match=message) as caught:
         keep_pipes(pipe)
     assert caught.value.where == pipe
-
-
-def test_a_closed_standard_input_is_named(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(InputError, match=r"^standard input: is closed; name a file"):
-        read("-")

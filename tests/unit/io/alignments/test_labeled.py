@@ -90,15 +90,3 @@ def test_labels_that_do_not_fit_the_file_say_where(folder, labels, message):
     with pytest.raises(InputError) as caught:
         read_labeled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
     assert message in str(caught.value)
-
-
-def test_columns_that_are_not_read_are_reported(folder):
-    found = []
-    (folder / "t.tsv").write_text("file\tlabel\tset\none.fa\ttRNA\ttest\n")
-    read_labeled_alignments(folder / "t.tsv", RNA, lambda *about: found.append(about))
-    (folder / "l.csv").write_text("id,label,groups\nA1,tRNA,c\n")
-    read_labeled_stockholm([folder / "many.sto"], folder / "l.csv", RNA, lambda *about: found.append(about))
-    assert found == [
-        (str(folder / "t.tsv"), ["set"], ("file", "label", "id", "group", "split")),
-        (str(folder / "l.csv"), ["groups"], ("id", "label", "group", "split")),
-    ]

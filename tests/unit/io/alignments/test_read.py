@@ -18,6 +18,7 @@ from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import Alignment
 from seqray.io.alignments import read_alignments
+from tables import write
 
 STOCKHOLM = """# STOCKHOLM 1.0
 #=GF AC   RF90001
@@ -43,11 +44,6 @@ b             U?
 q  NNRY
 //
 """
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
 
 
 def read_one(path: Path, alphabet=RNA, **options) -> Alignment:
@@ -135,12 +131,6 @@ def test_an_alignment_is_named_after_its_file_without_one_ending(tmp_path, file,
     assert alignment.id == expected
 
 
-def test_a3m_with_insertions(tmp_path):
-    """One column is needed before V, three before the fourth column."""
-    alignment = read_one(write(tmp_path / "fam.a3m", A3M), PROTEIN, insertions="keep")
-    assert texts(alignment) == ["MK-V----LA", "M--VACDKLA", "MKGV----L-"]
-
-
 def test_small_letters_in_fasta_are_columns_and_in_a3m_insertions(tmp_path):
     text = ">a\nACgu\n>b\nACGU\n"
     assert texts(read_one(write(tmp_path / "x.fasta", text))) == ["ACGU", "ACGU"]
@@ -151,17 +141,6 @@ def test_small_letters_in_fasta_are_columns_and_in_a3m_insertions(tmp_path):
 def test_wrapped_fasta_with_comments(tmp_path):
     path = write(tmp_path / "x.afa", "; made by hand\n\n>a one\nAC -\nGU\n\n>b\nACA\nGU\n")
     assert texts(read_one(path)) == ["AC-GU", "ACAGU"]
-
-
-def test_clustal(tmp_path):
-    text = (
-        "CLUSTAL W (1.83) multiple sequence alignment\n\n\n"
-        "a      ACGU-ACGUA 9\nb      ACGUUACGUA 10\n       **** *****\n\n"
-        "a      CC-- 11\nb      CCGG 14\n       **  \n"
-    )
-    alignment = read_one(write(tmp_path / "x.aln", text))
-    assert alignment.names == ("a", "b")
-    assert texts(alignment) == ["ACGU-ACGUACC--", "ACGUUACGUACCGG"]
 
 
 def test_several_clustal_alignments_of_a_file(tmp_path):
@@ -379,21 +358,6 @@ def test_an_alignment_can_not_be_changed():
         made.metadata["TP"] = "y"
     with pytest.raises(AttributeError):
         made.id = "b"
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"codes": np.zeros((0, 3), dtype=np.uint8), "names": ()},
-        {"codes": np.zeros(3, dtype=np.uint8)},
-        {"codes": np.full((2, 3), 7, dtype=np.uint8)},
-        {"names": ("q",)},
-        {"ss_cons": "()"},
-    ],
-)
-def test_an_alignment_checks_itself(changes):
-    with pytest.raises(ValueError):
-        alignment(**changes)
 
 
 def test_rows_and_columns_are_taken():

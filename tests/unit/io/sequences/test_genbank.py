@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import random
 import re
 import warnings
 
@@ -15,16 +14,13 @@ from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.features import read_annotated, read_features
 from seqray.io.genbank import read_genbank
 from seqray.io.sequences import read_sequences
-
-
-def letters(length: int, seed: int) -> str:
-    return "".join(random.Random(seed).choices("ACGTN", k=length))
+from tables import letters
 
 
 def genbank(*entries: tuple[str, str, str], molecule: str = "DNA") -> bytes:
@@ -38,17 +34,8 @@ def genbank(*entries: tuple[str, str, str], molecule: str = "DNA") -> bytes:
     return out.getvalue().encode()
 
 
-PLASMID = ("TEST1.2", letters(250, 1), "circular")
-PIECE = ("TEST2.1", letters(61, 2), "linear")
-
-
-@pytest.fixture
-def make(tmp_path):
-    def write(data: bytes, name: str = "x.gb"):
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
-
-    return write
+PLASMID = ("TEST1.2", letters(250, 1, "ACGTN"), "circular")
+PIECE = ("TEST2.1", letters(61, 2, "ACGTN"), "linear")
 
 
 def error_of(path, reader=read_genbank, alphabet=DNA, **keywords) -> str:
@@ -132,18 +119,6 @@ def test_features_of_a_damaged_record_are_not_lost_in_silence(make, read, first)
     path = make(genbank(PLASMID) + genbank(PIECE).replace(b"LOCUS       ", first))
     with pytest.raises(InputError, match="LOCUS"):
         read(path)
-
-
-@pytest.mark.parametrize("data", [b"", b"hello\nworld\n"])
-def test_file_without_records(make, data):
-    with pytest.raises(NoRecordsError, match="contains no records"):
-        list(read_genbank(make(data)))
-
-
-def test_other_formats_are_named(make):
-    assert error_of(make(b">a\nACGT\n")) == "x.gb: is FASTA, not GenBank"
-    assert error_of(make(b"@r\nACGT\n+\nIIII\n"), read_sequences).startswith("x.gb: is FASTQ, not FASTA")
-    assert error_of(make(b"LOCUS\0\0")).startswith("x.gb: NUL byte at byte 6, so binary or damaged")
 
 
 def test_either_format_is_known_by_content(make):

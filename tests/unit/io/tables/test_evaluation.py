@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from seqray.core.errors import InputError
 from seqray.core.text import format_number
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.io.summaries import (
     COLUMNS,
-    check_multiqc_path,
     evaluation_mapping,
     multiqc_mapping,
     write_figures,
@@ -109,9 +107,3 @@ def test_multiqc_gets_a_table_of_one_sample(evaluation, tmp_path):
     assert all({"title", "description", "format"} <= set(column) for column in found["headers"].values())
     write_json(tmp_path / "a_mqc.json", found)
     assert json.loads((tmp_path / "a_mqc.json").read_text()) == found
-
-
-def test_a_name_that_multiqc_would_not_find():
-    check_multiqc_path("x_mqc.json")
-    with pytest.raises(InputError, match=r"x.json: is not a name .* looks for; end it in _mqc.json"):
-        check_multiqc_path("x.json")

@@ -12,21 +12,13 @@ from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction
 from seqray.io.labeled import read_column, read_labeled_fastas, read_labeled_table, write_labeled_table
-from seqray.io.predictions import read_labels, read_prediction_table, write_predictions
+from seqray.io.predictions import read_prediction_table, write_predictions
 from seqray.io.tables import read_rows
 
 EXAMPLES = [
     LabeledSequence("ACGT", "promoter", "a", "g1", "train"),
     LabeledSequence("GGCC", "back,ground", 'b "quoted"'),
 ]
-
-
-def test_a_table_by_hand(tmp_path):
-    path = tmp_path / "a.tsv"
-    assert write_labeled_table(path, iter(EXAMPLES[:1]), ["seqray x", "note: y"]) == 1
-    assert path.read_text() == (
-        "# seqray x\n# note: y\nsequence\tlabel\tid\tgroup\tsplit\nACGT\tpromoter\ta\tg1\ttrain\n"
-    )
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.tsv.gz", "a.csv.gz"])
@@ -179,15 +171,6 @@ def test_what_may_be_either_is_refused(tmp_path):
     for read in (read_prediction_table, lambda path: list(read_rows(path, ("id",), REMEDY))):
         with pytest.raises(InputError, match="line 4: begins with '#' and has the cells of a row"):
             read(path)
-
-
-def test_labels_without_a_header(tmp_path):
-    path = tmp_path / "t.tsv"
-    path.write_text("# above\nx\tpromoter\n# between\ny\tother\n")
-    assert [one.id for one in read_labels(path, DNA)] == ["x", "y"]
-    path.write_text("x\tpromoter\n#y\tother\n")
-    with pytest.raises(InputError, match="line 2: begins with '#'"):
-        read_labels(path, DNA)
 
 
 def test_a_table_without_an_end_is_refused_at_once():

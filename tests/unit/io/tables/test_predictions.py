@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 
 import pyarrow as pa
@@ -11,10 +10,9 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.results import Prediction, SkippedRecord
+from seqray.core.results import Prediction
 from seqray.io.predictions import (
     numeric_column,
-    open_skipped,
     probability_column,
     read_labels,
     read_prediction_table,
@@ -70,26 +68,6 @@ def test_a_file_name_in_another_encoding_is_noted_as_far_as_it_goes(tmp_path, na
     source = os.fsdecode(b"Erg\xe4nzung.fa")
     write_predictions(tmp_path / name, PREDICTIONS, CLASSES, [f"command: {source}"])
     assert b"command: Erg?nzung.fa" in (tmp_path / name).read_bytes()
-
-
-@pytest.mark.parametrize("name", ["p.tsv", "p.tsv.gz", "p.parquet"])
-def test_no_predictions_give_a_valid_empty_table(tmp_path, name):
-    path = tmp_path / name
-    assert write_predictions(path, [], CLASSES, ["seqray x"]) == 0
-    if name.endswith("parquet"):
-        table = pq.read_table(path)
-        assert (table.num_rows, table.column_names[-1]) == (0, "flags")
-    else:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if name.endswith("gz") else data).decode()
-        assert text == "".join(TSV.splitlines(keepends=True)[:2])
-
-
-def test_skipped_records_are_written_as_they_come(tmp_path):
-    with open_skipped(tmp_path / "s.tsv", ["seqray x"]) as write:
-        write(SkippedRecord("d", "empty sequence"))
-        write(SkippedRecord("e", "other"))
-    assert (tmp_path / "s.tsv").read_text() == "# seqray x\nid\treason\nd\tempty sequence\ne\tother\n"
 
 
 LINES = ["seqray 0", "classes: my promoter (positive), background"]
@@ -159,10 +137,6 @@ def test_ids_that_do_not_join(tmp_path):
         "t.tsv: has no prediction for 'v', 'w', 'x' and 1 more; "
         "predict all records of l.tsv, or remove these from it"
     )
-    with pytest.raises(InputError, match=r"has no column 'name', found id, p; .*--id-column"):
-        rows_by_id(table, "name", ["a"], "l.tsv")
-    with pytest.raises(InputError, match="column 'p' contains 'x', which is not a finite number"):
-        numeric_column(table, "p", [2])
     with pytest.raises(InputError, match="has no column 'q', found id, p"):
         numeric_column(table, "q", [0])
     twice = read_prediction_table(write(tmp_path, "id\tp\na\t1\na\t1\n"))
@@ -212,18 +186,3 @@ def test_labels_with_and_without_a_header(tmp_path):
 def test_labels_that_cannot_be_used(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         read_labels(write(tmp_path, text), DNA)
-
-
-@pytest.mark.parametrize("place", range(4, 330, 5))
-def test_damage_of_parquet_is_one_error(tmp_path, place):
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"id": ["\u00e4b", "c"], "p": [0.5, 1.0]}), path, compression="none")
-    data = bytearray(path.read_bytes())
-    data[place % len(data)] ^= 0xFF
-    path.write_bytes(data)
-    try:
-        table = read_prediction_table(path)
-    except InputError as error:
-        assert str(path) in str(error)  # noqa: PT017
-    else:
-        assert len(table) > 0

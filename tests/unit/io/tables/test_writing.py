@@ -8,28 +8,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.version import __version__
-from seqray.io.tables import describe_alphabet, format_cell, provenance_lines, write_table
-
-
-def test_provenance_names_no_folder():
-    command = [
-        "seqray",
-        "scan",
-        "/data/my genome.fa",
-        "--out=../x/y.tsv",
-        "--class",
-        "promoter=/a/b/p.fa",
-        "-",
-    ]
-    lines = provenance_lines(command, "tiny", "abc", "dna", {"threshold": 0.5})
-    assert lines == [
-        f"seqray {__version__}",
-        "command: seqray scan 'my genome.fa' --out=y.tsv --class promoter=p.fa -",
-        "model: tiny sha256:abc",
-        "alphabet: dna",
-        "threshold: 0.5",
-    ]
+from seqray.io.tables import describe_alphabet, format_cell, provenance_lines
 
 
 @pytest.mark.parametrize(
@@ -72,9 +51,3 @@ def test_alphabet_policy_says_what_is_folded():
 )
 def test_cells_by_hand(value, cell):
     assert format_cell(value) == cell
-
-
-def test_a_table_by_hand(tmp_path):
-    path = tmp_path / "t.tsv"
-    assert write_table(path, ("a", "b"), iter([(1, None), ("x", 0.5)]), ["made\nup"]) == 2
-    assert path.read_text() == "# made up\na\tb\n1\t.\nx\t0.5\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 from dataclasses import replace
 
 import pandas as pd
@@ -64,17 +63,6 @@ def test_a_contig_that_begins_with_a_quote_keeps_its_rows(tmp_path):
     assert "\n\"q'\t0\t81" in (tmp_path / "c.bed").read_text()
 
 
-def test_tsv_by_hand(tmp_path):
-    path = tmp_path / "c.tsv"
-    assert write_calls_tsv(path, [FIRST, ACROSS], ["seqray x"]) == 2
-    assert path.read_text().splitlines() == [
-        "# seqray x",
-        "id\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel",
-        "promoter_1\tchr1\t0\t81\t+\t60\t0.987654\tpromoter",
-        "promoter_2\tplasmid\t960\t1041\t+\t20\t1\tpromoter",
-    ]
-
-
 def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_path):
     path = tmp_path / "c.gff3"
     call = Call("a;b%c=d", 4, 9, "-", 6, 0.25, "my site, 100%")
@@ -86,22 +74,6 @@ def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_
         "ID=my_site%2C_100%25_1;label=my site%2C 100%25;site=7;probability=0.25"
     )
     assert read_gff3_calls(path) == [call]
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_no_calls_give_valid_empty_files(tmp_path, suffix):
-    writers = {"gff3": write_gff3, "bed": write_bed, "tsv": write_calls_tsv}
-    texts = {}
-    for end, write in writers.items():
-        path = tmp_path / f"c.{end}{suffix}"
-        assert write(path, [], ["seqray x"]) == 0
-        data = path.read_bytes()
-        texts[end] = (gzip.decompress(data) if suffix else data).decode()
-    assert texts["gff3"] == "##gff-version 3\n# seqray x\n"
-    assert texts["tsv"] == "# seqray x\nid\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel\n"
-    assert all(line.startswith("#") for line in texts["bed"].splitlines())
-    assert read_gff3_calls(tmp_path / f"c.gff3{suffix}") == []
-    assert read_bed(tmp_path / f"c.bed{suffix}") == []
 
 
 def test_bed_lines_of_three_to_six_columns(tmp_path):

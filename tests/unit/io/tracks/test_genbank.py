@@ -205,13 +205,6 @@ def test_line_breaks_of_names_stay_in_their_lines(tmp_path):
     assert values["CDS", "product"] == "one two"
 
 
-def test_renamed_records_have_the_names_of_their_calls(tmp_path):
-    source = tmp_path / "in.fa"
-    source.write_text(f">c\n{LETTERS}\n>c\n{LETTERS}\n")
-    first, second = written(tmp_path, source, [Call("c_2", 5, 6, "+", 5, 0.5, "x")], duplicates="rename")
-    assert (first.id, second.id, len(first.features), len(second.features)) == ("c", "c_2", 0, 1)
-
-
 def test_a_renamed_genbank_record_bears_its_new_name(tmp_path):
     source = tmp_path / "in.gb"
     source.write_text(2 * own_record().format("genbank"))

@@ -87,35 +87,6 @@ def test_nothing_scored_gives_valid_empty_tracks(tmp_path):
         assert track.chroms() == {"none": 1}
 
 
-@pytest.mark.parametrize("end", [".bw", ".bg"])
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_leaves_no_file(tmp_path, end, error):
-    def fail():
-        with TrackWriter(tmp_path / f"x{end}") as track:
-            track.begin("chr1", 100)
-            track.add("chr1", "+", 0, [1.0])
-            raise error
-
-    with pytest.raises(error):
-        fail()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_order_and_names_are_checked(tmp_path):
-    with TrackWriter(tmp_path / "x.bg") as track:
-        with pytest.raises(ValueError, match="not the contig that was begun last"):
-            track.add("chr1", "+", 0, [1.0])
-        track.begin("chr1", 100)
-        track.add("chr1", "+", 10, [1.0, 1.0], span=5)
-        with pytest.raises(ValueError, match="come after later positions"):
-            track.add("chr1", "+", 19, [1.0])
-        track.add("chr1", "-", 0, [1.0])
-        track.begin("chr2", 100)
-        track.add("chr2", "+", 0, [1.0])
-        with pytest.raises(InputError, match="two contigs are called 'chr1'"):
-            track.begin("chr1", 100)
-
-
 def test_one_file_per_strand():
     paths = track_paths("a.b/x.y.bedGraph.gz")
     assert {strand: str(path) for strand, path in paths.items()} == {
