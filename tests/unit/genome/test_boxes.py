@@ -102,7 +102,3 @@ def test_chance_shows_boxes_as_often_as_stated(gc, pair, alone):
     assert two.mean() == pytest.approx(pair, abs=0.01)
     assert (ten & ~two).mean() == pytest.approx(alone, abs=0.01)
     assert not (two & ~ten).any()
-
-
-def test_no_sites_have_no_boxes():
-    assert [len(column) for column in find_boxes(np.empty((0, 81), np.uint8), SITE)] == [0, 0, 0]

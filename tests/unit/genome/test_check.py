@@ -10,6 +10,8 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.genome.genes import Gene, Genome, check_contig, check_genes, count_starts
 
+NINE = Gene(0, 9, "+", "a")
+
 
 def annotation(*genes, contig="c1", **more):
     return Genome({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
@@ -27,38 +29,18 @@ def test_genes_that_fit_pass():
 @pytest.mark.parametrize(
     ("known", "contigs", "message"),
     [
+        (annotation(), {"c1": 9}, "in/a.gff: contains no genes; give another file, genes='predict' or"),
         (
-            annotation(),
+            annotation(others=("exon",)),
             {"c1": 9},
-            "in/a.gff: contains no genes; give another file, genes='predict' or",
+            "contains no genes, only features 'exon'; give another file",
         ),
-        (
-            annotation(others=("region", "exon")),
-            {"c1": 9},
-            "in/a.gff: contains no genes, only features 'region', 'exon'; give another file",
-        ),
-        (
-            annotation(Gene(0, 9, "+", "a")),
-            {"x1": 9, "x2": 9, "x3": 9, "x4": 9},
-            "in/a.gff: has genes of 'c1', but the sequences are 'x1', 'x2', 'x3' and 1 more; use the same",
-        ),
-        (
-            annotation(Gene(0, 9, "+", "a"), contig="NC_000913"),
-            {"NC_000913.3": 9},
-            "has genes of 'NC_000913', but the sequences are 'NC_000913.3'; only the version",
-        ),
-        (
-            annotation(Gene(0, 91, "+", "a")),
-            {"c1": 90},
-            "the gene 'a' (1-91) lies beyond the end of 'c1', which has 90 letters; give the annotation",
-        ),
+        (annotation(NINE), dict.fromkeys("abcd", 9), "the sequences are 'a', 'b', 'c' and 1 more"),
+        (annotation(NINE, contig="NC_1"), {"NC_1.3": 9}, "the sequences are 'NC_1.3'; only the version"),
+        (annotation(Gene(0, 91, "+", "a")), {"c1": 90}, "the gene 'a' (1-91) lies beyond"),
         (annotation(Gene(90, 91, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (91-91) lies beyond"),
         (annotation(Gene(1, 181, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (2-181) lies beyond"),
-        (
-            annotation(Gene(0, 9, "+", "a"), lengths={"c1": 80}),
-            {"c1": 90},
-            "states 80 letters of 'c1', which has 90; give the annotation of this assembly, or genes='",
-        ),
+        (annotation(NINE, lengths={"c1": 80}), {"c1": 90}, "states 80 letters of 'c1', which has 90; give"),
     ],
 )
 def test_genes_of_another_genome_are_refused(known, contigs, message):

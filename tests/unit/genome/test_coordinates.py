@@ -36,14 +36,3 @@ def test_ends_that_are_cut_off_are_partial():
     assert cut_genes(genes, 55, 58) == (
         Gene(0, 3, "+", "c", coding=False, partial_start=True, partial_end=True),
     )
-
-
-def test_a_cut_gene_begins_with_a_whole_codon():
-    genes = (Gene(10, 100, "+", "a"), Gene(150, 240, "-", "b"))
-    # From 21 the codons of a begin at 22, 25, ..; b ends, in its direction, at 150; its codons begin at 239,
-    # 236, .., so that a part to 200 holds them from 199 - 2 = 197 on: 239 - 42 = 197.
-    found = cut_genes(genes, 21, 200)
-    assert [(g.name, g.start + 21, g.end + 21, g.partial_start, g.partial_end) for g in found] == [
-        ("a", 22, 100, True, False),
-        ("b", 150, 198, True, False),
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
 
 from seqray.genome.genes import Gene, GeneIndex
@@ -68,29 +67,3 @@ def test_the_gene_around_a_site(contig, site):
             assert (site - found.start) % LENGTH == min((site - gene.start) % LENGTH for gene in around)
     assert index.antisense(site, "+") == index.containing(site, "-")
     assert index.antisense(site, "-") == index.containing(site, "+")
-
-
-def test_distances_on_paper():
-    forward, backward = Gene(100, 400, "+", "a"), Gene(500, 800, "-", "b")
-    index = GeneIndex([forward, backward], 2000)
-    assert index.downstream(100, "+") == (forward, 0)  # a transcript without a leader
-    assert index.downstream(60, "+") == (forward, 40)
-    assert index.downstream(101, "+") is None
-    assert index.downstream(799, "-") == (backward, 0)
-    assert index.downstream(820, "-") == (backward, 21)
-    assert index.downstream(1299, "-") == (backward, 500)
-    assert index.downstream(1300, "-") is None
-    assert GeneIndex([forward], 2000, circular=True).downstream(1990, "+") == (forward, 110)
-    assert index.containing(399) == forward
-    assert index.containing(400) is None
-    assert index.antisense(600, "+") == backward
-    assert index.antisense(600, "-") is None
-
-
-@pytest.mark.parametrize("site", [95, 5])
-def test_a_gene_across_the_origin(site):
-    gene = Gene(90, 110, "-", "a")
-    index = GeneIndex([gene], 100, circular=True)
-    assert index.containing(site) == gene
-    assert index.downstream(12, "-") == (gene, 3)  # its start codon begins at 9
-    assert GeneIndex([], 100, circular=True).downstream(site, "+") is None

@@ -10,10 +10,6 @@ from seqray.genome.read import MAX_GAP, Piece, pieces_of
 from seqray.io.lines import Part
 
 
-def test_one_part_is_itself():
-    assert pieces_of([Part(10, 40, "-")], None, 0) == [Piece(10, 40, "-", False, False)]
-
-
 def test_parts_join_up_to_the_gap():
     assert pieces_of([Part(0, 30, "+"), Part(80, 110, "+")], None, 0) == [Piece(0, 110, "+", False, False)]
     apart = pieces_of([Part(0, 30, "+"), Part(81, 111, "+")], None, 0)

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.genome.predict import (
@@ -45,10 +44,6 @@ def test_the_genes_of_a_genome_are_found(genome, predictor):
     assert [(gene.name, gene.locus) for gene in genes[:2]] == [("chr_1", "chr_1"), ("chr_2", "chr_2")]
     assert [gene.start for gene in genes] == sorted(gene.start for gene in genes)
     assert all(gene.coding and not gene.pseudo and (gene.end - gene.start) % 3 == 0 for gene in genes)
-
-
-def test_letters_and_codes_give_the_same_genes(genome):
-    assert predict_genes(genome.sequence) == predict_genes(DNA.encode(genome.sequence))
 
 
 def test_the_codon_table_is_chosen(genome, recoded):

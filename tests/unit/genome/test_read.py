@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import threading
-
 import pytest
 
 from seqray.core.errors import InputError
@@ -154,31 +150,6 @@ def test_records_of_one_id_keep_their_own_genes_or_are_refused(tmp_path):
         ("chr1.1", 100),
         ("chr1.1_2", 500),
     ]
-
-
-def test_the_source_names_format_and_file(tmp_path):
-    assert read(tmp_path, GFF3, "a.gff").source == "GFF3 a.gff"
-    assert read(tmp_path, genbank(FEATURES), "a.gb").source == "GenBank a.gb"
-
-
-def test_compressed_files_pipes_and_windows_lines(tmp_path):
-    path = tmp_path / "genes.gff3.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + GFF3.replace("\n", "\r\n").encode()))
-    assert read_genes(path).of("chr1.1") == EXPECTED
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(genbank(FEATURES).encode()),))
-    writer.start()
-    assert read_genes(pipe).of("chr1.1") == EXPECTED
-    writer.join()
-
-
-def test_a_pipe_of_the_shell_has_no_number(tmp_path):
-    reading, writing = os.pipe()
-    os.write(writing, GFF3.encode())
-    os.close(writing)
-    assert read_genes(f"/dev/fd/{reading}").source == "GFF3 pipe"
-    os.close(reading)
 
 
 def test_prokka_has_coding_lines_alone_and_a_fasta(tmp_path):
@@ -345,11 +316,6 @@ def test_a_gene_in_pieces_counts_once_with_and_without_a_locus_tag(tmp_path):
     ]  # fmt: skip
 
 
-def test_an_empty_part_is_left_out(tmp_path):
-    features = "     CDS             1101..0\n"  # as if it ended at the origin
-    assert [(g.start, g.end) for g in read(tmp_path, genbank(features)).of("chr1.1")] == [(1100, 1200)]
-
-
 def test_parts_on_other_records_are_left_out(tmp_path):
     """What begins or ends there is partial; 103 letters there leave two of a codon here."""
     features = (
@@ -384,22 +350,12 @@ def test_letters_end_gff3(tmp_path, before):
     assert [gene.end for gene in read(tmp_path, text).of("c1")] == [30]
 
 
-def test_a_file_without_genes_has_none(tmp_path):
-    assert read(tmp_path, genbank("     source          1..1200\n")).count == 0
-    assert read(tmp_path, "##gff-version 3\n##sequence-region c1 1 9\n").genes == {"c1": ()}
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("c1 x CDS 1 30 . . 0 ID=a", "line 2: a gene has the strand '.'; use"),
         ("c1 x CDS 1 30 . ? 0 ID=a", "line 2: a gene has the strand '?'; use"),
-        ("c1 x CDS 1 30 . 1 0 ID=a", "line 2: has the strand '1'; use"),
         ("c1 x CDS 1 30 . + 3 ID=a", "line 2: has the phase '3'; use 0, 1, 2 or ."),
-        ("c1 x CDS one 30 . + 0 ID=a", "line 2: has 'one' instead of a position"),
-        ("c1 x CDS 0 30 . + 0 ID=a", "line 2: has the interval 0-30; GFF3 counts from 1"),
-        ("c1 x CDS 31 30 . + 0 ID=a", "has the interval 31-30, whose end lies before the start; write"),
-        ("c1 x CDS 1 30 . + 0", "line 2: has 8 columns"),
         ('c1 x CDS 1 30 . + 0 gene_id "a"; transcript_id "a";', "line 2: is GTF, not GFF3; convert it"),
     ],
 )

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from seqray.calibration.expected_precision import Expectation, SpeciesRow
-from seqray.core.records import Intervals
 from seqray.genome.genes import Gene, Genome
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable
@@ -18,7 +17,7 @@ from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import ScanCounts, ScanResult
 from seqray.scanning.scorers import make_scorer
 from seqray.scanning.shuffles import FalseCalls
-from seqray.scanning.words import call_cautions, expected_spread, noted_precision, result_facts, summary
+from seqray.scanning.words import call_cautions
 
 
 def scanned(*, letters=10_000, calls=0, positions=None, genes=0, parts=None, **more) -> ScanResult:
@@ -149,84 +148,4 @@ def test_far_more_and_far_fewer_calls_than_in_measured_genomes_are_cautioned(let
 # --- the header and the last line
 
 
-def test_without_calls_no_precision_is_stated():
-    result = scanned(letters=0, from_positions=True)
-    assert result_facts(result, ScanOptions())["expected precision"] == "not stated without calls"
-    assert "precision" not in summary(result, 0)
-
-
-@pytest.mark.parametrize(
-    ("letters", "searched", "text"),
-    [
-        (4_000_000, 4_000_000, "1 sequence, 4 Mb, "),
-        (4_000_000, 4, "1 sequence, 4 letters of 4 Mb searched, "),
-        (40, 40, "1 sequence, 40 letters, "),
-    ],
-)
-def test_few_letters_are_not_stated_in_mb(letters, searched, text):
-    assert summary(scanned(letters=letters, positions=searched), 0).startswith(text)
-
-
-@pytest.mark.parametrize(
-    ("positions", "calls", "text"),
-    [
-        (2000, 2, "0.5, so that at most 1 per kb are called"),
-        (100, 1, "0.5, so that at most 1 per kb are called, rounded to 1 in all"),
-        (2000, 1, "0.5, the lowest that is searched; fewer than 1 per kb reach it"),
-    ],
-)
-def test_calls_per_kb_are_whole_and_reach_the_lowest_threshold(positions, calls, text):
-    result = scanned(letters=3000, positions=positions, calls=calls, from_positions=True)
-    assert result_facts(result, ScanOptions(per_kb=1))["threshold"] == text
-
-
-def test_the_header_names_the_parts_that_were_searched():
-    parts = Intervals.merge([(10, 40), (30, 60), (90, 100)])
-    facts = result_facts(scanned(letters=100, positions=60, parts=parts), ScanOptions())
-    assert facts["parts"] == "sites within c:11-60, c:91-100 only"
-
-
 # --- the page
-
-COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
-OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]
-
-
-@pytest.mark.parametrize(
-    ("found", "species", "text"),
-    [
-        (
-            rows_of(COLI, *OTHERS),
-            "Escherichia coli",
-            "0.45 to 0.55 (95 % interval) in Escherichia coli, on a region that training left out",
-        ),
-        (
-            rows_of(COLI, *OTHERS),
-            None,
-            "median of 2 species that training left out; they vary from 0.30 to 0.40",
-        ),
-        (
-            rows_of(COLI, OTHERS[0]),
-            "unknown",
-            "0.20 to 0.40 (95 % interval) in a, which training left out",
-        ),
-    ],
-)
-def test_the_page_says_where_the_precision_was_measured(found, species, text):
-    assert expected_spread(found, species) == text
-
-
-@pytest.mark.parametrize(
-    ("calls", "text"), [(1, "not measured below a score of 0.4"), (0, "not stated without calls")]
-)
-def test_the_page_says_why_no_precision_is_stated(calls, text):
-    result = scanned(calls=calls, from_positions=True, lowest_measured=0.4)
-    result.expectation = None if calls else rows_of(OTHERS[0])
-    assert noted_precision(result)[:2] == ("", text)
-
-
-@pytest.mark.parametrize("calls", [5, 0])
-def test_the_page_compares_calls_with_those_of_shuffled_sequence(calls):
-    chance = FalseCalls(2.4, 1.0, 4.0, scanned_mb=2.0, null_calls=24, null_mb=10.0)
-    text = f"shuffled sequence of this length gives 4.8 calls; this sequence gave {calls}"  # 2.4 * 2
-    assert noted_precision(scanned(calls=calls, false_calls=chance)) == ("", text, "")

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
+from networks import random_network
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.card_parts import PrefilterFacts
 from seqray.core.model_config import ModelConfig
 from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, second_log_odds
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import Cutoffs, make_scorer
@@ -40,29 +39,17 @@ def test_those_of_the_highest_level_that_is_reached():
 @pytest.fixture(scope="module")
 def model():
     """Two members that disagree, and a prefilter of two networks of random weights."""
-    config, rng = (
-        ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW),
-        np.random.default_rng(1),
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        networks = tuple(build_model(config) for _ in range(2))
-        for parameter in (one for network in networks for one in network.parameters()):
-            torch.nn.init.normal_(parameter, 0, 0.5)
+    rng = np.random.default_rng(1)
+    config = ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW)
+    networks = tuple(random_network(config, seed, noise=0.5) for seed in range(2))
 
     def weights_of(size: PrefilterSize) -> dict[str, np.ndarray]:
         shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0, size)
         return {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
 
     second = Prefilter(weights_of(WIDE), WINDOW)
-    card = Card(
-        name="t",
-        classes=("promoter", "background"),
-        positive="promoter",
-        window=WINDOW,
-        model=config,
-        members=2,
-    )
+    names = ("promoter", "background")
+    card = Card(name="t", classes=names, positive="promoter", window=WINDOW, model=config, members=2)
     return TrainedModel(card, networks, prefilter=Prefilter(weights_of(NARROW), WINDOW, second))
 
 

@@ -63,19 +63,6 @@ def test_genes_around_a_site(site, strand, gene, locus, distance, within, within
     assert (found.within, found.within_strand) == (within, within_strand)
 
 
-def test_a_gene_is_next_within_500_letters():
-    near, far = describe((100,), (99,), genes=(Gene(600, 900, "+", "far"),))
-    assert (near.gene, near.distance) == ("far", 500)
-    assert (far.gene, far.distance) == ("", None)
-
-
-def test_genes_across_the_origin_of_a_circle():
-    [found] = describe((900,), circular=True)
-    assert (found.gene, found.distance) == ("abc", 300)
-    [found] = describe((100, "-"), circular=True)
-    assert (found.gene, found.distance) == ("rev", 201)
-
-
 def test_without_genes_nothing_is_said_of_them():
     for genes in (None, Genome({"other": GENES}, "test")):
         [found] = describe((150,), genes=genes)
@@ -144,7 +131,3 @@ def test_boxes_across_the_origin_of_a_circle():
 def test_sites_of_other_classes_have_no_boxes():
     [found] = describe((500,), letters=promoter()[None], label="terminator")
     assert found.minus10 is found.minus35 is found.spacer is None
-
-
-def test_no_calls_have_no_contexts():
-    assert describe() == []

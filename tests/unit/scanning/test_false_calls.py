@@ -99,23 +99,6 @@ def test_ambiguous_and_masked_letters_and_other_parts_are_left_out():
     assert Counter(second.tolist()) == {2: 50, 3: 30}
 
 
-def test_blocks_shorter_than_a_window_are_dropped():
-    sampler = BlockSampler(1000, window=81, unknown=4, seed=0)
-    sampler.offer(iid(80), Intervals.merge([(0, 80)]))
-    assert blocks_of(sampler) == []
-
-
-def test_the_same_seed_draws_the_same():
-    def draw(seed):
-        sampler = BlockSampler(2000, window=10, unknown=4, seed=seed)
-        for i in range(20):
-            sampler.offer(iid(500, seed=i), Intervals.merge([(0, 500)]))
-        return b"".join(block.tobytes() for block in blocks_of(sampler))
-
-    assert draw(3) == draw(3)
-    assert draw(3) != draw(4)
-
-
 def test_the_rate_of_an_exact_motif_is_that_of_paper():
     # ACGTT doesn't overlap itself or its reverse complement's copies on the same strand, so in random
     # sequence each position of each strand holds it with chance 1/4^5: 2 * 976.6 calls per Mb. The null
@@ -159,14 +142,6 @@ def test_genes_stay_where_letters_between_them_are_shuffled():
         assert (shuffled[part] != codes[part]).any()
         pairs = [np.bincount(4 * c[part][:-1] + c[part][1:], minlength=16) for c in (shuffled, codes)]
         assert (pairs[0] == pairs[1]).all()
-
-
-def test_a_block_with_genes_does_not_hold_the_letters_of_its_contig():
-    codes, sampler = iid(10_000), BlockSampler(200, window=10, unknown=4, seed=0)
-    sampler.offer(codes, Intervals.merge([(500, 600)]), genes=())
-    [(_, _, block, _)] = sampler._held
-    assert block.tolist() == codes[500:600].tolist()
-    assert not np.shares_memory(block, codes)
 
 
 def test_a_gene_across_the_origin_is_also_at_the_begin_of_its_contig():

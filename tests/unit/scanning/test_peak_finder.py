@@ -51,23 +51,6 @@ def arrays(sites, scores):
     return np.array(sites, dtype=np.int64), np.array(scores, dtype=float)
 
 
-def test_suppress_on_paper():
-    # 100 rules out 60 (40 away) and 140; 150 is 50 away and stays; 10 is 50 from the ruled-out 60.
-    sites, scores = [10, 60, 100, 140, 150], [0.6, 0.8, 0.9, 0.85, 0.7]
-    assert suppress_neighbors(*arrays(sites, scores), 50).tolist() == [0, 2, 4]
-
-
-def test_of_equal_scores_the_lower_site_stays():
-    assert suppress_neighbors(*arrays([30, 20, 10], [0.9, 0.9, 0.9]), 15).tolist() == [2, 0]
-
-
-def test_suppression_runs_across_the_origin_of_a_circle():
-    sites, scores = arrays([2, 50, 97], [0.9, 0.8, 0.7])
-    assert suppress_neighbors(sites, scores, 6).tolist() == [0, 1, 2]
-    assert suppress_neighbors(sites, scores, 6, length=100).tolist() == [0, 1]
-    assert suppress_neighbors(sites, scores, 5, length=100).tolist() == [0, 1, 2]
-
-
 peaks = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 4)), max_size=25)
 
 

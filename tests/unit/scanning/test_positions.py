@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import seqray.inference.locators
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.card_parts import LocatorFacts
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord, parse_region
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
@@ -19,7 +19,7 @@ from seqray.genome.tracks import gene_tracks
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.scorers import check_scan_options, make_scorer
+from seqray.scanning.scorers import make_scorer
 from seqray.scanning.shards import ShardFile, gather_shards, scan_shard, write_shard
 from tables import letters
 
@@ -97,27 +97,6 @@ def test_scores_are_those_of_one_pass_over_the_contig(locator, genes, circular):
         expected = brute(locator, text, genes, strand, circular)
         own = [found[strand, site] for site in range(333)]
         np.testing.assert_allclose(own, expected, atol=1e-5)
-
-
-def test_calls_are_the_highest_positions_around(locator):
-    text, profiles = letters(2000, seed=4), []
-    result = scan(locator, text, GENES, profiles=profiles, min_distance=20, threshold=0.3)
-    found = track(profiles)
-    assert len(result.calls) > 10
-    for strand in "+-":
-        left = {site: score for (s, site), score in found.items() if s == strand and score >= 0.3}
-        peaks = {
-            site
-            for site, score in left.items()
-            if score >= found.get((strand, site - 1), -1) and score >= found.get((strand, site + 1), -1)
-        }
-        kept = []
-        for site in sorted(peaks, key=lambda site: (-left[site], site)):
-            if all(abs(site - other) >= 20 for other in kept):
-                kept.append(site)
-        assert sorted(kept) == [c.site for c in result.calls if c.strand == strand]
-    for call in result.calls:
-        assert call.score == found[call.strand, call.site]
 
 
 def test_a_call_spans_what_the_card_says_and_ends_with_the_contig(locator):
@@ -241,15 +220,6 @@ def test_the_other_strand_read_from_the_other_side(locator, seed, length):
 # --- odd contigs --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [1, 3, 59, 64, 65, 500])
-@pytest.mark.parametrize("circular", [False, True])
-def test_short_contigs_are_scanned(locator, length, circular):
-    profiles = []
-    result = scan(locator, letters(length), (), circular=circular, profiles=profiles)
-    assert (len(result.scanned), result.letters, result.positions) == (1, length, length)
-    assert len(track(profiles)) == 2 * length
-
-
 def test_unknown_letters_have_no_score(locator):
     profiles = []
     result = scan(locator, letters(100) + "N" * 200 + letters(100, 1), profiles=profiles, threshold=0)
@@ -259,13 +229,6 @@ def test_unknown_letters_have_no_score(locator):
     assert (nothing.positions, len(nothing.calls)) == (0, 0)
 
 
-def test_lower_case_is_left_out_on_request(locator):
-    record = SequenceRecord("c", letters(200), soft_masked=((50, 80),))
-    profiles = []
-    scan(locator, [record], profiles=profiles, skip_soft_masked=True)
-    assert {site for _, site in track(profiles)} == {*range(50), *range(80, 200)}
-
-
 def test_the_best_calls_per_kilobase(locator):
     records = [SequenceRecord(name, letters(3000, seed)) for seed, name in enumerate("ab")]
     everything = scan(locator, records, threshold=0.001, min_distance=10)
@@ -273,10 +236,6 @@ def test_the_best_calls_per_kilobase(locator):
     found = scan(locator, records, per_kb=2, min_distance=10)
     assert sorted((c.score for c in found.calls), reverse=True) == best
     assert found.threshold == best[-1]
-    with pytest.raises(ConfigError, match="'threshold' and 'per_kb'"):
-        ScanOptions(threshold=0.5, per_kb=1)
-    with pytest.raises(ConfigError, match="per_kb"):
-        ScanOptions(per_kb=0)
 
 
 def row(threshold, precision):
@@ -303,36 +262,13 @@ def test_the_threshold_of_an_expected_precision(locator):
     # From .1 to .9 the precision of E. coli rises by .8, and the median of the other two from .1 to .7.
     assert threshold(precision=0.5, species="E. coli") == pytest.approx(0.5)
     assert threshold(precision=0.4) == pytest.approx(0.5)
-    for options, message in (
-        (
-            {"precision": 0.75},
-            r"reach a precision of 0.75 with genes; .*: the highest is 0.70, the median over species; a",
-        ),
-        ({"precision": 0.5, "species": "subtilis"}, "did you mean 'B. subtilis'?"),
-        ({"precision": 0.5, "species": "X"}, "measured were B. subtilis, E. coli, H. pylori"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            threshold(**options)
-    with pytest.raises(ConfigError, match="the model's card states no precision without genes"):
-        make_scorer(locator, ScanOptions(precision=0.5))
-    with pytest.raises(ConfigError, match="the precision of 'X' was not measured with genes"):
-        threshold(species="X")
+    with pytest.raises(ConfigError, match=r"the highest is 0.70, the median over species"):
+        threshold(precision=0.75)
 
 
 def test_the_threshold_follows_from_genes(locator):
     assert scan(locator, letters(100), ()).threshold == 0.6
     assert scan(locator, letters(100)).threshold == 0.55
-
-
-def test_genes_of_another_assembly_are_refused(locator):
-    record = SequenceRecord("c", letters(100))
-    for genes, message in (
-        ({"chr": GENES[:1]}, "has genes of 'chr', but the sequences are 'c'"),
-        ({"c": GENES}, "lies beyond the end of 'c'"),
-        ({}, "contains no genes"),
-    ):
-        with pytest.raises(InputError, match=message):
-            choose_genes(Genome(genes, "x.gff"), [record], lambda record: False)
 
 
 def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
@@ -344,12 +280,3 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
     assert [row for row in rows(result) if row[0] == "d"] == rows(alone)
     assert result.genes is not None
     assert dict(result.genes.genes) == {"c": GENES}
-
-
-def test_options_of_the_other_kind_are_refused(locator, tiny_model):
-    with pytest.raises(ConfigError, match=r"--stride is for models of windows, and 'tiny-locator' is a loc"):
-        check_scan_options(locator.card, ["--strand", "--stride"])
-    with pytest.raises(ConfigError, match="--genes is for locators, and 'tiny' is a model of windows"):
-        check_scan_options(tiny_model.card, ["--genes"])
-    with pytest.raises(ConfigError, match="'per_kb' is for locators, and 'tiny' is a model of windows"):
-        check_scan_options(tiny_model.card, ["threshold", "per_kb"])
