@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from networks import random_network
 from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
 from seqray.core.model_config import ModelConfig
@@ -14,7 +15,6 @@ from seqray.inference.prefilters import cascade_log_odds
 from seqray.inference.sequences import score_codes
 from seqray.modelfile.file import save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
 
 WINDOW = 12
 CODES = np.random.default_rng(2).integers(0, 4, (200, WINDOW)).astype(np.uint8)
@@ -24,11 +24,7 @@ CODES = np.random.default_rng(2).integers(0, 4, (200, WINDOW)).astype(np.uint8)
 def model():
     """Three members that disagree."""
     config = ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW)
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        networks = tuple(build_model(config) for _ in range(3))
-        for parameter in (one for network in networks for one in network.parameters()):
-            torch.nn.init.normal_(parameter, 0, 0.5)
+    networks = tuple(random_network(config, seed, noise=0.5) for seed in range(3))
     names = ("promoter", "background")
     card = Card(name="t", classes=names, positive="promoter", window=WINDOW, model=config, members=3)
     return TrainedModel(replace(card, temperature=1.5), networks)

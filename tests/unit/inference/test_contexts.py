@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from networks import random_network
 from seqray.cli.main import main
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
@@ -30,11 +31,7 @@ CONFIG = ModelConfig(
 
 @pytest.fixture(scope="module")
 def model_file(tmp_path_factory):
-    torch.manual_seed(3)
-    network = build_model(CONFIG)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.normal_(0, 0.5)
+    network = random_network(CONFIG, 3, noise=0.5)
     card = Card(name="ctx", classes=("no", "yes"), positive="yes", window=24, model=CONFIG, prevalence=0.5)
     path = tmp_path_factory.mktemp("m") / "ctx.safetensors"
     save_model(path, [network], card)

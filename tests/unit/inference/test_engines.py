@@ -11,14 +11,10 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
-from safetensors.numpy import save as serialize
 
-import seqray
-from exportable import rewritten
-from seqray.core.card import Card, card_to_json
+from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
-from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference import engines, onnx_graph as onnxgraph
@@ -26,9 +22,8 @@ from seqray.inference.engines import choose_engine, open_with_engine, with_engin
 from seqray.inference.onnx import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
 from seqray.modelfile.file import load_model_file, save_model
-from seqray.modelfile.header import checksum
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model, build_network
+from seqray.models.build import build_model
 
 WINDOW = 23
 RNG = np.random.default_rng(5)
@@ -133,32 +128,6 @@ def test_the_graph_gives_the_logits_of_torch(shape):
             np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_network_rewritten_for_the_exporter_computes_the_same(shape):
-    model = random_model(**SHAPES[shape])
-    for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4]):
-        tokens, mask = padded(model, lengths)
-        expected = model.logits(tokens, mask)
-        with rewritten(model.card.model):
-            torch.testing.assert_close(model.logits(tokens, mask), expected, atol=1e-5, rtol=1e-5)
-
-
-@settings(max_examples=15)
-@given(st.lists(st.integers(1, WINDOW), min_size=1, max_size=6), st.integers(0, 5))
-def test_a_sequence_is_answered_alike_in_any_company(lengths, place):
-    run, model = GRAPH
-    tokens, mask = padded(model, lengths)
-    [together] = run.run(["logits"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
-    row = place % len(lengths)
-    alone = tokens[row : row + 1, : 1 + lengths[row]].numpy()
-    [single] = run.run(["logits"], {"tokens": alone, "mask": np.ones(alone.shape, dtype=bool)})
-    np.testing.assert_allclose(together[row], single[0], atol=1e-5)
-
-
-_STEMMED = random_model(stem=StemConfig(kernels=(3, 5), stride=3, depth=1), members=2)
-GRAPH = (session(_STEMMED), _STEMMED)
-
-
 @pytest.mark.parametrize(("shares", "after"), [([0.2, 0.5, 0.8], [-3.0, 0.0, 0.4]), ([0.5], [1.1])])
 @pytest.mark.parametrize("positive", ["a", "b"])
 def test_the_isotonic_map_is_part_of_the_graph(shares, after, positive):
@@ -229,23 +198,6 @@ def test_a_graph_that_answers_differently_is_not_written(stored, tmp_path, monke
 # --- engines --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["onnx", "openvino"])
-def test_an_engine_predicts_and_scans_as_torch_does(engine, tiny_model):
-    letters = [RNG.choice(list("ACGTN"), int(n), p=[0.24] * 4 + [0.04]) for n in RNG.integers(4, 21, 60)]
-    records = [SequenceRecord(f"r{i}", "".join(row)) for i, row in enumerate(letters)]
-    changed = with_engine(tiny_model, engine)
-    for found, expected in zip(
-        predict_records(changed, records), predict_records(tiny_model, records), strict=True
-    ):
-        assert replace(found, probabilities=()) == replace(expected, probabilities=())
-        assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-5)
-    genome = {"g": "".join(RNG.choice(list("ACGT"), 500))}
-    found, expected = (seqray.scan(tiny_model, genome, threshold=0.6, engine=e) for e in (engine, "torch"))
-    assert len(expected)
-    assert found.drop(columns="score").equals(expected.drop(columns="score"))
-    np.testing.assert_allclose(found["score"], expected["score"], atol=1e-5)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_openvino_gives_the_logits_of_torch(shape):
     model = random_model(**SHAPES[shape])
@@ -267,21 +219,6 @@ def test_an_engine_that_mixes_the_rows_of_a_batch_fails_its_self_test(tiny_model
     monkeypatch.setattr(engines.EngineModel, "array_logits", mixed)
     with pytest.raises(ModelFileError, match="engine 'openvino': fails its self-test"):
         with_engine(tiny_model, "openvino")
-
-
-@pytest.mark.parametrize("engine", ["onnx", "openvino"])
-def test_an_engine_knows_contexts(engine, stored):
-    changed = with_engine(stored, engine)
-    for context in (None, "x", "y"):
-        records = [SequenceRecord("r", "ACGTACGTAC")]
-        [found] = predict_records(changed.with_context(context), records)
-        [expected] = predict_records(stored.with_context(context), records)
-        assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-5)
-
-
-def test_torch_is_the_model_itself(tiny_model):
-    assert with_engine(tiny_model, "torch") is tiny_model
-    assert tiny_model.engine == ""
 
 
 @pytest.mark.parametrize(
@@ -321,87 +258,10 @@ def test_a_file_opened_without_torch_gives_the_same_bits(engine, stored, tmp_pat
     assert (found != expected).any()
 
 
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (lambda tensors: tensors.pop("member.1.cls"), "lacks tensors, such as 'cls'"),
-        (
-            lambda tensors: tensors.update({"member.0.more": np.zeros(3, "f4")}),
-            "has 1 unknown tensors.*'more'",
-        ),
-        (
-            lambda tensors: tensors.update({"member.2.cls": np.zeros(8, "f4")}),
-            "unknown tensors.*member.2.cls",
-        ),
-        (lambda tensors: tensors.update({"other": np.zeros(8, "f4")}), "unknown tensors, such as 'other'"),
-        (lambda tensors: tensors.update({"member.0.cls": np.zeros(9, "f4")}), r"\(9,\) where .* \(8,\)"),
-        (lambda tensors: tensors.update({"member.0.cls": np.zeros(8, "f8")}), "is of float64, not float32"),
-    ],
-)
-def test_tensors_that_do_not_fit_the_card_are_refused_without_torch(change, error, stored, tmp_path):
-    tensors = {
-        f"member.{i}.{name}": a for i, member in enumerate(stored.arrays()) for name, a in member.items()
-    }
-    change(tensors)
-    card_json = card_to_json(stored.card)
-    data = serialize(tensors)
-    signed = json.loads(card_json) | {
-        "checksum": checksum(card_json, data[8 + int.from_bytes(data[:8], "little") :])
-    }
-    path = tmp_path / "forged.safetensors"
-    path.write_bytes(
-        serialize(tensors, {"seqray_card": json.dumps(signed, sort_keys=True, separators=(",", ":"))})
-    )
-    with pytest.raises(ModelFileError, match=f"forged.safetensors: .*{error}"):
-        open_with_engine(path, "onnx", "fp32", 1)
-
-
 def test_inputs_too_long_for_a_graph_are_refused(stored):
     endless = replace(stored.card, model=replace(stored.card.model, max_length=1 << 24))
     with pytest.raises(ConfigError, match="reads inputs too long for a graph"):
         with_engine(TrainedModel(endless, stored.networks), "onnx")
-
-
-def test_openvino_rounds_only_when_asked(tiny_model):
-    codes = RNG.integers(0, 4, (200, 20)).astype(np.uint8)
-    exact = score_codes(tiny_model, codes)
-    assert np.abs(score_codes(with_engine(tiny_model, "openvino"), codes) - exact).max() < 1e-5
-    rounded = score_codes(with_engine(tiny_model, "openvino", "bf16"), codes)
-    assert np.abs(rounded - exact).max() < 0.05
-
-
-def test_a_model_of_alignments_is_refused(tmp_path):
-    config = ModelConfig(
-        kind="alignment", alphabet="protein", d_model=8, heads=2, layers=1, max_length=WINDOW
-    )
-    card = Card(name="rows", classes=("a", "b"), positive="a", window=WINDOW, model=config)
-    model = TrainedModel(card, (build_network(config),))
-    for refused in (lambda: with_engine(model, "onnx"), lambda: export_onnx(model, tmp_path / "m.onnx")):
-        with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
-            refused()
-    with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
-        seqray.predict(model, [], engine="onnx")
-    with pytest.raises(InputError, match="alignment_1: got str, not an alignment"):
-        seqray.predict(model, ["MKV"])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_an_engine_cannot_do_is_told(tiny_model):
-    with pytest.raises(ConfigError, match="fp32 only"):
-        with_engine(tiny_model, "onnx", "bf16")
-    with pytest.raises(ConfigError, match="unknown engine 'tensorrt'"):
-        with_engine(tiny_model, "tensorrt")
-
-
-def test_an_engine_that_answers_differently_is_refused(stored, monkeypatch):
-    other = random_model(members=2, contexts=("x", "y"))
-    with torch.no_grad():
-        other.networks[0].head.linear.bias[0] += 0.1
-    monkeypatch.setattr(
-        engines, "build_graph", lambda model, masked: onnxgraph.make_graph(other, masked=masked)
-    )
-    with pytest.raises(ModelFileError, match="engine 'onnx': fails its self-test"):
-        with_engine(stored, "onnx")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.models.batches import collate
-from seqray.models.build import build_model, vocabulary_size
+from seqray.models.build import build_model
 from seqray.models.tokenizers import CLS, MASK, PAD, AlignmentTokenizer, CharacterTokenizer, size_buckets
 
 
@@ -39,18 +39,6 @@ def test_tokens_and_back(codes):
 def test_masked_and_padded_tokens_are_missing_data():
     tokenizer = AlignmentTokenizer(RNA)
     assert tokenizer.decode([[CLS, MASK, PAD, tokenizer.gap]]).tolist() == [[6, 6, 5]]
-
-
-@pytest.mark.parametrize("tokens", [[[4, 4]], [1, 4], [[1, 99]], [[1, -1]]])
-def test_what_is_no_row_of_tokens_is_an_error(tokens):
-    with pytest.raises(ValueError):
-        AlignmentTokenizer(RNA).decode(tokens)
-
-
-@pytest.mark.parametrize("alphabet", ["dna", "rna", "protein"])
-def test_the_network_has_a_vector_for_every_token(alphabet):
-    config = ModelConfig(kind="alignment", alphabet=alphabet)
-    assert vocabulary_size(config) == AlignmentTokenizer(ALPHABETS[alphabet]).vocab_size
 
 
 def test_collated_alignments_are_padded_at_both_ends():

@@ -5,17 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 
 from seqray.models.batches import collate
 from seqray.models.tokenizers import size_buckets
-
-
-def test_equal_lengths_need_no_mask():
-    batch = collate([np.array([1, 5]), np.array([1, 6])])
-    assert batch.masks[0] is None
-    assert batch.tokens.tolist() == [[1, 5], [1, 6]]
 
 
 def test_a_letter_that_equals_padding_is_still_real():
@@ -23,17 +16,6 @@ def test_a_letter_that_equals_padding_is_still_real():
     batch = collate([np.array([1, 0, 5]), np.array([1, 5])])
     assert batch.masks[0] is not None
     assert batch.masks[0].tolist() == [[True, True, True], [True, True, False]]
-
-
-def test_no_sequences_make_no_batch():
-    with pytest.raises(ValueError, match="at least one sequence"):
-        collate([])
-
-
-def test_buckets_by_hand():
-    lengths = [9, 2, 3, 9, 2, 30]
-    buckets = [bucket.tolist() for bucket in size_buckets(lengths, batch_size=3, max_tokens=20)]
-    assert buckets == [[1, 4, 2], [0, 3], [5]]  # 3 of 3; 2 of 9 fill 18 of 20; 30 alone exceeds the limit
 
 
 @given(

@@ -8,11 +8,10 @@ import statistics
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from seqray.models import attention as kernels
-from seqray.models.attention import Linear, fused_attention, keep_freed_memory, linear, uses_cpu_shortcuts
+from seqray.models.attention import Linear, fused_attention, keep_freed_memory, uses_cpu_shortcuts
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +34,6 @@ def test_linear_maps_any_number_of_rows(shape):
     with torch.no_grad():
         torch.testing.assert_close(layer(x), expected.float())
     torch.testing.assert_close(layer(x), expected.float())
-
-
-def test_linear_reads_strided_input():
-    x, weight, bias = torch.randn(20, 60, 48)[:, ::2, :24], torch.randn(8, 24), torch.randn(8)
-    with torch.no_grad():
-        torch.testing.assert_close(linear(x, weight, bias), F.linear(x.contiguous(), weight, bias))
 
 
 def test_gradients_are_recorded_by_the_plain_operators():
@@ -127,15 +120,6 @@ def test_one_extreme_sequence_leaves_the_others_exact():
     torch.testing.assert_close(
         found[2], expected[2], rtol=0, atol=2 * 8 * largest * 2**-24 * float(v[2].abs().max())
     )
-
-
-def test_a_masked_key_may_hold_anything():
-    q, k, v = torch.randn(3, 2, 2, 10, 8)
-    mask = torch.arange(10).expand(2, 10) < 7
-    with torch.inference_mode():
-        expected = fused_attention(q, k, v, mask)
-        k[:, :, 7:], v[:, :, 7:] = 1e4, -1e4
-        torch.testing.assert_close(fused_attention(q, k, v, mask), expected)
 
 
 def test_a_number_that_is_none_is_passed_on():

@@ -16,7 +16,7 @@ from seqray.genome.genes import Gene
 from seqray.genome.tracks import TRACKS, gene_tracks
 from seqray.models.attention import WindowedAttention
 from seqray.models.build import build_network
-from seqray.models.locator import LocatorTransformer, Smoothing, locator_radius
+from seqray.models.locator import LocatorTransformer, locator_radius
 from seqray.models.positions import rotary_angles
 
 
@@ -170,18 +170,6 @@ def test_scores_count_the_letters_around_by_the_kernel_of_epanechnikov(reach, re
             assert found[at, k] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_single_sure_letter_stays_the_best():
-    logits = torch.full((1, 60, 1), -30.0)
-    logits[0, 33] = 12.0
-    smooth = Smoothing(8)(logits)[0, :, 0]
-    assert int(smooth.argmax()) == 33
-    assert (smooth.diff()[25:33] > 0).all()
-    assert (smooth.diff()[33:41] < 0).all()
-    for value in (-500.0, 500.0):
-        for region in (0, 20):
-            assert torch.isfinite(Smoothing(8, region)(torch.full((1, 9, 1), value))).all()
-
-
 def test_smoothing_adds_its_reach_to_the_radius():
     assert with_smoothing(5).radius == with_smoothing(5, 3).radius == with_smoothing(0).radius + 5
     assert with_smoothing(5, 90).radius == with_smoothing(0).radius + 90
@@ -237,20 +225,6 @@ def test_scores_do_not_change_where_no_genes_are_known_and_in_training():
 def test_a_correction_that_can_not_be_made_is_refused(tracks, values, message):
     with pytest.raises(ConfigError, match=rf"model\.locator\.no_gene_ahead.*{message}"):
         replace(small(), locator=LocatorConfig(tracks=tracks, no_gene_ahead=values))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"words": 3}, "model.words"), ({"tokenizer": "kmer", "k": 3}, "model.tokenizer")],
-)
-def test_settings_of_other_kinds_are_refused(change, message):
-    with pytest.raises(ConfigError, match=message):
-        small(**change)
-
-
-def test_only_a_locator_has_a_section_of_one():
-    with pytest.raises(ConfigError, match=r"model\.locator"):
-        ModelConfig(locator=LocatorConfig())
 
 
 def test_training_in_bfloat16_follows_training_in_float32():

@@ -58,10 +58,3 @@ def test_a_window_has_the_same_answer_in_a_strand_and_alone(count, seed):
     windows = np.lib.stride_tricks.sliding_window_view(codes, WINDOW)
     order = np.random.default_rng(seed).permutation(count)
     assert (prefilter.window_log_odds(windows[order], 2) == prefilter.log_odds(codes, 2)[order]).all()
-
-
-def test_shapes_by_paper():
-    shapes = prefilter_shapes(81, 4, 20, WIDE)
-    assert shapes["convolution"] == (15, 4, 64)
-    assert shapes["first"] == (23, 64, 128)  # places 0, 3, ..., 66, the last of which ends at letter 80
-    assert shapes["gain"] == (21, 23, 64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
@@ -11,12 +10,10 @@ import torch
 from safetensors import safe_open
 
 from seqray.api.verbs import predict
-from seqray.core.card import card_to_mapping, describe_card
-from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.errors import ConfigError
 from seqray.inference.engines import with_engine
 from seqray.inference.onnx import export_onnx
 from seqray.modelfile.file import load_model_file, save_model
-from seqray.modelfile.header import read_card
 
 CODES = np.random.default_rng(0).integers(0, 4, (6, 40)).astype(np.uint8)
 
@@ -63,32 +60,9 @@ def test_a_directory_that_moved_is_named(moved, monkeypatch):
     assert load_model_file(path, place).sha256 == loaded.sha256
 
 
-def test_another_backbone_is_refused(moved, backbones):
-    with pytest.raises(ConfigError, match=r"is not the backbone of the model: config\.json has"):
-        load_model_file(moved[0], backbones["kmer"])
-
-
-def test_a_card_is_read_without_the_directory(moved):
-    card = read_card(moved[0])
-    assert card.model.backbone.name == "before"
-    lines = describe_card(card)
-    assert any(line.strip().startswith("model.safetensors: ") for line in lines)
-    assert not any("d_model" in line for line in lines)
-
-
 def test_a_model_without_a_backbone_takes_no_directory(tiny_model_file, backbones):
     with pytest.raises(ConfigError, match="model 'tiny' has no backbone"):
         load_model_file(tiny_model_file, backbones["esm"])
-
-
-def test_a_damaged_file_fails_its_self_test(moved, monkeypatch):
-    path, place = moved
-    model = load_model_file(path, place)
-    wrong = {**model.card.self_test, "logits": (np.array(model.card.self_test["logits"]) + 1).tolist()}
-    monkeypatch.setattr("seqray.modelfile.file.make_self_test", lambda model: wrong)
-    save_model(path, model.networks, model.card)
-    with pytest.raises(ModelFileError, match="fails its self-test"):
-        load_model_file(path, place)
 
 
 def test_other_engines_have_no_graph(on_backbone, tmp_path):
@@ -97,8 +71,3 @@ def test_other_engines_have_no_graph(on_backbone, tmp_path):
         with pytest.raises(ConfigError, match="model 'bpe' uses a backbone and cannot be converted to ONNX"):
             use()
     assert not (tmp_path / "m.onnx").exists()
-
-
-def test_cards_are_plain_json(on_backbone):
-    text = json.dumps(card_to_mapping(on_backbone("esm").card))
-    assert "model.safetensors" in text

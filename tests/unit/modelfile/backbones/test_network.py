@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.records import SequenceRecord
-from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.model import TrainedModel
-from seqray.models.batches import collate
+from seqray.inference.sequences import predict_records
 
 KINDS = ("esm", "kmer", "bpe")
 SEQUENCES = {
@@ -89,13 +86,6 @@ def test_padding_and_order_change_nothing(kind, on_backbone):
     np.testing.assert_allclose(turned, np.tile(alone, (7, 1)), atol=1e-5)
 
 
-def test_windows_of_one_length_and_several_numbers_of_tokens(on_backbone):
-    model = on_backbone("kmer")
-    sequences = ["ACGTACGTACGTACGTAC", "ACGTACGTACGTACGTNC", "NNACGTACGTACGTACGT"]
-    codes = np.stack([model.alphabet.encode(s) for s in sequences])
-    np.testing.assert_allclose(score_codes(model, codes), predict(model, sequences), atol=1e-5)
-
-
 @pytest.mark.parametrize("tuning", ["frozen", "lora", "full"])
 def test_what_is_trained_is_what_is_saved(tuning, on_backbone, backbones):
     network = on_backbone("bpe", tuning).networks[0]
@@ -116,43 +106,12 @@ def test_what_is_trained_is_what_is_saved(tuning, on_backbone, backbones):
     assert trained == heads | expected[tuning]
 
 
-@pytest.mark.parametrize("tuning", ["frozen", "lora"])
-def test_a_step_of_training_leaves_the_encoder_as_it_was(tuning, on_backbone, backbones):
-    model = on_backbone("bpe", tuning)
-    network = copy.deepcopy(model.networks[0])
-    for parameter in network.parameters():
-        parameter.requires_grad_(True)
-    network.train()
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    batch = collate([model.tokenizer.encode(s) for s in SEQUENCES["bpe"]])
-    network(batch.tokens).logits[:, 0].sum().backward()
-    optimizer.step()
-    stored = load_file(backbones["bpe"] / "model.safetensors")
-    for name, value in network.encoder.named_parameters():
-        if "lora_" not in name:
-            assert value.grad is None
-            assert torch.equal(value, stored[name.replace(".base_layer", "")])
-    before = model.networks[0].state_dict()
-    assert all(not torch.equal(value, before[name]) for name, value in network.state_dict().items())
-
-
 def test_a_frozen_encoder_records_no_graph(on_backbone):
     network = copy.deepcopy(on_backbone("bpe").networks[0])
     seen = []
     network.encoder.register_forward_hook(lambda *arguments: seen.append(arguments[2].last_hidden_state))
     network(torch.tensor([[2, 21, 14, 3]]))
     assert not seen[0].requires_grad
-
-
-def test_members_answer_together(on_backbone):
-    one = on_backbone("bpe")
-    other = copy.deepcopy(one.networks[0])
-    with torch.no_grad():
-        other.head.linear.bias += torch.tensor([0.7, -0.2])
-    both = TrainedModel(replace(one.card, members=2), (one.networks[0], other))
-    tokens = torch.from_numpy(one.tokenizer.encode("ACGTTGCA"))[None]
-    logs = [torch.log_softmax(net(tokens).logits, dim=-1) for net in both.networks]
-    torch.testing.assert_close(both.logits(tokens), (logs[0] + logs[1]) / 2)
 
 
 @pytest.mark.parametrize("tuning", ["frozen", "lora"])
@@ -169,11 +128,3 @@ def test_dropout_within_the_encoder_is_for_training_it(tuning, on_backbone):
     assert torch.equal(again, quiet)
     assert torch.equal(first, second) == (tuning == "frozen")
     assert torch.equal(first, quiet) == (tuning == "frozen")
-
-
-@pytest.mark.parametrize("tuning", ["frozen", "lora"])
-def test_the_whole_network_moves_and_stays_one(tuning, on_backbone):
-    network = copy.deepcopy(on_backbone("bpe", tuning).networks[0]).double()  # moves as to another device
-    inside = dict(network.encoder.named_parameters())
-    assert {value.dtype for value in [*inside.values(), *network.parameters()]} == {torch.float64}
-    assert all(value is inside[name.replace("/", ".")] for name, value in network.adapters.items())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 from transformers import AutoTokenizer
@@ -90,13 +88,6 @@ def test_an_alphabet_that_the_vocabulary_lacks_is_refused(load):
         load("bpe", "protein")
 
 
-def test_an_empty_vocabulary_knows_no_letter(backbones, tmp_path):
-    shutil.copytree(backbones["esm"], tmp_path / "esm")
-    (tmp_path / "esm" / "vocab.txt").write_text("")
-    with pytest.raises(ConfigError, match="does not know the letter A"):
-        load_tokenizer(BackboneConfig(path=str(tmp_path / "esm")), "protein")
-
-
 def test_the_limit_of_positions_is_checked(load):
     esm, bpe = load("esm", "protein"), load("bpe", "dna")
     esm.check("A" * 60)  # with CLS and the end 62 tokens: positions 2 to 63 of 64
@@ -107,10 +98,3 @@ def test_the_limit_of_positions_is_checked(load):
     bpe.check("ACGT" * 20)  # 80 letters, but fewer tokens
     with pytest.raises(InputError, match="makes 102 tokens, the backbone reads at most 64"):
         bpe.check("N" * 100)
-
-
-def test_a_slow_tokenizer_that_hides_letters_has_no_spans(load, monkeypatch):
-    tokenizer = load("kmer", "dna")
-    monkeypatch.setattr(tokenizer._tokenizer, "tokenize", lambda text: [text[:6].lower()])
-    with pytest.raises(ConfigError, match="does not define which letters a token represents; use"):
-        tokenizer.spans(DNA.encode("ACGTACGT"))

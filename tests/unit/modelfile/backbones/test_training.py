@@ -18,7 +18,6 @@ from seqray.modelfile.initial_weights import InitialWeights
 from seqray.training import fit
 from seqray.training.members import RunOptions
 from seqray.training.module import Classifier
-from seqray.training.pretraining import pretrain
 
 
 def task(count, length=40, seed=0):
@@ -124,12 +123,6 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
     start = InitialWeights(config.model, {}, {}, "")
     with pytest.raises(ConfigError, match="begins with the weights of its directory"):
         fit.train(config, task(40), None, RunOptions(tmp_path), start=start)
-
-
-def test_pretraining_is_for_own_networks(settings, tmp_path):
-    with pytest.raises(ConfigError, match="pre-training is for seqray's own networks"):
-        pretrain(settings("frozen"), ["ACGT" * 300], None, RunOptions(tmp_path))
-    assert not any(tmp_path.iterdir())
 
 
 def test_a_window_with_too_many_tokens_names_its_record(settings, tmp_path):

@@ -56,12 +56,6 @@ def test_decoding_leaves_out_cls_and_padding():
         tokenizer.decode([[4, 5]])
 
 
-def test_a_letter_beside_an_unknown_one_is_decoded_from_its_other_words():
-    tokenizer = KmerTokenizer(DNA, 3)
-    assert tokenizer.decode(tokenizer.encode("ACGTNACGT")) == "ACGTNACGT"
-    assert tokenizer.decode(tokenizer.encode("ANGTACC")) == "NNGTACC"  # only one word knows the first A
-
-
 @pytest.mark.parametrize(("tokenizer", "k"), [(CharacterTokenizer(DNA), 1), (KmerTokenizer(DNA, 3), 3)])
 def test_spans_cut_the_word_that_the_token_stands_for(tokenizer, k):
     sequence = "ACGTTGCA"
