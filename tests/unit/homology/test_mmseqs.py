@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.homology.relatives import mmseqs_groups
 
@@ -51,12 +51,6 @@ def test_clusters_become_groups_whatever_the_strand(fake):
     assert words[words.index("--min-seq-id") + 1] == "0.75"
     assert words[words.index("--dbtype") + 1] == "2"
     assert words[words.index("--cluster-mode") + 1] == "1"  # connected components
-
-
-def test_protein(fake):
-    assert mmseqs_groups(["MKTAYIAKQR", "MKTAYIAKWW", "GAVLIPFMWY"], 0.5, PROTEIN).tolist() == [0, 0, 1]
-    words = fake.read_text().split()
-    assert words[words.index("--dbtype") + 1] == "1"
 
 
 def test_a_missing_program_is_named_with_a_remedy(monkeypatch, tmp_path):

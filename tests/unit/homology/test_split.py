@@ -141,18 +141,6 @@ def test_what_the_groups_missed_is_found_by_the_proof_and_moved():
         assert (kept.shared == fresh.shared).all()
 
 
-def test_kept_parts_that_leak_are_left_and_told():
-    data = [
-        LabeledSequence(e.sequence, e.label, e.id, split="test" if i % 3 else "train")
-        for i, e in enumerate(family_data())
-    ]
-    related = find_relatives([example.sequence for example in data], DNA, RELATION)
-    options = SplitOptions(keep=("train", "test"))
-    division = split_data(data, related, DNA, options, RELATION)
-    assert division.split == [example.split for example in data]
-    assert len(leaking_pairs(division.boundaries[0], 0.8)[0]) == 24
-
-
 def test_relatives_of_kept_training_examples_are_learned_from_too():
     data = [LabeledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
     groups = np.array([0, 1, 0, 0, *range(2, 18)])
@@ -172,11 +160,6 @@ def test_kept_test_with_folds_is_measured_against_all_folds():
     assert [boundary.name for boundary in division.boundaries] == ["fold 1", "fold 2", "fold 3", "test"]
     assert division.fold[:9] == [None] * 9
     assert division.boundaries[-1].others.tolist() == list(range(9, 36))
-
-
-def test_a_split_to_keep_must_exist():
-    with pytest.raises(InputError, match="no example has the split 'test'"):
-        assign_parts(family_data(), np.arange(36), SplitOptions(keep=("test",)))
 
 
 # ---------------------------------------------------------------------------------------------- relations

@@ -10,12 +10,12 @@ import pytest
 from seqray.cli.explain_records import EXPLAINERS
 from seqray.core.alphabet import RNA
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.inference.predictions import PredictOptions
-from seqray.kinds.kinds import KINDS, LabeledFiles, check_options, kind_of
+from seqray.kinds.kinds import KINDS, LabeledFiles, kind_of
 from seqray.modelfile.model import TrainedModel
 from seqray.models.build import NETWORKS
 from seqray.training.data import ENCODERS
@@ -43,14 +43,6 @@ def test_the_kind_of_settings():
     assert kind_of(RunConfig(name="x", model=ModelConfig(kind="alignment"))) is ALIGNMENTS
 
 
-@pytest.mark.parametrize(("name", "other"), [("sequence", "alignment"), ("alignment", "sequence")])
-def test_options_of_another_kind_are_refused(name, other):
-    check_options(KINDS[name], [*KINDS[name].options, "--out"])
-    for option in KINDS[other].options:
-        with pytest.raises(ConfigError, match=f"{option} is for models that read {other}s"):
-            check_options(KINDS[name], [option])
-
-
 def test_a_model_of_sequences_learns_the_queries_of_alignments():
     assert SEQUENCES.adapt([SEQUENCE], 2) == [SEQUENCE]
     [query] = SEQUENCES.adapt([ALIGNMENT], 2)
@@ -71,13 +63,3 @@ def test_a_locator_classifies_no_sequences():
     assert "use 'seqray scan'" in str(caught.value)
     with pytest.raises(ConfigError, match="not labeled examples"):
         locator.read_labeled(LabeledFiles(), RNA)
-
-
-def test_labeled_files_fit_the_kind():
-    with pytest.raises(ConfigError, match="--alignment-labels is for models that read alignments"):
-        SEQUENCES.read_labeled(LabeledFiles(alignment_labels="labels.tsv"), RNA)
-    with pytest.raises(InputError, match="--class takes sequences"):
-        ALIGNMENTS.read_labeled(LabeledFiles(fastas={None: {"a": "a.fa"}}), RNA)
-    for kind in (SEQUENCES, ALIGNMENTS):
-        with pytest.raises(InputError, match="no training data"):
-            kind.read_labeled(LabeledFiles(), RNA)

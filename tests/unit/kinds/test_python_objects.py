@@ -13,7 +13,7 @@ from Bio.Seq import MutableSeq, Seq
 from Bio.SeqRecord import SeqRecord
 from hypothesis import given, strategies as st
 
-from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.alphabet import DNA, RNA
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.kinds.objects import as_alignments, as_records
@@ -141,10 +141,6 @@ def test_a_missing_value_that_became_text_is_refused(missing):
         with pytest.raises(InputError, match=r"record 'y': is '.*', which is the text of a missing value"):
             pairs(text)
     assert pairs([SequenceRecord("y", "NAN"), Seq("na")]) == [("y", "NAN"), ("sequence_2", "NA")]
-
-
-def test_the_alphabet_decides():
-    assert [r.sequence for r in as_records(["mkv*"], PROTEIN)] == ["MKV"]
 
 
 # --- alignments -------------------------------------------------------------------------------------------
