@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import pytest
 import torch
 from hypothesis import given, strategies as st
 
@@ -50,15 +49,6 @@ def test_the_features_are_scaled_shares_of_letters_and_pairs(text, behind):
     letters = torch.tensor([["?abc".index(letter) - 1 for letter in text] + [1] * behind])
     found = LAYER.features(letters, torch.arange(letters.shape[1])[None] < len(text))
     torch.testing.assert_close(found[0], torch.tensor(expected(text)), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("length", [1, 2, 17, 300])
-def test_padding_leaves_every_bit_of_the_features(length):
-    torch.manual_seed(length)
-    letters = torch.randint(-1, 3, (4, length))
-    alone = LAYER.features(letters, torch.ones_like(letters, dtype=torch.bool))
-    longer = torch.cat((letters, torch.randint(-1, 3, (4, 50))), dim=1)
-    assert torch.equal(LAYER.features(longer, torch.arange(length + 50).expand(4, -1) < length), alone)
 
 
 def test_counts_are_exact_in_bfloat16():

@@ -140,18 +140,6 @@ def test_rollout_is_the_row_of_the_full_product(phase, residual):
     assert np.abs(outside).max() == 0  # nothing beyond the radius is ever relevant
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_span_spreads_evenly_over_the_letters_of_a_token(phase):
-    codes, tracks = stretch()
-    output, site = read(codes, tracks, phase)
-    joint = np.eye(output.attention[0].weights.shape[-1])
-    for step in output.attention:
-        joint = (0.5 * np.eye(len(joint)) + 0.5 * step.weights[0].double().mean(0).numpy()) @ joint
-    expected = np.repeat(at_site(joint, site) / 4, 4)[site - RADIUS : site + RADIUS + 1]
-    [found] = METHODS["rollout"].score(target(tracks, phase), codes[None], MethodSettings(spread="span"))
-    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-6)
-
-
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**31), st.sampled_from(PHASES), st.integers(0, 40), st.booleans())
 def test_shares_sum_to_one_and_unknown_letters_have_none(seed, phase, unknown, genes):

@@ -8,7 +8,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, strategies as st
 
 from seqray.models.positions import (
     EndMatrix,
@@ -31,25 +30,10 @@ def encoding_by_formula(position: float, width: int) -> list[float]:
     return values
 
 
-@pytest.mark.parametrize("width", [2, 6, 64])
-def test_sinusoids_of_whole_numbers(width):
-    expected = torch.tensor([encoding_by_formula(p, width) for p in range(300)])
-    torch.testing.assert_close(sinusoidal(torch.arange(300), width), expected, rtol=0, atol=3e-5)
-
-
 def test_sinusoids_of_real_numbers_on_any_axes():
     coordinates = torch.tensor([[0.25, -3.5, 1e-3], [12.75, 100.125, 7.0]])
     expected = torch.tensor([[encoding_by_formula(p, 8) for p in row] for row in coordinates.tolist()])
     torch.testing.assert_close(sinusoidal(coordinates, 8), expected, rtol=0, atol=1e-5)
-
-
-def test_a_shift_is_a_rotation():
-    """PE(p + d) is the same linear map of PE(p) for all p: the reason for sinusoids given in the paper."""
-    width, shift = 16, 7.5
-    positions = torch.arange(40.0)
-    before, after = sinusoidal(positions, width).double(), sinusoidal(positions + shift, width).double()
-    solution = torch.linalg.lstsq(before, after, driver="gelsd").solution
-    torch.testing.assert_close(before @ solution, after, rtol=0, atol=1e-4)
 
 
 def rotate_by_complex_numbers(x: torch.Tensor, coordinates: list[float]) -> torch.Tensor:
@@ -74,28 +58,6 @@ def test_rotation_against_complex_numbers(width):
         for h in range(3):
             expected = rotate_by_complex_numbers(x[b, h], coordinates[b].tolist())
             torch.testing.assert_close(turned[b, h], expected, rtol=1e-5, atol=1e-5)
-
-
-@given(
-    p=st.floats(-50, 50, width=32), distance=st.floats(-20, 20, width=32), shift=st.floats(-50, 50, width=32)
-)
-def test_rotary_products_depend_on_the_distance_only(p, distance, shift):
-    generator = torch.Generator().manual_seed(1)
-    q, k = torch.randn(2, 1, 1, 1, 8, generator=generator)
-
-    def product(at_q: float, at_k: float) -> float:
-        turned_q = rotate(q, *rotary_angles(torch.tensor([at_q]), 8))
-        turned_k = rotate(k, *rotary_angles(torch.tensor([at_k]), 8))
-        return float((turned_q * turned_k).sum())
-
-    assert product(p, p + distance) == pytest.approx(product(p + shift, p + distance + shift), abs=1e-3)
-
-
-@given(p=st.floats(-1000, 1000, width=32))
-def test_rotation_keeps_lengths(p):
-    x = torch.randn(1, 2, 1, 12, generator=torch.Generator().manual_seed(2))
-    turned = rotate(x, *rotary_angles(torch.tensor([p]), 12))
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
 
 
 def test_rotation_keeps_the_number_format():

@@ -115,18 +115,6 @@ def test_the_stem_in_bfloat16_trains_on_what_it_computes_in_evaluation():
     assert not torch.equal(trained, evaluated)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
-def test_padding_changes_nothing_in_the_stem(stride):
-    stem = stem_of(stride, kernels=(3, 9), depth=2)
-    for length in range(1, 16):
-        letters = torch.randint(4, 8, (1, length))
-        padded, mask = F.pad(letters, (0, 17 - length)), torch.arange(17)[None] < length
-        alone, _ = stem(letters, None)
-        together, token_mask = stem(padded, mask)
-        assert token_mask.sum() == math.ceil(length / stride)
-        torch.testing.assert_close(together[token_mask], alone[0])
-
-
 class Given(nn.Module):
     """Stands in for an embedding and returns the vectors that it was given."""
 
@@ -166,29 +154,6 @@ def test_cls_is_kept_out_of_the_convolutions():
 # --- what must change nothing ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_whole_mask_equals_none(name):
-    model, tokens = network(**SHAPES[name]), random_tokens(4, 30)
-    whole = model(tokens, torch.ones_like(tokens, dtype=torch.bool)).logits
-    torch.testing.assert_close(model(tokens).logits, whole)
-
-
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", SHAPES)
-def test_the_short_last_layer_equals_the_full_one(name, masked):
-    """Logits with attention maps come from full layers on the explicit path."""
-    model, tokens = network(**SHAPES[name]), random_tokens(3, 25)
-    mask = torch.arange(26) < torch.tensor([26, 11, 18])[:, None] if masked else None
-    with torch.inference_mode():
-        short = model(tokens, mask)
-    full = model(tokens, mask, return_attention=True)
-    assert short.attention == ()
-    torch.testing.assert_close(short.logits, full.logits)
-    x, token_mask, _ = model.embed(tokens, mask)
-    states, _ = model.blocks[-1](x, token_mask)
-    torch.testing.assert_close(model.blocks[-1](x, token_mask, cls_only=True)[0], states[:, :1])
-
-
 @pytest.mark.parametrize(
     "block",
     [
@@ -220,16 +185,6 @@ def test_dropout_rests_in_evaluation_and_works_in_training():
     assert not torch.equal(model(tokens).logits, model(tokens).logits)
 
 
-def test_bfloat16_is_near():
-    model, tokens = network(stem=STEM), random_tokens(20, 60)
-    with torch.inference_mode():
-        expected = model(tokens).logits
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = model(tokens).logits
-    assert not torch.equal(logits.float(), expected)
-    torch.testing.assert_close(logits.float(), expected, rtol=0, atol=0.1)
-
-
 # --- attention maps -------------------------------------------------------------------------------------
 
 
@@ -250,12 +205,6 @@ def test_attention_rows_sum_to_one_over_real_tokens(name):
         assert (step.weights[padding] == 0).all()
 
 
-def test_attention_maps_without_padding_carry_no_mask():
-    [first, second] = network()(random_tokens(2, 5), return_attention=True).attention
-    assert first.mask is None
-    assert not torch.equal(first.weights, second.weights)
-
-
 # --- coordinates ----------------------------------------------------------------------------------------
 
 
@@ -269,11 +218,6 @@ def test_coordinates_count_from_zero_by_default(name):
     torch.testing.assert_close(model(tokens, None, coordinates).logits, model(tokens).logits)
     torch.testing.assert_close(model(tokens, None, coordinates.expand(2, 13)).logits, model(tokens).logits)
     assert not torch.allclose(model(tokens, None, coordinates * 1.5).logits, model(tokens).logits)
-
-
-def test_learned_positions_take_no_coordinates():
-    with pytest.raises(ValueError, match="take no coordinates"):
-        network(positions="learned")(random_tokens(1, 4), None, torch.arange(5.0))
 
 
 def test_learned_positions_have_an_end():

@@ -69,17 +69,6 @@ def test_neighbours_padding_order_and_batch_size_change_nothing(name, batch, siz
     np.testing.assert_allclose(shuffled, expected[list(order)], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@settings(max_examples=10)
-@given(length=st.integers(SHORTEST, WINDOW), seed=st.integers(0, 99))
-def test_lengths_shared_by_many_or_few_make_no_difference(name, length, seed):
-    """Sixteen of one length go without a mask, others are padded together."""
-    rng = np.random.default_rng(seed)
-    lengths = [length] * 20 + rng.integers(SHORTEST, WINDOW + 1, 8).tolist()
-    batch = ["".join(rng.choice(list("ACGTN"), n)) for n in lengths]
-    np.testing.assert_allclose(score(MODELS[name], batch), alone(MODELS[name], batch), rtol=0, atol=TOLERANCE)
-
-
 @pytest.fixture
 def set_threads():
     """Set torch's number of threads; it is put back."""

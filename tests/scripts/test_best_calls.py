@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import best_calls
 import scan_genomes
 from best_calls import COLUMNS, best, table_row
 from ecoli_tables import Site, read_regulondb
 from ecoli_truth import Placed, TablePlacement, Truth
 from invented import write_gzip
-from machine import RESULTS, Cost
+from machine import Cost
 from seqray.core.results import Box, Call, CallContext
 
 
@@ -71,10 +70,3 @@ def test_the_cost_of_a_scan_stands_beside_what_its_header_states(tmp_path):
 def test_small_plasmids_are_taken_from_whole_genomes(tmp_path):
     text = f">chromosome\nACGT\n>p1 a plasmid\nAC\nGT\n>p2 plasmid\n{'A' * 50_000}\n"
     assert list(scan_genomes.plasmids(write_gzip(tmp_path / "g.fna.gz", text))) == [("p1", "AC\nGT\n")]
-
-
-def test_the_committed_tables_have_these_columns():
-    for module in (best_calls, scan_genomes):
-        lines = (RESULTS / f"{module.__name__}.tsv").read_text().splitlines()
-        header = next(line for line in lines if not line.startswith("#"))
-        assert tuple(header.split("\t")) == module.COLUMNS

@@ -11,9 +11,9 @@ import explanations
 import planted
 import promoter_boxes
 from explanations import RANDOM, Row, Trial, jobs_of, judge, settings, trials, write_rows
-from planted import GAP, LENGTH, TASKS, WORDS, generate, labeled, scrambled
-from pointing import average_precision, by_chance, mean_with_interval, precision_at, share_below_zero
-from promoter_boxes import Promoters, find_boxes, mark_found, mark_places
+from planted import GAP, LENGTH, TASKS, generate, labeled
+from pointing import average_precision, by_chance, precision_at, share_below_zero
+from promoter_boxes import find_boxes, mark_found, mark_places
 from seqray.core.alphabet import DNA
 from seqray.modelfile.file import load_model_file
 
@@ -77,14 +77,6 @@ def test_composition_gives_nothing_away(task):
     assert np.abs(positive - negative).max() < 0.006  # of 80,000 letters each, 3 standard errors
 
 
-def test_scrambled_words_keep_the_letters_and_differ():
-    rng = np.random.default_rng(0)
-    for word in {word for words in WORDS.values() for word in words}:
-        other = scrambled(rng, word)
-        assert sorted(other) == sorted(word)
-        assert sum(a == b for a, b in zip(other, word, strict=True)) <= len(word) // 2
-
-
 def test_average_precision_and_precision_at_the_number_of_true_letters():
     truth = np.array([[True, False, True, False], [True, True, False, False]])
     scores = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 1.0, -1.0, -2.0]])
@@ -109,15 +101,6 @@ def test_share_below_zero_and_chance():
     truth[:, :10] = True
     assert by_chance(precision_at, truth).mean() == pytest.approx(0.2, abs=0.01)
     assert by_chance(share_below_zero, truth).mean() == pytest.approx(0.5, abs=0.01)
-
-
-def test_interval_holds_the_mean_and_needs_a_record():
-    value, low, high = mean_with_interval(np.array([0.0, 1.0] * 50))
-    assert value == 0.5
-    assert low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.02)
-    assert high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.02)
-    assert mean_with_interval(np.ones(5)) == (1.0, 1.0, 1.0)
-    assert np.isnan(mean_with_interval(np.empty(0))).all()
 
 
 def promoter(spacer, before, site=60, length=81):
@@ -186,10 +169,3 @@ def test_every_method_and_chance_get_a_row(tiny_model_file, monkeypatch, tmp_pat
     assert lines[1].split("\t")[:5] == ["task", "model", "method", "measure", "n"]
     assert lines[-1].split("\t")[-1] == "1.000"  # chance against itself
     assert len(lines) == 2 + len(rows)
-
-
-def test_promoters_are_taken_with_their_marks():
-    codes = np.arange(6, dtype=np.uint8).reshape(3, 2)
-    taken = Promoters(codes, {"box": codes > 2}).take(np.array([2, 0]))
-    assert taken.codes.tolist() == [[4, 5], [0, 1]]
-    assert taken.marks["box"].tolist() == [[True, True], [False, False]]

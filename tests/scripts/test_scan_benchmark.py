@@ -13,7 +13,6 @@ from hypothesis import given, strategies as st
 import comparators
 import evaluation
 import machine
-import scan_ecoli
 import scan_models
 from ecoli_tables import Site
 from ecoli_truth import Placed
@@ -253,20 +252,6 @@ def test_promotech_starts_are_the_last_letters_of_its_windows(tmp_path):
     assert found.plus.tolist() == [False, True]
 
 
-def test_random_calls_cover_the_region_on_both_strands():
-    drawn = comparators.random_calls((1000, 101_000), 2000, min_distance=50)
-    assert drawn.position.min() >= 1000
-    assert drawn.position.max() < 101_000
-    assert 0.4 < drawn.plus.mean() < 0.6
-    assert len(drawn) < 2000
-
-
-def test_provenance_tells_no_path():
-    lines = machine.describe(["scan_ecoli.py", "--model", "/home/someone/my.safetensors", "--stride", "10"])
-    assert lines[0] == "command: python benchmarks/scan_ecoli.py --model my.safetensors --stride 10"
-    assert all("/home" not in line for line in lines)
-
-
 def test_a_locator_is_scanned_with_genes_and_other_models_with_a_stride():
     window = scan_models.Scan("ecoli-promoter", "sequence", None, 10, 2)
     locator = scan_models.Scan("/x/mine.safetensors", "locator", "none", 10, 2)
@@ -291,8 +276,3 @@ def test_a_command_that_fails_is_not_measured():
     assert machine.run([sys.executable, "-c", "pass"]).peak_mb > 1
     with pytest.raises(subprocess.CalledProcessError):
         machine.run([sys.executable, "-c", "raise SystemExit(3)"])
-
-
-def test_tables_are_written_with_comments_and_short_numbers(tmp_path):
-    scan_ecoli.write_rows(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
-    assert (tmp_path / "a" / "t.tsv").read_text() == "# told\nwhat\tn\tshare\nx\t3\t0.333333\n"

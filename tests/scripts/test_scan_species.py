@@ -14,7 +14,7 @@ import pytest
 import scan_species
 import train_folds
 from genome_truth import KnownGenome, KnownStart
-from invented import SHEET, SITES, Letters, opposite, write_fasta, write_rows
+from invented import SHEET, SITES, Letters, write_fasta, write_rows
 from matching import rank_calls
 from train_folds import Genus
 
@@ -135,13 +135,6 @@ def test_the_strains_of_a_genus_count_as_one_in_the_mean_of_genera():
     assert means == pytest.approx({"mean": (1 + 1 + 0.25) / 3, "mean of genera": (1 + 0.25) / 2})
 
 
-def test_models_are_found_beside_their_table_and_for_genera_that_it_does_not_name(tmp_path):
-    table = tmp_path / "folds.tsv"
-    table.write_text("# relatives: none\ngenus\tfold\tmodel\nA\t1\tone.safetensors\n*\t2\tecoli-promoter\n")
-    models = scan_species.read_models(table)
-    assert models == {"A": str(tmp_path / "one.safetensors"), "*": "ecoli-promoter"}
-
-
 def test_the_whole_benchmark_without_models(tmp_path, capsys):
     write_fasta(tmp_path / "g.fa", **CONTIGS)
     good = ("G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", "")
@@ -171,21 +164,6 @@ def test_genera_that_share_words_stay_together():
     assert [[one.name for one in group] for group in groups] == [["A", "B", "C"]]
     groups = train_folds.join_relatives(genera, share=0.5)
     assert [[one.name for one in group] for group in groups] == [["A"], ["B"], ["C"]]
-
-
-def test_folds_hold_about_the_same_letters_with_the_contexts_of_relatives_alone():
-    groups = [[genus(name, size)] for name, size in zip("ABCDE", (9, 7, 5, 4, 0), strict=True)]
-    assert train_folds.balance(groups, 2) == [["A", "D"], ["B", "C"]]
-    groups = [[genus("A", 5), genus("relative", 0)], [genus("B", 5)], [genus("far", 0)]]
-    assert train_folds.balance(groups, 2) == [["A", "relative"], ["B"]]
-
-
-def test_words_of_either_strand_are_sampled_alike():
-    text = letters(3000)
-    found = train_folds.sample_words(text)
-    assert 0 < len(found) < 3000 / 4
-    assert found.tolist() == train_folds.sample_words(opposite(text)).tolist()
-    assert len(train_folds.sample_words("ACGT")) == 0
 
 
 def test_each_genus_is_held_out_once_and_the_commands_say_so(tmp_path, capsys, monkeypatch):

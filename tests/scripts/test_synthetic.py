@@ -32,11 +32,6 @@ def test_the_committed_construct_can_be_made_again(tmp_path):
     assert (tmp_path / "truth.bed").read_bytes() == (EXAMPLE / "construct.truth.bed").read_bytes()
 
 
-def test_another_seed_gives_another_genome(tmp_path):
-    options = ["--length", "3000", "--count", "2", "--seed"]
-    assert make(tmp_path, *options, "3") != make(tmp_path, *options, "4")
-
-
 def test_planted_windows_stand_where_the_truth_says(tmp_path):
     promoters = {
         record.split()[0]: "".join(record.splitlines()[1:])
@@ -60,30 +55,6 @@ def test_planted_windows_never_touch_and_keep_the_length(seed, count, extra):
     assert set(genome) <= set("ACGT")
     ends = [0, *(item.end for item in planted)]
     assert all(item.start - end >= 81 for item, end in zip(planted, ends, strict=False))
-
-
-@given(st.integers(0, 10_000))
-def test_a_drawn_promoter_has_its_start_at_the_site(seed):
-    letters = synthetic.random_promoter(Random(seed))
-    assert len(letters) == synthetic.WINDOW
-    assert letters[synthetic.SITE] in "AG"
-
-
-def test_boxes_keep_to_the_consensus_as_often_as_they_should():
-    rng = Random(5)
-    boxes = [synthetic.random_box(rng, "TATAAT", synthetic.CONSERVATION[1]) for _ in range(4000)]
-    for position, (letter, chance) in enumerate(zip("TATAAT", synthetic.CONSERVATION[1], strict=True)):
-        share = sum(box[position] == letter for box in boxes) / len(boxes)
-        expected = chance + (1 - chance) / 4  # a random letter may be the right one
-        assert share == pytest.approx(expected, abs=0.03)
-
-
-def test_a_random_background_has_the_gc_content_asked_for(tmp_path):
-    options = ["--background", "random", "--length", "40000", "--count", "0"]
-    letters, truth = make(tmp_path, *options, "--gc", "0.3")
-    counts = Counter(letters)
-    assert truth == []
-    assert (counts["G"] + counts["C"]) / 40000 == pytest.approx(0.3, abs=0.01)  # 4 standard errors
 
 
 def test_a_reading_frame_runs_from_a_start_to_its_only_stop():

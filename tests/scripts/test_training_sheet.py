@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 from pathlib import Path
 
@@ -59,9 +58,3 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
         ("contexts-c-d-1", "4", "+"),
         ("contexts-c-d-2", "3", "+"),
     ]
-
-
-def test_a_table_without_rows_is_empty(tmp_path: Path):
-    write_table(tmp_path / "t.tsv", [])
-    assert (tmp_path / "t.tsv").read_text() == ""
-    assert list(csv.DictReader([])) == read_table(tmp_path / "t.tsv")

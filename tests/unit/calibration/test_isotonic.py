@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, strategies as st
@@ -12,8 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from seqray.calibration.isotonic import MAX_KNOTS, fit_isotonic, map_probabilities
 from seqray.core.card_parts import RisingMap
-from seqray.core.errors import ConfigError, InputError
-from seqray.core.serialization import from_mapping, to_mapping
+from seqray.core.errors import InputError
 
 
 def examples(n, seed=0, scale=2.0):
@@ -100,22 +97,3 @@ def test_equal_scores_share_a_knot():
 def test_what_has_no_rising_map_is_refused(x, y):
     with pytest.raises(InputError):
         fit_isotonic(x, y)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"before": [1, 2]},
-        {"before": [2, 1], "after": [1, 2]},
-        {"before": [], "after": []},
-        {"before": "x", "after": 1},
-        {"before": [1, 2], "after": [1, 1e300]},  # more than float32 holds
-        {"before": [1, float("nan")], "after": [1, 2]},
-        {"before": [0, 1e-200], "after": [0, 1]},  # a slope of 1e200
-    ],
-)
-def test_a_damaged_map_is_refused(damage):
-    found = fit_isotonic(*examples(500))
-    assert from_mapping(RisingMap, json.loads(json.dumps(to_mapping(found)))) == found
-    with pytest.raises(ConfigError):
-        from_mapping(RisingMap, damage)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, norm
 
-from seqray.calibration.conformal import HeldOutScores, _misses, _with_odds, class_cutoffs, fit_ranks
+from seqray.calibration.conformal import HeldOutScores, _misses, class_cutoffs, fit_ranks
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 
@@ -90,11 +90,6 @@ def test_numbers_of_misses_are_beta_binomial(n, held, coverage):
     assert _misses(n, held, coverage) == pytest.approx((mean, variance))
 
 
-def test_odds():
-    assert _with_odds(0.5, 3) == pytest.approx(0.75)
-    assert _with_odds(0.9, 1 / 3) == pytest.approx(0.75)
-
-
 def test_the_share_of_positives_that_calls_ask_for():
     held_out = HeldOutScores(reference(0.2))
     p = drawn(360, 40, 14)
@@ -171,13 +166,3 @@ def test_of_three_classes_only_misses_are_known():
     assert found is not None
     assert found.expected == pytest.approx(0.1, abs=0.01)
     assert HeldOutScores(card).empty_sets(p) is None
-
-
-def test_a_class_without_held_out_examples_is_not_judged():
-    p, labels = drawn(1000, 0, 0), np.ones(1000)
-    card = replace(reference(), conformal=fit_ranks(p, labels, CLASSES))
-    held_out, scores = HeldOutScores(card), drawn(50, 350, 1)
-    assert held_out.empty_sets(scores) is None
-    assert held_out.unclear_scores(scores) is None
-    assert held_out.called_share(scores) is None
-    assert not held_out.has_few_calls(scores)

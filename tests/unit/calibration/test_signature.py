@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,18 +24,15 @@ from seqray.calibration.signature import (
     Signature,
     fit_signature,
 )
-from seqray.cli.main import main
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
-from seqray.core.card_parts import Domain
-from seqray.core.errors import ConfigError
 from seqray.core.letters import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
-from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.labeled import recognize_context
 from seqray.modelfile.file import load_model_file, save_model
 from seqray.models.build import build_model
+from tables import body, changed_model, facts, fasta, write
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}
 
@@ -140,22 +138,6 @@ def test_sequences_of_no_known_context_are_left_out():
     assert named == ("rich",)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        [],
-        [{}],
-        [{"context": "a", "words": 5, "shares": [[1, 2]]}],
-        [{"context": "a", "words": 5, "shares": 3}],
-        7,
-    ],
-)
-def test_a_damaged_signature_is_refused(damage):
-    mapping = to_mapping(fit_domain(drawn("rich", 400), DNA)) | {"signature": damage}
-    with pytest.raises(ConfigError):
-        from_mapping(Domain, mapping)
-
-
 def test_two_genomes_in_one_file_are_a_mixture():
     signature = fitted("rich", "poor", "even")
     both = tallied(texts(np.concatenate([drawn("rich", 500, seed=5), drawn("poor", 500, seed=6)])))
@@ -188,95 +170,81 @@ def models(tmp_path_factory):
     """One model that knows two contexts, and one without contexts, trained on sequence rich in GC."""
     folder = tmp_path_factory.mktemp("models")
     codes = np.concatenate([drawn("rich", 500, seed=1), drawn("poor", 500, seed=2)])
-    names = [*[SPECIES[0]] * 500, *[SPECIES[1]] * 500]
     config = ModelConfig(d_model=8, heads=2, layers=1, max_length=81, contexts=SPECIES)
-    domain = fit_domain(codes, DNA, contexts=names)
-    card = Card(
-        name="two", classes=("no", "yes"), positive="yes", window=81, site=40, model=config, domain=domain
-    )
-    save_model(folder / "two.safetensors", [build_model(config)], card)
-    plain = replace(config, contexts=())
-    domain = fit_domain(codes[:500], DNA, contexts=[None] * 500)
-    card = replace(card, name="one", model=plain, domain=domain)
-    save_model(folder / "one.safetensors", [build_model(plain)], card)
+    names = {"classes": ("no", "yes"), "positive": "yes", "window": 81, "site": 40}
+    for name, count, contexts in (("two", 1000, SPECIES), ("one", 500, ())):
+        shape = replace(config, contexts=contexts)
+        said = [SPECIES[i // 500] if contexts else None for i in range(count)]
+        card = Card(name=name, **names, model=shape, domain=fit_domain(codes[:count], DNA, contexts=said))
+        save_model(folder / f"{name}.safetensors", [build_model(shape)], card)
     return folder
 
 
-def written(folder, kind, count=300, length=81):
-    path = folder / f"{kind}-{count}.fa"
-    lines = texts(drawn(kind, count, length, seed=8))
-    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(lines)))
-    return path
+@pytest.fixture
+def told(run, models, tmp_path):
+    """Predict or scan windows, and give what is said of the file."""
 
+    def tell(*parts, model="two", verb="predict"):
+        sequences = [text for part in parts for text in texts(part)]
+        path = write(tmp_path / "in.fa", fasta({str(i): text for i, text in enumerate(sequences)}))
+        path_of_model = model if isinstance(model, Path) else models / f"{model}.safetensors"
 
-def told(capfd):
-    return [line for line in capfd.readouterr().err.splitlines() if "this file is" in line]
+        def say(options=""):
+            ended = run(f"{verb} -o o.tsv -m", path_of_model, path, options)
+            return [line for line in ended.err.splitlines() if "this file is" in line]
+
+        return say
+
+    return tell
 
 
 @pytest.mark.parametrize("verb", ["predict", "scan"])
 @pytest.mark.parametrize(
     ("model", "kind", "options", "said"),
     [
-        ("two", "rich", (), "this file is read as Rich in GC, which its first records are like; --context"),
-        ("two", "rich", ("--context", "none"), "this file is like Rich in GC at a distance of 0.00; name"),
-        ("two", "rich", ("--context", "Rich"), None),
-        ("two", "rich", ("--context", "Poor"), "caution: --context 'Poor in GC' is given, but this file is"),
-        ("two", "even", (), "caution: this file is unlike any context that the model was trained on"),
-        ("two", "even", ("--context", "Rich"), "caution: this file is unlike any context"),
-        ("one", "rich", (), None),
-        ("one", "even", (), "caution: this file is unlike what the model was trained on"),
+        ("two", "rich", "", "this file is read as Rich in GC, which its first records are like; --context"),
+        ("two", "rich", "--context none", "this file is like Rich in GC at a distance of 0.00; name"),
+        ("two", "rich", "--context Rich", None),
+        ("two", "rich", "--context Poor", "caution: --context 'Poor in GC' is given, but this file is"),
+        ("two", "even", "", "caution: this file is unlike any context that the model was trained on"),
+        ("two", "even", "--context Rich", "caution: this file is unlike any context"),
+        ("one", "rich", "", None),
+        ("one", "even", "", "caution: this file is unlike what the model was trained on"),
     ],
-)  # fmt: skip
-def test_what_is_said_of_a_file(models, capfd, verb, model, kind, options, said):
-    path = written(models, kind, 3, 8100) if verb == "scan" else written(models, kind)
-    further = ("--null-mb", "0", "--stride", "40") if verb == "scan" else ()
-    command = [verb, str(path), "-m", str(models / f"{model}.safetensors"), "-o", str(models / "o.tsv")]
-    assert main([*command, *options, *further]) == 0
-    lines = told(capfd)
+)
+def test_what_is_said_of_a_file(told, verb, model, kind, options, said):
+    windows = drawn(kind, 3, 8100, 8) if verb == "scan" else drawn(kind, 300, seed=8)
+    say = told(windows, model=model, verb=verb)
+    options += " --null-mb 0 --stride 40" if verb == "scan" else ""
+    lines = say(options)
     assert len(lines) == (said is not None)
     assert not lines or lines[0].startswith(f"seqray: {said}")
-    assert main([*command, *options, *further, "--quiet"]) == 0
-    assert told(capfd) == []
+    assert say(f"{options} --quiet") == []
 
 
-def test_a_mixture_of_two_contexts_is_told(models, capfd):
-    codes = np.concatenate([drawn("rich", 300, seed=8), drawn("poor", 300, seed=9)])
-    path = models / "both.fa"
-    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(codes))))
-    command = ["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
-    assert main(command) == 0
-    [line] = told(capfd)
+def test_a_mixture_of_two_contexts_is_told(told):
+    [line] = told(drawn("rich", 300, seed=8), drawn("poor", 300, seed=9))()
     assert "this file is like a mixture of" in line
     assert all(name in line for name in SPECIES)
 
 
-def table_rows(path):
-    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
-
-
-@pytest.mark.parametrize("kind", ["rich", "poor"])
-def test_a_recognized_file_is_read_as_if_its_context_were_named(models, capfd, kind):
-    name = {"rich": "Rich in GC", "poor": "Poor in GC"}[kind]
-    out = models / "o.tsv"
-    model, told_apart = load_model_file(models / "two.safetensors"), models / "random.safetensors"
+@pytest.mark.parametrize(("kind", "name"), [("rich", "Rich in GC"), ("poor", "Poor in GC")])
+def test_a_recognized_file_is_read_as_if_its_context_were_named(models, told, tmp_path, kind, name):
+    model = load_model_file(models / "two.safetensors")
     with torch.random.fork_rng():
         torch.manual_seed(1)
         for parameter in model.networks[0].parameters():  # before training contexts add nothing
             parameter.detach().normal_(0, 0.5)
-    save_model(told_apart, model.networks, replace(model.card, self_test={}))
-    command = ["predict", str(written(models, kind)), "-m", str(told_apart), "-o", str(out)]
+    say = told(drawn(kind, 300, seed=8), model=changed_model(tmp_path / "m.safetensors", model, self_test={}))
     read = {}
-    for context in ("auto", name, "none"):
-        assert main([*command, "--context", context, "--quiet"]) == 0
-        read[context] = table_rows(out)
-        fact = {"auto": f"{name}, recognized by the first records", "none": "none"}.get(
-            context, f"{name}, as asked"
-        )
-        assert f"# context: {fact}\n" in out.read_text()
-    assert read["auto"] == read[name]
-    assert read["auto"] != read["none"]
-    assert main([*command, "--quiet"]) == 0
-    assert table_rows(out) == read["auto"]
+    for context in ("auto", name, "none", ""):
+        say(f"--context '{context}' --quiet" if context else "--quiet")
+        text = (tmp_path / "o.tsv").read_text()
+        read[context] = facts(text)["context"], body(text)
+    assert read[""] == read["auto"] == (f"{name}, recognized by the first records", read[name][1])
+    assert read[name][0] == f"{name}, as asked"
+    assert read["none"][0] == "none"
+    assert read["none"][1] != read["auto"][1]
 
 
 def test_no_more_than_the_first_records_are_held(models):
@@ -296,54 +264,33 @@ def test_no_more_than_the_first_records_are_held(models):
     assert recognize_context(named, records())[0] is named
 
 
-def test_a_file_that_is_not_what_its_first_records_are_like_is_told(models, capfd):
-    codes = np.concatenate([drawn("rich", 1300, seed=8), drawn("poor", 9000, seed=9)])
-    path = models / "turns.fa"
-    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(codes))))
-    command = ["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
-    assert main(command) == 0
-    first, second = told(capfd)
+def test_a_file_that_is_not_what_its_first_records_are_like_is_told(told):
+    first, second = told(drawn("rich", 1300, seed=8), drawn("poor", 9000, seed=9))()
     assert first.startswith("seqray: this file is read as Rich in GC, ")
     assert second.startswith("seqray: caution: ")
 
 
-def changed(models, name, **changes):
+def test_a_neighbour_is_no_home(run, models, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_GENOME_DISTANCE", -1.0)
+    path = write(tmp_path / "in.fa", fasta({str(i): t for i, t in enumerate(texts(drawn("rich", 300)))}))
+    ended = run("predict -o o.tsv -m", models / "two.safetensors", path)
+    assert "the nearest that the model was trained on is Rich in GC" in ended.err
+
+
+def changed(models, path, **changes):
     """The model of two contexts with the signature of the second alone, which may be changed."""
     model = load_model_file(models / "two.safetensors")
     entries = tuple(replace(entry, **changes) for entry in model.card.domain.signature[1:])
-    domain = replace(model.card.domain, signature=entries)
-    save_model(models / name, model.networks, replace(model.card, domain=domain))
-    return str(models / name)
+    return changed_model(path, model, domain=replace(model.card.domain, signature=entries))
 
 
-def test_a_context_without_a_signature_is_not_judged(models, capfd):
-    model = changed(models, "alone.safetensors")
-    command = ["-m", model, "-o", str(models / "o.tsv")]
-    assert main(["predict", str(written(models, "rich")), *command, "--context", "Poor"]) == 0
-    assert told(capfd) == []  # 'Poor' can't be compared
-    assert main(["predict", str(written(models, "even")), *command]) == 0
-    assert "unlike any context with a signature that the model was" in told(capfd)[0]
-
-
-def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd):
-    model = changed(models, "none.safetensors", context=None)
-    assert main(["predict", str(written(models, "rich")), "-m", model, "-o", str(models / "o.tsv")]) == 0
-    assert told(capfd) == []
-
-
-def test_a_neighbour_is_no_home(models, capfd, monkeypatch):
-    monkeypatch.setattr(module, "MAX_GENOME_DISTANCE", -1.0)
-    command = ["-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
-    assert main(["predict", str(written(models, "rich")), *command]) == 0
-    assert "the nearest that the model was trained on is Rich in GC" in capfd.readouterr().err
-
-
-def test_nothing_is_said_of_a_few_windows(models, capfd):
-    path = written(models, "even", count=20)
-    assert (
-        main(["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]) == 0
-    )
-    assert told(capfd) == []
+def test_a_context_without_a_signature_is_neither_judged_nor_advised(models, told, tmp_path):
+    model = changed(models, tmp_path / "alone.safetensors")
+    assert told(drawn("rich", 300, seed=8), model=model)("--context Poor") == []  # it can't be compared
+    [line] = told(drawn("even", 300, seed=8), model=model)()
+    assert "unlike any context with a signature that the model was" in line
+    nameless = changed(models, tmp_path / "none.safetensors", context=None)
+    assert told(drawn("rich", 300, seed=8), model=nameless)() == []
 
 
 def test_the_library_compares_too(models):

@@ -64,24 +64,17 @@ def test_the_positive_class_has_a_column():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": ""}, "'name' is empty"),
         ({"classes": ("promoter", "promoter")}, "'classes' repeats"),
         ({"classes": ("promoter", "")}, "'classes' has the name '', which is empty"),
         ({"classes": ("promoter", "a\tb")}, r"'a\\tb', which holds a tab, a line break"),
-        ({"classes": ("promoter", "\x1b[2J")}, "or another character that can't be printed"),
-        ({"classes": ("promoter", "#b")}, "'#b', which begins with #"),
         ({"classes": ("a", "b", "promoter")}, "names 3 but the network has 2"),
         ({"positive": "enhancer"}, "'enhancer'"),
         ({"window": 33}, "'window' is outside"),
-        ({"window": 0}, "'window' is outside"),
         ({"site": 21}, "'site' lies outside"),
         ({"members": 6}, "'members' is outside"),
         ({"temperature": 0.0}, "'temperature' is outside 1e-06 to 1e\\+06"),
         ({"temperature": 1e-300}, "'temperature' is outside"),  # float32 has no number for 1/T
-        ({"temperature": float("nan")}, "'temperature' is outside"),
         ({"threshold": 1.5}, "'threshold' is outside 0 to 1"),
-        ({"prevalence": -0.1}, "'prevalence' is outside"),
-        ({"ece": float("nan")}, "'ece' is outside"),
         ({"isotonic": RisingMap(np.zeros(1), np.zeros(1))}, "'isotonic' needs format 2"),
         (
             {
@@ -108,8 +101,6 @@ def test_a_card_that_contradicts_itself_is_refused(changes, words):
     [
         (lambda m: m.pop("window"), "'window' is missing"),
         (lambda m: m.pop("format"), "'format' is None"),
-        (lambda m: m.update(format=True), "'format' is True"),
-        (lambda m: m.update(window="21"), "'window' is '21'"),
         (lambda m: m.update(classes="promoter"), "'classes' is 'promoter'"),
         (lambda m: m["model"].update(wings=2), "unknown setting 'model.wings'"),
         (lambda m: m["model"].update(heads=3), "multiple of 'model.heads'"),
@@ -194,13 +185,8 @@ def test_a_locator_is_described_without_its_tables():
     "facts",
     [
         {"extent": 5},
-        {"extent": [1]},
         {"extent": [-1, 0]},
-        {"extent": [0.5, 0]},
         {"threshold_without_genes": 2},
-        {"threshold_without_genes": [0.1]},
-        {"expected": 3},
-        {"expected": [3]},
         {"expected": [{}]},
     ],
 )

@@ -13,7 +13,6 @@ from seqray.metrics.bootstrap import (
     CELLS,
     bootstrap_weights,
     difference_p_value,
-    group_numbers,
     percentile_interval,
 )
 from slow_metrics import bootstrap_interval, calibration_error
@@ -76,11 +75,6 @@ def test_draws_are_the_same_whatever_is_held_at_once(monkeypatch):
     assert len(parts) == 6
     assert CELLS > 50 * 7
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-def test_groups_are_numbered_by_appearance():
-    assert group_numbers(["b", "a", "b"], 3).tolist() == [0, 1, 0]
-    assert group_numbers(None, 3).tolist() == [0, 1, 2]
 
 
 def test_intervals_and_p_on_paper():
@@ -169,24 +163,6 @@ def test_several_classes_one_against_the_rest_and_their_mean():
     assert math.isnan(found["all", "mcc"].low)
 
 
-def test_draws_without_a_class_count_for_no_metric():
-    """Of 60 records 3 are positive and all are right: about 5 % of the draws hold no positive."""
-    labels = (np.arange(60) < 3).astype(int)
-    figures = measure(Records(CLASSES, "promoter", labels), [answers_of("model", 0.9 * labels)])
-    found = by_metric(figures)
-    for name in ("mcc", "auroc", "sensitivity"):
-        assert (found[name].low, found[name].value, found[name].high) == (1, 1, 1)
-    alone = by_metric(measure(Records(CLASSES, "promoter", labels[:3]), [answers_of("model", np.ones(3))]))
-    assert math.isnan(alone["mcc"].value)
-
-
-def test_one_group_has_no_interval():
-    labels, scores, _ = simulated(6)
-    figures = measure(Records(CLASSES, "promoter", labels, ["x"] * 200), [answers_of("model", scores)])
-    assert all(math.isnan(figure.low) and math.isnan(figure.high) for figure in figures)
-    assert not math.isnan(by_metric(figures)["mcc"].value)
-
-
 def test_scores_that_are_no_probabilities_have_no_calibration():
     labels, scores, _ = simulated(7)
     raw = Answers("model", "", np.stack((-9 * scores, 9 * scores), axis=1), (scores > 0.5).astype(int), False)
@@ -209,12 +185,3 @@ def test_the_order_of_records_decides_no_value(seed):
     for a, b in zip(one, other, strict=True):
         assert (a.metric, a.groups) == (b.metric, b.groups)
         assert a.value == pytest.approx(b.value, nan_ok=True)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_same_seed_gives_the_same_intervals(seed):
-    labels, scores, groups = simulated(8)
-    records = Records(CLASSES, "promoter", labels, groups)
-    runs = [measure(records, [answers_of("model", scores)], draws=50, seed=s) for s in (seed, seed, seed + 5)]
-    assert [f.low for f in runs[0]] == [f.low for f in runs[1]]
-    assert [f.low for f in runs[0]] != [f.low for f in runs[2]]

@@ -10,7 +10,7 @@ from sklearn import metrics as reference
 
 import seqray
 from seqray.core.alphabet import DNA
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.evaluation import run as subsets
 from seqray.evaluation.floor import (
@@ -125,13 +125,6 @@ def test_small_subsets_are_told():
 def test_what_does_not_go_together_is_refused(labels, p, message):
     with pytest.raises(InputError, match=message):
         evaluate_scores(labels, p, CLASSES, "promoter")
-
-
-def test_an_unknown_positive_class_and_groups_of_another_length():
-    with pytest.raises(ConfigError, match="'x' is not one of the classes"):
-        evaluate_scores(["a", "b", "c"], np.eye(3), ("a", "b", "c"), "x")
-    with pytest.raises(InputError, match="1 labels but 2 groups"):
-        evaluate_scores(["promoter"], [0.5], CLASSES, "promoter", groups=[1, 2])
 
 
 # --- parts --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA, encode_columns
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.records import Alignment
 from seqray.explanations.alignments import check_alignments, explain_alignments, hiding_curves
 from seqray.explanations.checks import SHARES
@@ -272,38 +272,7 @@ def test_occlusion_beats_random_and_is_what_rollout_is_held_against(alignment_mo
     assert {c.method for c in found.curves} == {"rollout", "occlusion", "random"}
 
 
-def test_no_alignment_gives_no_verdict(alignment_model):
-    assert check_alignments(alignment_model, []).verdicts == {}
-
-
 # --- what can't be done -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"methods": ()}, "one method or more"),
-        ({"methods": ("rollout", "rollout")}, "each once"),
-        ({"methods": ("ism",)}, "doesn't explain alignments"),
-        ({"rows": 0}, "'rows' is 0"),
-        ({"target": "rRNA"}, "no class 'rRNA'"),
-    ],
-)
-def test_wrong_options_are_named(alignment_model, options, message):
-    with pytest.raises(ConfigError, match=message):
-        explain(alignment_model, **options)
-
-
-@pytest.mark.parametrize("settings", [{"residual": 1.0}, {"block": 0}])
-def test_wrong_settings_are_named(settings):
-    with pytest.raises(ConfigError):
-        MethodSettings(**settings)
-
-
-def test_a_model_of_sequences_is_refused(tiny_model):
-    for work in (explain_alignments, check_alignments):
-        with pytest.raises(ConfigError, match="reads sequences"):
-            work(tiny_model, [])
 
 
 def test_rows_without_letters_are_an_error_that_names_the_alignment(alignment_model):

@@ -39,23 +39,6 @@ def test_order_and_names_are_those_of_the_calls():
     assert records[1].sequence == GENOME[3:23]
 
 
-def test_every_contig_is_looked_up_not_searched():
-    """Many contigs and many calls: each contig costs as many looks as it has calls."""
-    looks = []
-
-    class Watched(Call):
-        __slots__ = ()
-
-        def __getattribute__(self, name):
-            looks.append(name)
-            return super().__getattribute__(name)
-
-    calls = [Watched(f"c{i}", 0, 20, "+", 12, 0.9, "promoter") for i in range(60)]
-    contigs = (SequenceRecord(f"c{i}", GENOME) for i in range(60))
-    extract_call_windows(contigs, calls, DNA, 20)
-    assert looks.count("contig") < 60 * 10
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

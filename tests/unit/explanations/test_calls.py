@@ -233,12 +233,6 @@ def test_calls_that_are_not_of_this_genome_and_model_are_refused(wrong, message)
         cut_stretches(MODEL, CONTIGS, [wrong], tracks_of, source="calls.gff3")
 
 
-def test_positions_beyond_the_ends_of_a_line_are_none():
-    assert Place("c", -2, 3, "+", 2, circular=False).positions().tolist() == [-1, -1, 0, 1, -1]
-    assert Place("c", -1, 3, "-", 3, circular=False).positions().tolist() == [2, 1, 0, -1]
-    assert Place("c", 1, 4, "+", 2).positions().tolist() == [1, 0, 1]
-
-
 @given(st.integers(-9, 9), st.integers(1, 25), st.sampled_from("+-"), st.booleans(), st.data())
 def test_a_part_of_a_place_has_its_positions(start, size, strand, circular, data):
     place = Place("c", start % 10 if circular else start, 0, strand, 10, circular)

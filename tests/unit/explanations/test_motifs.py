@@ -11,20 +11,14 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.explanation import Explanation
 from seqray.explanations.motifs import (
     PROMOTER_ELEMENTS,
-    Mixture,
-    are_alike,
-    background_of,
     consensus_letters,
-    enriched_kmers,
     find_motifs,
     information,
     informative_places,
-    kmer_probabilities,
-    lacks_kmer,
     motif_of_sites,
     similarity,
 )
-from seqray.explanations.seqlets import extract_seqlets, support_ranks, window_peaks
+from seqray.explanations.seqlets import extract_seqlets, window_peaks
 
 EVEN = np.full(4, 0.25)
 
@@ -155,11 +149,6 @@ def test_fewer_than_ten_records_give_none():
     assert find_motifs([], DNA) == ()
 
 
-def test_flat_scores_give_none():
-    records, _ = planted(50, 81, {"TATAAT": (40, 40)}, 10)
-    assert find_motifs([replace(e, scores=np.full(81, 1 / 81)) for e in records], DNA) == ()
-
-
 # --- promises ----------------------------------------------------------------------------------------------
 
 
@@ -173,15 +162,6 @@ def test_order_and_scale_play_no_part_and_runs_repeat():
         for one, other in zip(first, others, strict=True):
             np.testing.assert_array_equal(one.counts, other.counts)
             np.testing.assert_array_equal(one.positions, other.positions)
-
-
-def test_fields_agree_with_each_other():
-    records, _ = planted(100, 81, {"TATAAT": (10, 65)}, 12)
-    motif = find_motifs(records, DNA)[0]
-    assert motif.counts.shape == (len(motif.consensus), 4)
-    assert len(motif.positions) == motif.sites
-    np.testing.assert_array_equal(motif.counts.sum(axis=1), motif.sites)
-    np.testing.assert_allclose(motif.bits, information(motif.counts, background_of(records, DNA)))
 
 
 def test_information_by_hand():
@@ -227,12 +207,6 @@ def test_consensus_letters(row, letter):
     assert consensus_letters(np.array([row], dtype=float), DNA) == letter
 
 
-def test_consensus_of_a_protein_has_no_codes_for_pairs():
-    row = np.zeros((1, 20))
-    row[0, :3] = [4, 4, 2]
-    assert consensus_letters(row, PROTEIN) == "X"
-
-
 def test_similarity_by_hand():
     assert similarity(one_hot_counts("GGTATAATCC"), EVEN, "TATAAT", DNA) == 1.0
     assert similarity(one_hot_counts("TATATAA"), EVEN, "TATAWAW", DNA) == 1.0
@@ -276,56 +250,3 @@ def test_seqlets_at_an_end_are_filled_with_unknown_letters():
     seqlets = extract_seqlets([explanation("ACGTAC" + "G" * 14, scores)], DNA, 6)
     assert seqlets.starts.tolist() == [-2]
     assert seqlets.codes.tolist() == [[4, 4, 0, 1, 2, 3, 0, 1, 2, 2]]
-
-
-def test_enriched_words_count_once_a_seqlet_and_with_one_mismatch():
-    codes = np.random.default_rng(14).integers(0, 4, (200, 12)).astype(np.uint8)
-    codes[:60, 3:9] = DNA.encode("GATTAC")
-    codes[60:90, 3:9] = DNA.encode("GATTAG")
-    codes[199] = 0  # a run of A overlaps itself, but is one seqlet
-    best = enriched_kmers(codes, kmer_probabilities(EVEN, 6), 1)[0]
-    assert DNA.decode(np.array(best)) == "GATTAC"
-    lacks = lacks_kmer(codes, best)
-    assert not lacks[:90].any()
-    assert lacks[199]
-
-
-def test_chances_of_words_by_hand():
-    np.testing.assert_allclose(
-        kmer_probabilities(np.array([0.75, 0.25]), 2), [[9 / 16, 3 / 16], [3 / 16, 1 / 16]]
-    )
-    # AAB and AB hold the words AA, AB and AB; four words are drawn from the composition.
-    reference = np.array([0, 0, 1, 2, 0, 1], dtype=np.uint8)
-    drawn = np.array([[1 + 4 / 4, 2 + 4 / 4], [4 / 4, 4 / 4]]) / 7
-    np.testing.assert_allclose(kmer_probabilities(np.array([0.5, 0.5]), 2, reference), drawn)
-
-
-def test_matrices_are_alike_at_a_shift():
-    column = 0.91 * np.eye(4) + 0.03 * (1 - np.eye(4))
-    boxes = [np.stack([column["ACGT".index(x)] for x in word]) for word in ("TTGACA", "TATAAT")]
-    flat = np.full((2, 4), 0.25)
-    first, second = (np.vstack([flat, box, flat]) for box in boxes)
-    moved = np.vstack([flat[:1], boxes[0], flat, flat[:1]])
-    assert not are_alike(np.stack([first, second]))
-    assert are_alike(np.stack([first, second, moved]))
-    assert not are_alike(first[None])
-
-
-def test_the_likelihood_gain_of_the_mixture_by_hand():
-    # One window a seqlet: the gain of each is log(1 - share + share * odds), and the best share is 1 less
-    # what keeps it below 1; the matrix is pulled to the composition by one pseudocount.
-    codes = np.tile(DNA.encode("ACGT"), (50, 1))
-    fit = Mixture(codes, 4, 4).fit()
-    column = (50 + 0.25) / 51
-    assert fit.matrices[0].max(axis=1) == pytest.approx(np.full(4, column), rel=1e-3)
-    assert fit.gain == pytest.approx(50 * 4 * np.log(column / 0.25), rel=0.02)
-
-
-def test_ranks_of_support():
-    scores = np.arange(20.0)
-    records = [explanation("C" * 14 + "TATAAT", scores), explanation("TATAAT" + "C" * 14, scores)]
-    motif = motif_of_sites(one_hot_counts("TATAAT", 8), np.zeros(4, dtype=int), EVEN, DNA)
-    assert motif is not None
-    assert support_ranks(motif, records, DNA, EVEN).tolist() == [1.0, 0.0]
-    flat = [replace(e, scores=np.ones(20)) for e in records]
-    assert support_ranks(motif, flat, DNA, EVEN).tolist() == [0.5, 0.5]

@@ -11,11 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 import seqray
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.explanations import sequences
 from seqray.explanations.methods import METHODS
-from seqray.explanations.options import SHUFFLES, ExplainOptions, MethodSettings
+from seqray.explanations.options import SHUFFLES, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
 from seqray.modelfile.model import TrainedModel
@@ -211,33 +210,6 @@ def test_many_records_come_in_chunks(tiny_model, monkeypatch):
     records = random_records([20, 9] * 4)
     found = [e.record for e in explain_records(tiny_model, records, ExplainOptions(shuffles=0))]
     assert found == list(range(8))
-
-
-def test_wrong_settings_and_records_are_refused(tiny_model):
-    with pytest.raises(ConfigError, match="method 'roll-out' doesn't explain sequences"):
-        ExplainOptions(methods=("roll-out",))
-    with pytest.raises(ConfigError, match="each once"):
-        ExplainOptions(methods=("ism", "ism"))
-    with pytest.raises(ConfigError, match="'shuffles' is -1"):
-        ExplainOptions(shuffles=-1)
-    with pytest.raises(ConfigError, match="'seed' is -1"):
-        ExplainOptions(seed=-1)
-    for knobs in ({"residual": 1.0}, {"heads": "sum"}, {"spread": "x"}, {"steps": 0}, {"block": 0}):
-        with pytest.raises(ConfigError):
-            MethodSettings(**knobs)
-    with pytest.raises(ConfigError, match="'members' must be mean or each"):
-        ExplainOptions(members="x")
-    for number in (0, 1):
-        with pytest.raises(ConfigError, match="'target' must be the name of a class"):
-            ExplainOptions(target=number)
-    with pytest.raises(ConfigError, match=r"no class 'enhancer'.*promoter, background, called"):
-        list(explain_records(tiny_model, [], ExplainOptions(target="enhancer")))
-    with pytest.raises(InputError, match="21 letters"):
-        list(explain_records(tiny_model, [record("A" * 21)]))
-    with pytest.raises(InputError, match="record 'r': unknown letter '!'"):
-        list(explain_records(tiny_model, [record("AC!T")]))
-    with pytest.raises(ConfigError, match="got str, not TrainedModel"):
-        explain_records("ecoli-promoter", [])
 
 
 def test_the_model_is_left_as_it_was_found(tiny_model):

@@ -128,12 +128,6 @@ def test_probabilities_follow_bayes_rule(positive):
     assert (called == matrix.classes_[matrix.predict_proba(sequences).argmax(axis=1)]).all()
 
 
-def test_the_default_positive_class_is_the_last():
-    sequences, labels = planted(40)
-    named = PositionWeightMatrix("promoter").fit(sequences, labels)
-    assert (PositionWeightMatrix().fit(sequences, labels).weights_ == named.weights_).all()
-
-
 def test_scanning_scores_every_window():
     sequences, labels = planted(40)
     matrix = PositionWeightMatrix("promoter").fit(sequences, labels)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from sklearn import metrics as reference
 
 from seqray.metrics.classification import (
@@ -77,17 +76,6 @@ def test_weighted_figures_agree_with_scikit_learn(seed):
         }
         for name, value in expected.items():
             assert measured[name][row] == pytest.approx(value), name
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_whole_number_weights_are_repeated_records(seed):
-    labels, scores, weights = random_case(seed, n=60, classes=2)
-    calls = (scores[:, 1] >= 0.5).astype(int)
-    drawn = class_metrics(labels, scores[:, 1], calls, weights[:1], probabilities=True)
-    index = np.repeat(np.arange(60), weights[0].astype(int))
-    ones = np.ones((1, len(index)))
-    repeated = class_metrics(labels[index], scores[index, 1], calls[index], ones, probabilities=True)
-    assert only(drawn) == pytest.approx(only(repeated))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -175,24 +163,3 @@ def test_mcc_is_0_where_all_are_called_alike_and_the_largest_genomes_do_not_over
     assert matthews(*np.array([[0.0], [0.0], [5.0], [0.0]])).tolist() == [0]
     tables = np.array([[1e9, 1e9, 1e9, 1e9], [4e9, 0, 4e9, 0]])
     assert matthews(*tables.T).tolist() == pytest.approx([0, 1])
-
-
-@given(st.integers(0, 1000), st.sampled_from([2.0, 5.0, 0.25]))
-def test_neither_order_nor_scale_of_weights_matters(seed, factor):
-    labels, scores, weights = random_case(seed, n=40, classes=2)
-    calls = (scores[:, 1] >= 0.5).astype(int)
-    order = np.random.default_rng(seed).permutation(40)
-    one = class_metrics(labels, scores[:, 1], calls, weights, probabilities=True)
-    other = class_metrics(
-        labels[order], scores[order, 1], calls[order], weights[:, order] * factor, probabilities=True
-    )
-    for name in METRICS:
-        np.testing.assert_allclose(one[name], other[name], atol=1e-12)
-
-
-@given(st.integers(0, 1000))
-def test_a_ranking_is_all_that_counts_for_the_areas(seed):
-    labels, scores, weights = random_case(seed, n=40, classes=2)
-    one, other = (ranking_metrics(labels, s, weights) for s in (scores[:, 1], np.exp(5 * scores[:, 1])))
-    for name in one:
-        np.testing.assert_allclose(one[name], other[name])

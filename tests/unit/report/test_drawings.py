@@ -2,7 +2,6 @@
 
 import re
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
 from seqray.report.html import compact, decimals_for, fixed, number, offset, offset_ticks
 from seqray.report.pages.sequences import ranking
 from seqray.report.palette import Color, components, letter_color, level_colors, palette_css, tint
-from seqray.report.svg.charts import position_histogram, round_ticks
+from seqray.report.svg.charts import position_histogram
 from seqray.report.svg.logo import attention_map, effect_letters, glyph_definitions, letter_effects
-from seqray.report.svg.rows import bars_path, draw_levels, line_width, lines_of, write_levels
+from seqray.report.svg.rows import draw_levels, line_width, lines_of
 
 
 def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():
@@ -42,19 +41,8 @@ def test_every_letter_has_an_outline_of_its_own(alphabet):
         assert max(numbers) == 100
 
 
-def test_shades_of_scores():
-    assert write_levels(np.array([0.0, 0.5, 1.0, 3.0]), signed=False) == "0126"
-    assert write_levels(np.array([-3.0, 0.0, 1.0, 1.5]), signed=True) == "f0BC"
-    assert write_levels(np.array([np.nan, 0.0]), signed=True) == "00"
-    assert write_levels(np.array([1.0]), signed=False, largest=6.0) == "1"
-
-
 def test_neighbors_of_one_shade_are_one_stroke():
     assert draw_levels("110a1", 10) == '<path class=l1 d="M0 0h20M40 0h10"/><path class=la d="M30 0h10"/>'
-
-
-def test_bars_are_one_outline():
-    assert bars_path([0, 0, 3, 3, -2]) == "M0,0h2v-3h2v5h1V0"
 
 
 @pytest.mark.parametrize(
@@ -90,12 +78,6 @@ def test_histograms_count_every_site_relative_to_the_site():
     assert "relative" not in position_histogram(np.array([8]), None, 20, "m")
 
 
-def test_ticks_are_round():
-    assert round_ticks(-2.3, 2.4, 6) == [-2.0, -1.0, 0.0, 1.0, 2.0]
-    assert round_ticks(0.0, 0.05, 5) == [0.0, 0.01, 0.02, 0.03, 0.04, 0.05]
-    assert round_ticks(1.0, 1.0) == [1.0]
-
-
 def test_numbers():
     assert [number(v) for v in (0.12345, -2.0, 1e-7, 0, float("nan"), 123456.0)] == [
         "0.123", "−2", "1e−7", "0", "n/a", "1.23e5",
@@ -128,30 +110,6 @@ def test_letters_can_be_read_on_every_level_and_text_on_its_background():
     assert len(pairs) >= 3
     for background, text in [*pairs, ("wash", "soft"), ("paper", "soft"), ("paper", "navy")]:
         assert contrast(variables[text], variables[background]) >= 4.5
-
-
-def test_style_uses_colors_of_the_palette_only():
-    style = files("seqray.report").joinpath("templates/style.css").read_text(encoding="utf-8")
-    defined = set(re.findall(r"--([\w-]+):", palette_css())) | {"k", "d", "s"}
-    assert set(re.findall(r"var\(--([\w-]+)", style)) <= defined
-
-
-LITERAL = re.compile(
-    r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?)\("
-    r"|[:=(,] *[\"']?(?:white|black|gr[ae]y|red|green|blue|orange|purple|transparent)[\"';]"
-)
-
-
-def test_no_file_but_the_palette_names_a_color():
-    root = Path(str(files("seqray")))
-    suffixes = {".py", ".css", ".js", ".html"}
-    faults = [
-        f"{path.relative_to(root)}: {found[0]}"
-        for path in sorted(root.rglob("*"))
-        if path.suffix in suffixes and path.name != "palette.py"
-        for found in LITERAL.finditer(path.read_text(encoding="utf-8"))
-    ]
-    assert faults == []
 
 
 def test_colors_distinguish_the_bases_and_every_amino_acid_has_its_group():

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from seqray.core.alphabet import ALPHABETS, encode_columns
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, LabeledSequence
+from seqray.core.records import Alignment
 from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
 from seqray.modelfile.file import load_model_file
 from seqray.modelfile.model import TrainedModel
@@ -119,13 +119,6 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
     logits = TrainedModel(model.card, model.networks).logits(queries.batch(np.arange(200)).tokens)
     called = logits.argmax(dim=1).numpy()
     assert abs((called == np.array([0, 1] * 100)).mean() - 0.5) < 0.1  # the query alone tells nothing
-
-
-def test_sequences_are_no_alignments(tmp_path):
-    rng = random.Random(0)
-    data = [LabeledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
-    with pytest.raises(ConfigError, match="the examples are of type"):
-        train(settings(), data, None, RunOptions(tmp_path))
 
 
 def test_a_copy_of_an_alignment_is_not_held_out_from_pretraining(tmp_path):

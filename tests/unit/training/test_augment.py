@@ -44,25 +44,12 @@ def test_windows_of_any_lengths_are_those_cut_by_hand(data):
     assert cut(sequences, rows, flank, shift, flip) == expected
 
 
-def test_a_shift_takes_letters_from_the_flank_and_then_unknown_ones():
-    #          flank  window  flank
-    sequence = "AA" + "CGT" + "TT"
-    assert cut([sequence] * 4, [0, 1, 2, 3], 2, [0, 2, 3, -3], [False] * 4) == ["CGT", "TTT", "TTN", "NAA"]
-
-
 def test_protein_windows_have_their_own_unknown_code():
     stack = stack_sequences(["MKV"], PROTEIN)
     codes, _ = cut_windows(
         stack, np.array([0]), np.array([0]), 0, Changes(np.array([1]), np.array([False])), PROTEIN.unknown
     )
     assert PROTEIN.decode(codes[0]) == "KVX"
-
-
-def test_no_change_is_none():
-    assert cut(["ACGT", "GG"], [0, 1], 0, *map(list, (Changes.none(2).shift, Changes.none(2).flip))) == [
-        "ACGT",
-        "GG",
-    ]
 
 
 def test_drawn_changes_are_uniform_shifts_and_flips_at_their_rate():
@@ -78,12 +65,6 @@ def test_a_share_of_the_windows_is_shifted():
     values, counts = np.unique(changes.shift, return_counts=True)
     assert values.tolist() == [-2, -1, 0, 1, 2]
     assert counts == pytest.approx([8_000, 8_000, 48_000, 8_000, 8_000], abs=600)  # over four deviations
-
-
-def test_settings_that_change_nothing_draw_nothing():
-    changes = Changes.draw(np.random.default_rng(0), 1000, AugmentConfig())
-    assert not changes.shift.any()
-    assert not changes.flip.any()
 
 
 @pytest.mark.parametrize("tokenizer", [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)])

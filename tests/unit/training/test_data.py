@@ -93,16 +93,6 @@ def test_each_epoch_deals_every_sequence_to_the_processes(lengths, batch_size, w
     assert len(seen) - len(lengths) < world
 
 
-def test_epochs_and_seeds_have_their_own_order():
-    def order(seed, epoch):
-        made = TrainingOrder(np.full(100, 9), 10, seed)
-        made.set_epoch(epoch)
-        return np.concatenate([key[2] for key in made]).tolist()
-
-    assert order(1, 0) == order(1, 0)
-    assert order(1, 1) != order(1, 0) != order(2, 0)
-
-
 def test_unequal_lengths_are_batched_with_little_padding():
     lengths = np.random.default_rng(0).integers(10, 200, 4000)
     batches = [key[2] for key in TrainingOrder(lengths, 32, 1)]

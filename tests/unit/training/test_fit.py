@@ -11,8 +11,7 @@ import pytest
 import torch
 from sklearn.metrics import matthews_corrcoef
 
-from seqray.core.alphabet import reverse_complement
-from seqray.core.errors import ConfigError, InputError, ModelFileError, SeqrayError
+from seqray.core.errors import ConfigError, SeqrayError
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
 from seqray.modelfile.file import load_model_file
@@ -70,26 +69,6 @@ def test_a_planted_motif_is_learned_and_generalizes(motif_task, make_config, tmp
     assert result.validation["mcc"] > 0.9
 
 
-def test_a_label_without_a_cause_is_not_learned_on_validation(motif_task, make_config, tmp_path):
-    """Copies with random labels: a validation part that shared them with training would look good."""
-    rng = np.random.default_rng(0)
-    data = []
-    for e in motif_task(120):
-        label = str(rng.choice(["background", "promoter"]))
-        twin = reverse_complement(e.sequence)
-        data += [replace(e, label=label), replace(e, label=label), replace(e, label=label, sequence=twin)]
-    config = make_config(
-        trainer={"max_epochs": 12},
-        model={"dropout": 0.0, "tokenizer": "kmer", "k": 5},  # most words occur in one family of copies only
-        data={"validation": 0.3},
-        optimizer={"learning_rate": 1e-2},
-        stopping={"patience": 12},
-    )
-    result = fit.train(config, data, None, RunOptions(tmp_path))
-    assert result.history[0][-1]["train_loss"] < 0.2  # learned by heart
-    assert result.history[0][-1]["mcc"] < 0.4  # and of no use
-
-
 def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
     config = make_config(
         name="toy", summary="a toy", card={"licence": "MIT"}, data={"site": 20}, seed=5, members=2
@@ -134,15 +113,6 @@ def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tm
     assert result.card.prevalence == pytest.approx(labels.float().mean().item())
 
 
-def test_the_same_seed_gives_the_same_weights(motif_task, make_config, tmp_path):
-    data = motif_task(80)
-    config = make_config(augment={"shift": 2, "mask": 0.1})
-    runs = [fit.train(config, data, None, RunOptions(tmp_path / name)) for name in "ab"]
-    assert same_weights(*runs)
-    other = fit.train(replace(config, seed=2), data, None, RunOptions(tmp_path / "c"))
-    assert not same_weights(runs[0], other)
-
-
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_an_interrupted_run_resumes_to_the_same_model(
     motif_task, make_config, tmp_path, interrupt, precision
@@ -165,17 +135,6 @@ def test_an_interrupted_run_resumes_to_the_same_model(
     assert resumed.history == whole.history
     assert same_weights(resumed, whole)
     assert resumed.card == whole.card
-
-
-def test_what_is_finished_is_not_trained_again(motif_task, make_config, tmp_path, interrupt):
-    config, data = make_config(), motif_task(60)
-    first = fit.train(config, data, None, RunOptions(tmp_path))
-    interrupt(1)
-    again = fit.train(replace(config, summary="new words"), data, None, RunOptions(tmp_path))
-    assert same_weights(first, again)
-    assert again.card.summary == "new words"
-    with pytest.raises(KeyboardInterrupt):
-        fit.train(config, data, None, RunOptions(tmp_path, resume=False))
 
 
 def test_a_run_that_stopped_early_stays_stopped(motif_task, make_config, tmp_path, interrupt):
@@ -300,15 +259,6 @@ def test_margins_are_logs_of_shares(motif_task, make_config, monkeypatch):
     assert modules[1].margins is None
 
 
-def test_a_folder_of_another_run_is_an_error(motif_task, make_config, tmp_path):
-    data = motif_task(40)
-    fit.train(make_config(), data, None, RunOptions(tmp_path))
-    with pytest.raises(InputError, match="holds a training run with other settings; choose another"):
-        fit.train(make_config(optimizer={"learning_rate": 1e-4}), data, None, RunOptions(tmp_path))
-    with pytest.raises(InputError, match="other data"):
-        fit.train(make_config(), data[:-2], None, RunOptions(tmp_path))
-
-
 def test_divergence_is_an_error_that_names_a_remedy(motif_task, make_config, tmp_path, monkeypatch):
     monkeypatch.setattr(
         Classifier, "training_step", lambda self, batch, _: self.network(batch.tokens).logits.sum() * math.nan
@@ -316,19 +266,6 @@ def test_divergence_is_an_error_that_names_a_remedy(motif_task, make_config, tmp
     with pytest.raises(SeqrayError, match="training diverged in epoch 1; lower"):
         fit.train(make_config(), motif_task(40), tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     assert not (tmp_path / "m.safetensors").exists()
-
-
-def test_an_output_that_cannot_be_written_is_refused_before_training(motif_task, make_config, tmp_path):
-    (tmp_path / "folder.safetensors").mkdir()
-    cases = [
-        ("m.pt", ModelFileError, "ends in .safetensors"),
-        ("folder.safetensors", InputError, "is a directory"),
-        ("none/m.safetensors", InputError, "its folder does not exist"),
-    ]
-    for name, kind, message in cases:
-        with pytest.raises(kind, match=message):
-            fit.train(make_config(), motif_task(40), tmp_path / name, RunOptions(tmp_path / "w"))
-    assert not (tmp_path / "w").exists()
 
 
 def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_path, capfd, recwarn):
@@ -340,15 +277,3 @@ def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_pa
     torch.load(tmp_path / "member-1" / "last.ckpt", weights_only=True)
     table = next((tmp_path / "member-1" / "log").rglob("metrics.csv")).read_text()
     assert "validation_mcc" in table.splitlines()[0]
-
-
-def test_progress_counts_the_steps_of_each_member(motif_task, make_config, tmp_path):
-    reports = []
-    config = make_config(trainer={"max_epochs": 2}, members=2)
-    fit.train(
-        config, motif_task(60), None, RunOptions(tmp_path, progress=lambda *report: reports.append(report))
-    )
-    for member in ("train member-1", "train member-2"):
-        steps = [(done, total) for done, total, phase in reports if phase == member]
-        assert [done for done, _ in steps] == list(range(1, len(steps) + 1))
-        assert steps[-1][0] == steps[-1][1] > 1

@@ -105,23 +105,6 @@ def test_dropout_depends_on_seed_epoch_and_step_alone(make_config, tiny, monkeyp
     assert len({loss(0, 0), loss(0, 1), loss(1, 0)}) == 3
 
 
-def test_a_tiny_batch_is_learned_by_heart(make_config, tiny, monkeypatch):
-    module = classifier(make_config(model={"dropout": 0.0}))
-    monkeypatch.setattr(Classifier, "current_epoch", 0)
-    optimizer = torch.optim.AdamW(parameter_groups(module.network, 0.0), lr=5e-3)
-    batch = tiny.batch(np.arange(8))
-    losses = []
-    for step in range(80):
-        optimizer.zero_grad()
-        loss = module.training_step(batch, step)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[0] > 0.4
-    assert losses[-1] < 0.02
-    assert module.network(batch.tokens).logits.argmax(dim=1).equal(batch.labels)
-
-
 def test_the_average_follows_its_recursion(make_config, monkeypatch):
     module = classifier(make_config(optimizer={"ema": 0.8}))
     assert module.average is not None
@@ -137,8 +120,3 @@ def test_the_average_follows_its_recursion(make_config, monkeypatch):
         expected = decay * expected + (1 - decay) * step
     assert torch.allclose(averaged, expected, rtol=1e-5)
     assert not any(p.requires_grad for p in module.average.parameters())
-
-
-def test_without_averaging_the_network_itself_is_validated(make_config):
-    module = classifier(make_config())
-    assert module.evaluated_network is module.network

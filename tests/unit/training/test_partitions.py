@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.training.partitions import count_related, data_sha256, hold_out, partition, related_groups
 
@@ -79,13 +78,6 @@ def test_members_hold_out_one_part_after_the_other(motif_task, make_config):
     assert len(set(first)) == len(first)  # four of a fifth each; what is left for the fifth may be too little
 
 
-def test_members_start_anew_where_little_is_left(motif_task, make_config):
-    data, config = motif_task(40), make_config(data={"validation": 0.6})
-    parts = [partition(data, config, member=member) for member in (1, 2, 3)]
-    assert all(20 <= len(part.validation) <= 28 for part in parts)
-    assert not np.array_equal(parts[0].validation, parts[1].validation)
-
-
 def test_relatives_are_chained_and_only_nucleotides_pair():
     data = [
         example("AACC", group="a"),
@@ -115,12 +107,6 @@ def test_the_share_that_is_held_out_is_the_one_asked_for(share):
     assert hold_out(labels, groups, share, 2).mean() == pytest.approx(share, abs=0.01)
 
 
-def test_large_groups_alone_are_split_too():
-    groups = np.repeat([0, 1, 2], 20)  # fewer than the seven folds of a share of 0.15
-    held = hold_out(np.tile([0, 1], 30), groups, 0.15, 0)
-    assert held.sum() == 20
-
-
 def test_two_examples_of_a_class_go_one_to_each_part(motif_task, make_config):
     data = [e for e in motif_task(40) if e.label == "background"]
     data += [e for e in motif_task(4, seed=9) if e.label == "promoter"]
@@ -145,36 +131,6 @@ def test_relatives_across_a_given_split_are_counted(motif_task, make_config):
     data += [replace(e, split="validation") for e in motif_task(10, seed=5)]
     data += [replace(e, sequence=reverse_complement(e.sequence), split="validation") for e in data[:3]]
     assert count_related(data, partition(data, make_config()), DNA) == 3
-
-
-def test_windows_that_overlap_are_related(make_config):
-    """Windows of 60 letters that begin 10 apart share 50, those 30 apart share 30."""
-    letters = "".join(random.Random(3).choices("ACGT", k=400))
-    windows = [letters[i : i + 60] for i in (0, 10, 100, 130, 200, 300)]
-    splits = ["train", "validation"] * 3
-    data = [
-        LabeledSequence(window, ("background", "promoter")[i // 2 % 2], f"r{i}", split=split)
-        for i, (window, split) in enumerate(zip(windows, splits, strict=True))
-    ]
-    assert count_related(data, partition(data, make_config(data={"window": 60})), DNA) == 1
-
-
-def test_rare_labels_are_named_and_numbers_are_said_to_be_classes(make_config):
-    def error_of(*labels: str) -> str:
-        names = ["promoter", "promoter", *labels]
-        config = make_config(model={"classes": len(set(names))})
-        with pytest.raises(InputError) as error:
-            partition([LabeledSequence("A" * 40, name, "r", file="n.tsv") for name in names], config)
-        return str(error.value)
-
-    numbers = [f"0.{i}" for i in range(1, 8)]
-    assert error_of(*numbers) == (
-        "n.tsv: labels '0.1', '0.2', '0.3', '0.4', '0.5' and 2 more have one example each; numbers are read "
-        "as names of classes: divide them into classes, or give two or more of each label"
-    )
-    assert error_of("a", "b", "b", "c") == (
-        "n.tsv: labels 'a', 'c' have one example each; give two or more of each label"
-    )
 
 
 def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
@@ -233,23 +189,6 @@ def test_names_that_tables_cannot_keep_apart_are_refused(motif_task, make_config
     with pytest.raises(InputError) as error:
         partition(data, make_config(model={"classes": 4}))
     assert message in str(error.value)
-
-
-def test_settings_that_do_not_fit_the_data_are_refused(motif_task, make_config):
-    data = [*motif_task(20), *(example("ACGT" * 10, "third") for _ in range(2))]
-    with pytest.raises(ConfigError, match="is 2, but the data have 3 labels: background, third"):
-        partition(data, make_config())
-    with pytest.raises(InputError, match="the classes promoter, other are not the labels"):
-        partition(motif_task(20), make_config(), ["promoter", "other"])
-    with pytest.raises(
-        InputError, match=r"more than 'data.window' \(30\), .*; cut them around the site, or rais"
-    ):
-        partition(motif_task(20), make_config(data={"window": 30, "site": 4}))
-    with pytest.raises(InputError, match=r"'s0': holds 40 letters, but .* make 30 \+ 2 x 6 = 42"):
-        partition(motif_task(20), make_config(data={"window": 30, "flank": 6}))
-    kmers = make_config(model={"tokenizer": "kmer", "k": 4})
-    with pytest.raises(InputError, match="record 'x': 3 letters are too few for 4-mers"):
-        partition([*motif_task(20), example("ACG")], kmers)
 
 
 def test_the_content_hash_sees_everything_but_identifiers():

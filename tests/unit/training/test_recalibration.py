@@ -118,11 +118,6 @@ def test_a_window_that_makes_no_token_is_named_with_its_file():
         recalibrate(kmers, [*data, replace(data[0], id="odd", sequence="AC", file="b.fa")])
 
 
-def test_a_context_that_was_chosen_for_the_model_is_no_context_of_the_data():
-    model, data = make_model(contexts=("x", "y")), examples(300)
-    assert recalibrate(model.with_context("x"), data).temperature == recalibrate(model, data).temperature
-
-
 def test_held_out_is_what_is_not_marked_as_training():
     data = [
         replace(e, split=s) for e, s in zip(examples(4), ("train", "validation", "test", None), strict=True)
@@ -146,11 +141,3 @@ def test_the_table_that_names_its_own_parts_is_taken_without_its_training_part()
     data = [replace(e, split="test" if i >= 100 else "train") for i, e in enumerate(examples(300))]
     model = make_model(training={"data_sha256": data_sha256(data)})
     assert recalibrate(model, data).training["calibrated_on"]["examples"] == 200
-
-
-def test_too_few_of_a_class_are_refused():
-    data = [e for e in examples(300) if e.label == "a"]
-    with pytest.raises(InputError, match="0 held-out examples of class 'b'; calibration needs 20 or more"):
-        recalibrate(make_model(), data)
-    with pytest.raises(InputError, match="record 'odd': has the label 'c'; the classes of model 'm' are a"):
-        recalibrate(make_model(), [replace(data[0], id="odd", label="c")])

@@ -14,7 +14,6 @@ from seqray.training.data_facts import DataFacts
 from seqray.training.settings_from_data import (
     alternatives_of,
     choose_settings,
-    describe_settings,
     fit_settings,
 )
 
@@ -207,25 +206,6 @@ def test_settings_of_a_model_keep_what_the_data_have():
     config = fit_settings(SPECIES, facts(contexts=("z",)))
     assert (config.data.flank, config.data.site, config.model.contexts) == (0, 60, ("z",))
     assert (config.model.position_gain, config.augment.hide_context) == ("context", 0.2)
-
-
-def test_no_data_are_left_to_the_training_to_refuse():
-    assert choose_settings(DataFacts(alphabet=DNA, counts={}, shortest=0, longest=0)).data.window == 1
-
-
-def test_what_was_chosen_is_stated():
-    config = choose_settings(facts())
-    assert describe_settings(config, facts(), "the data") == [
-        "settings chosen from the data: dna, 81 letters, cut around a site; "
-        "classes background, promoter (positive: promoter)",
-        "5000 examples: 64 channels, 2 layers, at most 16 epochs, networks: 3; "
-        "write the settings with --save-config FILE to change them",
-    ]
-    data = of_any_length(200, alphabet=PROTEIN, counts={f"c{i:02}": 400 for i in range(12)})
-    assert describe_settings(choose_settings(data), data, "the data")[0] == (
-        "settings chosen from the data: protein, 10 to 200 letters; "
-        "classes c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more (positive: c00)"
-    )
 
 
 @pytest.mark.parametrize(

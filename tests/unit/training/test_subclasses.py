@@ -19,7 +19,6 @@ from seqray.training.data import LabeledBatch
 from seqray.training.data_facts import count_subclasses, measure_data, subclass_indices
 from seqray.training.members import RunOptions
 from seqray.training.module import Classifier
-from seqray.training.partitions import data_sha256
 from seqray.training.settings_from_data import choose_settings, fit_settings
 
 CLASSES = ("background", "promoter")
@@ -36,11 +35,6 @@ def test_subclasses_are_counted_and_numbered_class_by_class(make_config):
     config = make_config(data={"subclasses": True})
     assert count_subclasses(config, ROWS, CLASSES).model.subclasses == (3, 1)  # "", genome, shuffle; then ""
     assert subclass_indices(ROWS, CLASSES).tolist() == [2, 3, 1, 0, -1]
-
-
-def test_without_the_setting_nothing_is_told_apart(make_config):
-    config = make_config(model={"subclasses": [2, 1]})
-    assert count_subclasses(config, ROWS, CLASSES).model.subclasses == ()
 
 
 def test_subclasses_that_nobody_names_are_an_error(make_config):
@@ -69,10 +63,6 @@ def test_the_column_decides_where_settings_are_chosen():
     assert not choose_settings(one_each).data.subclasses
     again = fit_settings(choose_settings(told), one_each)
     assert (again.data.subclasses, again.model.subclasses) == (False, ())
-
-
-def test_subclasses_are_part_of_the_data():
-    assert data_sha256(ROWS) != data_sha256([replace(one, subclass=None) for one in ROWS])
 
 
 def either_half(count: int, seed: int = 0) -> list[LabeledSequence]:
@@ -126,13 +116,3 @@ def test_class_weights_and_margins_hold_for_all_subclasses_of_a_class(make_confi
     loss = module.training_step(LabeledBatch(tokens, (None,), labels, torch.arange(2)), 0)
     total = np.log(2 * np.exp(-1.0) + np.exp(0.25))
     assert loss.item() == pytest.approx((0.5 * (total + 1.0) + 2.0 * (total - 0.25)) / 2.5, rel=1e-5)
-
-
-def test_a_teacher_knows_no_subclasses(make_config, tmp_path):
-    data = either_half(80)
-    plain = make_config(trainer={"max_epochs": 1})
-    fit.train(plain, data, tmp_path / "t.safetensors", RunOptions(tmp_path / "t"))
-    teacher = load_model_file(tmp_path / "t.safetensors")
-    config = make_config(data={"subclasses": True}, trainer={"max_epochs": 1})
-    with pytest.raises(ConfigError, match="a teacher knows classes, not their subclasses"):
-        fit.train(config, data, None, RunOptions(tmp_path / "s"), teacher=teacher)

@@ -45,17 +45,11 @@ def test_what_is_set_goes_to_lightning(make_config, tmp_path):
     ("settings", "message"),
     [
         ({"max_epoch": 3}, "unknown setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?"),
-        ({"zzz": 3}, "unknown setting 'trainer.zzz'; see lightning.Trainer"),
         ({"callbacks": []}, "'trainer.callbacks' can't be set; seqray train chooses it"),
         ({"max_epochs": 0}, "'trainer.max_epochs' is 0; give more than 0"),
-        ({"max_epochs": -1}, "'trainer.max_epochs' is -1; give more than 0"),
         ({"max_epochs": 1.5}, "'trainer.max_epochs' is 1.5; give a whole number, 1 or more"),
-        ({"max_steps": 0}, "'trainer.max_steps' is 0; give more than 0"),
-        ({"accumulate_grad_batches": 0}, "'trainer.accumulate_grad_batches' is 0"),
         ({"limit_train_batches": 0.0}, "'trainer.limit_train_batches' is 0.0"),
         ({"precision": "9-bits"}, "Lightning refuses the 'trainer' settings"),
-        ({"accelerator": "abacus"}, "Lightning refuses the 'trainer' settings"),
-        ({"devices": 0}, "Lightning refuses the 'trainer' settings"),
     ],
 )
 def test_wrong_settings_are_one_clear_line(make_config, tmp_path, settings, message):

@@ -64,27 +64,6 @@ def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
     assert WorkDir(tmp_path, MINE, ("p",), True).result(2) is None
 
 
-def test_members_of_no_known_run_are_refused(tmp_path):
-    (tmp_path / "member-1").mkdir()
-    with pytest.raises(InputError, match="other settings"):
-        WorkDir(tmp_path, MINE, ("p",), True).claim()
-
-
-def test_damage_is_named(tmp_path):
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(InputError, match=r"run\.json: is damaged; start afresh with --no-resume"):
-        WorkDir(tmp_path, MINE, ("p",), True).claim()
-    checkpoint = tmp_path / "member-1" / "last.ckpt"
-    checkpoint.parent.mkdir()
-    torch.save({"weights": torch.ones(100)}, checkpoint)
-    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"last\.ckpt: is damaged; start afresh with --no-resume"):
-        WorkDir(tmp_path, MINE, ("p",), True).checkpoint(1, "last")
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="can't be used"):
-        WorkDir(tmp_path / "file", MINE, ("p",), True).claim()
-
-
 def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path):
     """On another machine it has to be named, if it is not the one that this machine would choose."""
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.errors import InputError
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import genome as occurrences
 from seqray.datasets.negatives.genome import (
@@ -116,23 +115,6 @@ def test_a_gene_on_the_minus_strand_across_the_origin_begins_behind_it():
 def test_a_feature_across_the_origin_is_cut_in_two():
     placed = to_genome_coordinates([gene("b", 45, 55, "-")], GENOME)
     assert placed["-"] == [(146, 151), (101, 106)]
-
-
-@pytest.mark.parametrize(
-    ("feature", "message"),
-    [
-        (
-            gene("c", 0, 9, "+"),
-            "x.gff: names the contig 'c', which is not in the genome; the genome begins with 'a'",
-        ),
-        (gene("a", 100, 120, "+"), "has a feature at 101-120 of 'a', which has 100 letters; check that"),
-        (gene("a", 10, 120, "+"), "has a feature at 11-120 of 'a'"),
-    ],
-)
-def test_features_of_another_assembly(feature, message):
-    with pytest.raises(InputError) as error:
-        near_starts([feature], GENOME, 1, where="x.gff")
-    assert message in str(error.value)
 
 
 def test_convergent_gaps_by_hand():
@@ -249,11 +231,3 @@ def test_a_positive_that_stands_twice_covers_both_places():
     text = random_letters(100, 4) + unit + random_letters(100, 5) + reverse_complement(unit)
     covered, _ = find_occurrences([unit], JoinedGenome.of([SequenceRecord("c", text)], DNA))
     assert covered.pairs() == [(100, 150), (250, 300)]
-
-
-def test_no_positive_has_words():
-    covered, places = find_occurrences(
-        ["NNNN", "N" * 50], JoinedGenome.of([SequenceRecord("c", "ACGT" * 10)], DNA)
-    )
-    assert covered.pairs() == []
-    assert places.tolist() == [-1, -1]

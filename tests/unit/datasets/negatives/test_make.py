@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
-from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Intervals, LabeledSequence, SequenceRecord
 from seqray.datasets.negatives.genome import (
     GeneIntervals,
@@ -198,13 +197,6 @@ def test_starts_are_avoided_by_the_recipes_named_only(ground):
     assert make_negatives(positives(), options("genome", "coding"), DNA, both).made["coding"] == 0
 
 
-def test_the_same_seed_gives_the_same_and_another_does_not(ground):
-    recipes = ("shuffle", "genome", "substitution", "antisense")
-    one, two = (make_negatives(positives(), options(*recipes, seed=5), DNA, ground) for _ in range(2))
-    assert one == two
-    assert one != make_negatives(positives(), options(*recipes, seed=6), DNA, ground)
-
-
 def test_what_has_no_other_order_gives_no_shuffle():
     given = [
         LabeledSequence("A" * 30, "promoter", "run"),
@@ -239,34 +231,6 @@ def test_ambiguity_letters_stay_themselves():
     assert Counter(kept.negatives[0].sequence)["R"] == 16  # 8 of 20 segments of two letters
 
 
-@pytest.mark.parametrize(
-    ("recipe", "alphabet", "message"),
-    [
-        ("genome", DNA, "recipe 'genome' needs a genome; give --genome FILE"),
-        ("coding", DNA, "recipe 'coding' needs a genome"),
-        ("genome", PROTEIN, "recipe 'genome' cuts windows from a genome; protein has none"),
-    ],
-)
-def test_what_a_recipe_lacks(recipe, alphabet, message):
-    given = [LabeledSequence("ACGTTGCA", "promoter", "p")]
-    with pytest.raises(ConfigError) as error:
-        make_negatives(given, options(recipe), alphabet)
-    assert message in str(error.value)
-
-
-def test_other_errors(ground):
-    with pytest.raises(InputError, match="no positive"):
-        make_negatives([], options("shuffle"), DNA)
-    with pytest.raises(ConfigError, match="recipe 'antisense' requires the genes; give --annotation FILE"):
-        make_negatives(positives(), options("antisense"), DNA, GenomeContext(ground.genome))
-    with pytest.raises(ConfigError, match="0 negatives per positive"):
-        make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
-    with pytest.raises(ConfigError, match=r"a ratio of 0\.001 makes no negative of 3 positives"):
-        make_negatives(positives(3), options("shuffle", ratio=Fraction(1, 1000)), DNA)
-    with pytest.raises(InputError, match="record 'p': has 8 letters, fewer than 20 segments"):
-        make_negatives([LabeledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)
-
-
 def test_children_blocks_and_shared_words_are_tied():
     text = random_letters(1000, 0)
     members = [
@@ -282,11 +246,6 @@ def test_children_blocks_and_shared_words_are_tied():
     assert assign_groups(members, 1000, DNA) == ["g1", "g1", "g1", "g2", "g3", "g3", "g4", "g5"]
 
 
-def test_windows_that_overlap_across_a_border_stay_together():
-    members = [Member(random_letters(81, i), contig="a", position=p) for i, p in enumerate((960, 1030, 2100))]
-    assert assign_groups(members, 1000, DNA) == ["g1", "g1", "g2"]
-
-
 def test_given_groups_stay_and_pass_to_children():
     text = random_letters(81, 0)
     members = [
@@ -299,47 +258,12 @@ def test_given_groups_stay_and_pass_to_children():
     assert assign_groups(members, 1000, DNA) == ["x", "y", "y", "g2", "g1"]
 
 
-def test_protein_and_nothing():
-    assert assign_groups([], 1000, DNA) == []
-    members = [Member("MKLV"), Member("VLKM", parent=0), Member("MKLV"), Member("MMMM")]
-    assert assign_groups(members, 1000, PROTEIN) == ["g1", "g1", "g1", "g2"]
-
-
 def test_shares_are_relative_and_sum_to_one():
     assert parse_mix(["shuffle"]) == {"shuffle": 1}
     assert parse_mix(["shuffle=0.5", "genome=0.5"]) == {"shuffle": Fraction(1, 2), "genome": Fraction(1, 2)}
     assert parse_mix(["coding=1", "shuffle=3"]) == {"coding": Fraction(1, 4), "shuffle": Fraction(3, 4)}
     assert parse_mix(["coding", "shuffle", "genome"])["genome"] == Fraction(1, 3)
     assert list(parse_mix(["genome=1", "coding=2"])) == ["genome", "coding"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["shufle"], "unknown recipe 'shufle'; did you mean 'shuffle'?"),
-        (["zzz"], "known are shuffle, genome, antisense, convergent, coding, substitution"),
-        (["shuffle=0"], "the share of 'shuffle' is '0'; give a number above 0"),
-        (["shuffle=-1"], "the share of 'shuffle' is '-1'"),
-        (["shuffle=half"], "the share of 'shuffle' is 'half'"),
-        (["shuffle=1/0"], "the share of 'shuffle' is '1/0'"),
-        (["shuffle", "shuffle"], "recipe 'shuffle' is given twice"),
-        (["shuffle=0.5", "genome"], "some recipes have a share and some have none"),
-    ],
-)
-def test_wrong_mixes(words, message):
-    with pytest.raises(ConfigError) as error:
-        parse_mix(words)
-    assert message in str(error.value)
-
-
-def test_counts_by_largest_remainder():
-    assert allot(10, {"a": Fraction(1, 2), "b": Fraction(1, 2)}) == {"a": 5, "b": 5}
-    # 7 in three parts: 2 1/3 each, the first of equal remainders is rounded up.
-    assert allot(7, dict.fromkeys("abc", Fraction(1, 3))) == {"a": 3, "b": 2, "c": 2}
-    # 5 by 0.15, 0.35, 0.5: 0.75, 1.75, 2.5.
-    shares = {"a": Fraction(3, 20), "b": Fraction(7, 20), "c": Fraction(1, 2)}
-    assert allot(5, shares) == {"a": 1, "b": 2, "c": 2}
-    assert allot(0, shares) == {"a": 0, "b": 0, "c": 0}
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 1000), min_size=1, max_size=6))

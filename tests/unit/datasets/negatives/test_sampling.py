@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.errors import ConfigError
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import make as sampling
 from seqray.datasets.negatives.genome import (
@@ -185,9 +184,3 @@ def test_letters_are_drawn_evenly():
     counts = np.bincount(result, minlength=4)
     # A share of 1/4 of 40,000 scatters by sqrt(40,000 x 3/16) = 87; five of these.
     assert (abs(counts - 10_000) < 435).all()
-
-
-@pytest.mark.parametrize("keep", [20, 21])
-def test_not_all_segments_may_stay(keep):
-    with pytest.raises(ConfigError, match="of 20 segments are kept"):
-        substitute_segments(np.zeros(80, dtype=np.uint8), np.random.default_rng(0), 4, 20, keep)

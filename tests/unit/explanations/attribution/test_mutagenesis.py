@@ -52,11 +52,6 @@ def test_occlusion_finds_the_stretch_that_counts():
     assert (found[0, 40:] == 0).all()
 
 
-def test_occlusion_of_a_short_record_hides_all_of_it():
-    codes = DNA.encode("ACGTA")[None]
-    assert occlusion(codes, DNA, lambda c: np.zeros(len(c)), block=10).shape == (1, 5)
-
-
 def test_a_record_is_occluded_alike_in_any_company():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, (5, 40)).astype(np.uint8)

@@ -10,7 +10,6 @@ from seqray.explanations import checks as faithfulness
 from seqray.explanations.checks import (
     SHARES,
     Evidence,
-    areas,
     conclude,
     curves,
     random_ranks,
@@ -47,10 +46,6 @@ def test_curves_replace_the_right_letters(monkeypatch):
     np.testing.assert_allclose(only_first[0], SHARES < 1 / 40)  # place 0 is ranked first, last, and 33rd
     np.testing.assert_allclose(only_first[1], SHARES < 1)
     np.testing.assert_allclose(only_first[2], SHARES * 40 < 33)
-
-
-def test_area_of_a_straight_line():
-    np.testing.assert_allclose(areas(np.stack([SHARES, 1 - SHARES, 0 * SHARES + 2])), [0.5, 0.5, 2.0])
 
 
 def test_random_ranks_belong_to_the_record():
@@ -155,8 +150,3 @@ def test_records_without_a_figure_are_left_out_in_silence():
     checks = {(c.method, c.measure, c.against): c for c in conclude(found, "ism", "promoter").checks}
     assert np.isnan(checks["good", "share_of_reference", "ism"].value)
     assert checks["good", "stability", "members"].records <= 1
-
-
-def test_no_record_gives_no_figure():
-    empty = conclude(Evidence(), "ism", "promoter")
-    assert (empty.checks, empty.curves, empty.verdicts) == ((), (), {})

@@ -48,11 +48,6 @@ def test_p_values_are_even_where_nothing_is_real():
     assert kstest(p[:, 10], "uniform").pvalue > 1e-3
 
 
-def test_q_is_benjamini_and_hochberg_by_hand():
-    """Sorted p 0.01, 0.02, 0.03, 0.5 times 4/1, 4/2, 4/3, 4/4; then the running minimum from the end."""
-    np.testing.assert_allclose(q_values(np.array([[0.5, 0.01, 0.03, 0.02]])), [[0.5, 0.04, 0.04, 0.04]])
-
-
 def test_q_is_that_of_scipy():
     p = np.random.default_rng(1).integers(1, 9, (3, 2, 20)) / 8
     np.testing.assert_allclose(q_values(p), false_discovery_control(p, axis=-1))

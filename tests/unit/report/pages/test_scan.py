@@ -11,7 +11,7 @@ from seqray.core.results import Box, Call, CallContext
 from seqray.genome.genes import Gene
 from seqray.report.pages.calls import PLACES, card_of, place_index, short_names
 from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
-from seqray.report.svg.genome import CALL_REACH, arrow_path, outline, strongest
+from seqray.report.svg.genome import CALL_REACH, arrow_path
 
 
 def embedded(page):
@@ -41,12 +41,6 @@ def test_a_scan_of_parts_counts_the_letters_of_the_parts(made_scan):
     page = render_scan(made_scan(searched=20_000))
     assert "<b>3.00</b><small>in 20 kb of 100 kb, 1 sequence</small>" in page  # 60 calls in 20 kb
     assert "Calls per gene" not in page
-
-
-def test_ends_without_windows_are_not_counted_as_searched(made_scan):
-    page = render_scan(made_scan(searched=96_000))
-    assert "<b>0.62</b><small>in 96 kb of 100 kb, 1 sequence</small>" in page  # 60 / 96 is 0.625
-    assert "Calls per gene" in page
 
 
 def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
@@ -216,27 +210,10 @@ def test_profiles_turn_with_the_call():
     assert other == "M28 106h399v46h1V106z"
 
 
-def test_an_outline_leaves_gaps_where_nothing_is_known():
-    assert outline([2, 2, None, 4], 10, 50, up=True) == "M10 50v-1h2V50zM13 50v-2h1V50z"
-
-
-def test_columns_hold_their_highest_value():
-    values = np.array([0.1, 0.9, np.nan, np.nan, np.nan, 0.3])
-    assert strongest(values, 3) == pytest.approx([0.9, np.nan, 0.3], nan_ok=True)
-
-
 def test_arrows_point_where_the_gene_is_read():
     assert arrow_path(0, 20, 0, 10, ">") == "M0 0H14l6 5 -6 5H0z"
     assert arrow_path(0, 20, 0, 10, "<") == "M20 0H6l-6 5 6 5H20z"
     assert arrow_path(0, 20, 0, 10, "") == "M0 0H20v10H0z"
-
-
-def test_contigs_are_drawn_end_to_end_and_the_rest_is_counted(made_scan):
-    contigs = [ScannedContig(f"s{i}", 3000) for i in range(600)]
-    page = render_scan(replace(made_scan(calls=5), contigs=[*contigs, ScannedContig("chromosome", 100_000)]))
-    assert "100 sequences of the input not drawn" not in page
-    assert "101 sequences of the input not drawn" in page
-    assert page.count("<text class=contig") >= 1
 
 
 @pytest.mark.parametrize(

@@ -152,13 +152,6 @@ def test_the_distance_of_a_site_to_the_end_of_its_contig_varies(make_genome, ran
         assert found.max() <= 101
 
 
-def test_short_contigs_that_share_a_held_out_locus_are_left_out(make_genome, random_letters):
-    genome = contexts(make_genome, random_letters)
-    held = KmerSet([genome.contigs[3].codes[10:60]], 40)
-    [source] = training_sources(genome, held, 512)
-    assert len(source.strands) == 39
-
-
 def test_genes_of_a_contig_that_is_not_named_are_not_known(make_genome, random_letters):
     """As a scan takes them: no genes and genes that nobody looked for are not the same."""
     letters = {name: random_letters(length, i) for i, (name, length) in enumerate(CONTIGS.items())}
@@ -258,12 +251,6 @@ def test_sources_are_drawn_by_their_share_and_alike_after_a_resumption():
     again = ChunkOrder([0.8, 0.2], steps=50, batch_size=8, seed=3)
     again.set_epoch(2)
     assert list(again) == list(order)
-
-
-def test_processes_share_the_chunks_of_an_epoch():
-    alone = [ChunkOrder([0.5, 0.5], 5, 4, 1, rank, 2) for rank in (0, 1)]
-    drawn = [one for order in alone for _, _, batch in order for one in batch]
-    assert len(set(drawn)) == len(drawn) == 40
 
 
 def test_a_stream_gives_the_same_chunk_for_the_same_number(make_genome, random_letters):

@@ -12,7 +12,6 @@ from seqray.core.card import headline_metric
 from seqray.core.errors import ConfigError, InputError
 from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
-from seqray.training import members as side_by_side
 from seqray.training.genomes.fit import LocatorModule, check_config, train_locator
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.members import RunOptions
@@ -80,27 +79,6 @@ def test_an_interrupted_run_ends_with_the_same_weights(motif_files, make_config,
     assert same(whole, resumed)
     assert whole.history == resumed.history
     assert not torch.equal(whole.networks[0].head.weight, whole.networks[1].head.weight)
-
-
-def test_members_side_by_side_are_those_of_one_after_the_other(
-    motif_files, make_config, tmp_path, monkeypatch
-):
-    config, data = make_config(members=2, trainer={"max_epochs": 1}), rows(motif_files)
-    one = train_locator(config, data, None, RunOptions(tmp_path / "a", threads=1))
-    monkeypatch.setattr(side_by_side, "MIN_PROCESS_LETTERS", 0)
-    reports = []
-    options = RunOptions(
-        tmp_path / "b", threads=2, side_by_side=True, progress=lambda *report: reports.append(report)
-    )
-    assert same(one, train_locator(config, data, None, options))
-    assert {phase for *_, phase in reports} == {"train members"}
-
-
-def test_a_folder_of_other_genomes_is_refused(motif_files, make_config, tmp_path):
-    config = make_config(trainer={"max_epochs": 1})
-    train_locator(config, rows(motif_files), None, RunOptions(tmp_path / "w"))
-    with pytest.raises(InputError, match="other data"):
-        train_locator(config, rows(motif_files, inside=0.5, weight=2.0), None, RunOptions(tmp_path / "w"))
 
 
 def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_config, tmp_path):
