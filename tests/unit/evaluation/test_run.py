@@ -228,11 +228,11 @@ def test_each_context_is_scored_by_itself(monkeypatch):
         card = SimpleNamespace(classes=CLASSES, model=SimpleNamespace(contexts=known, kind="sequence"))
         return SimpleNamespace(card=card, context=context, with_context=model)
 
-    def answers(reader, records, **settings):
+    def answers(reader, records, *_):
         told = {None: 0.0, "E. coli": 0.25, "B. subtilis": 0.5}[reader.context]
-        return (SimpleNamespace(probabilities=(1 - told, told)) for _ in records)
+        return [([], [SimpleNamespace(probabilities=(1 - told, told)) for _ in records])]
 
-    monkeypatch.setattr(score, "predict_records", answers)
+    monkeypatch.setattr(score, "predict_batches", answers)
     examples = [example(i, c) for i, c in enumerate(["B. subtilis", None, "e. coli", "yeast", "B. subtilis"])]
     found = model_probabilities(model(), examples)
     assert found[:, 1].tolist() == [0.5, 0, 0.25, 0, 0.5]
