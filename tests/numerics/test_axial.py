@@ -138,22 +138,6 @@ def test_rows_are_summed_in_parts(cells, monkeypatch):
             torch.testing.assert_close(layer(x, *given)[0][rows], expected[rows])
 
 
-def test_tied_weights_of_one_row_are_those_of_ordinary_attention():
-    tied, free = RowAttention(D, H, True), RowAttention(D, H, False)
-    free.load_state_dict(tied.state_dict())
-    x = torch.randn(B, 1, C, D)
-    torch.testing.assert_close(tied(x)[0], free(x)[0])
-
-
-def test_tied_weights_of_equal_rows_sharpen_with_the_root_of_their_number():
-    """n copies of a row: the sum is n times the score, divided by √n, so the scores grow as √n."""
-    layer, x = RowAttention(4, 1, True), torch.randn(1, 1, C, 4)
-    one = layer(x, need_weights=True)[1].log()
-    nine = layer(x.expand(1, 9, C, 4), need_weights=True)[1].log()
-    differences = [part[..., 1:] - part[..., :1] for part in (one, nine)]  # free of the norm of softmax
-    torch.testing.assert_close(differences[1], 3 * differences[0], rtol=1e-4, atol=1e-5)
-
-
 def test_rotary_positions_go_into_the_row_step():
     layer, x = RowAttention(D, H, True), torch.randn(B, R, C, D)
     rotation = rotary_angles(torch.arange(C).float(), E)

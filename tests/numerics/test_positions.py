@@ -7,7 +7,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from seqray.models.positions import (
     EndMatrix,
@@ -90,19 +89,6 @@ def test_the_gain_by_its_definition():
 
 
 @torch.no_grad()
-def test_a_gain_makes_uniform_attention_a_position_weight_matrix():
-    """sum over i of w[i, letter i] needs a product of place and letter: one-hot letters with gain w."""
-    weights = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -2.0]])  # (places, letters)
-    gain = PositionGain(contexts=0, letters=2, d_model=3)
-    gain.table[0] = weights - 1
-    factors = gain(torch.tensor([0]), letters=2)
-    for first in range(3):
-        for second in range(3):
-            letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
-            assert (letters * factors).sum() == weights[0, first] + weights[1, second]
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("contexts", [0, 2])
 def test_the_matrix_by_its_definition(contexts, stride):
@@ -124,20 +110,6 @@ def test_the_matrix_by_its_definition(contexts, stride):
             torch.testing.assert_close(added[b, t], expected)
     with pytest.raises(ValueError, match="10 letters exceed the 9 of the position matrix"):
         matrix(given, 10)
-
-
-@torch.no_grad()
-def test_a_matrix_of_rank_1_is_a_position_weight_matrix():
-    """Summed over the tokens, one-hot letters give the score of the matrix, beside whatever else is there."""
-    weights = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -2.0]])  # (places, letters)
-    matrix = PositionMatrix(0, letters=2, width=3, rank=1, d_model=1)
-    matrix.table[0, :, :, 0] = weights
-    matrix.up.weight.fill_(1.0)
-    terms = PositionTerms(matrix=matrix(torch.tensor([0]), 2), up=matrix.up.weight)
-    for first in range(3):
-        for second in range(3):
-            letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
-            assert terms.add(torch.zeros(1, 2, 1), letters).sum() == weights[0, first] + weights[1, second]
 
 
 @torch.no_grad()

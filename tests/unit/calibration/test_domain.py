@@ -7,12 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from seqray.calibration.domain import (
     BACK_OFF,
     _fit_log_p,
-    _related_folds,
     chain_distances,
     describe_calibration,
     fit_chain,
@@ -180,12 +178,6 @@ def test_the_chain_is_that_of_counting_by_hand():
     np.testing.assert_allclose(log_p / 100, expected, atol=0.005)
 
 
-@given(st.lists(st.text("ACGT", min_size=7, max_size=30), min_size=1, max_size=8), st.integers(1, 5))
-def test_each_context_gives_a_distribution(texts, order):
-    log_p = _fit_log_p(stack_codes([DNA.encode(t) for t in texts]), order, 4).reshape(-1, 4)
-    np.testing.assert_allclose(np.exp(log_p / 100).sum(axis=1), 1, atol=0.02)  # rounded to hundredths
-
-
 def test_the_chain_finds_what_composition_cannot():
     domain = fit_domain(chain_windows(4000, 81, seed=1), DNA)
     composition = replace(domain, chain=None)
@@ -202,13 +194,6 @@ def test_copies_in_training_do_not_make_strangers_of_the_rest():
     once = chain_windows(700, 81, seed=5, sharpness=2.0)
     domain = fit_domain(np.concatenate([once, once, reverse_complement_codes(once[:, ::-1])[:, ::-1]]), DNA)
     assert out_of_domain(domain, chain_windows(3000, 81, seed=6, sharpness=2.0)).mean() < 0.03
-
-
-def test_relatives_fall_into_one_fold():
-    once = chain_windows(60, 81, seed=5)
-    fold = _related_folds(stack_codes(np.concatenate([once, once[:, ::-1], once])), DNA)
-    np.testing.assert_array_equal(fold[:60], fold[120:])
-    assert len(np.unique(fold)) == 5
 
 
 @pytest.mark.parametrize("length", [20, 40, 200, 500])

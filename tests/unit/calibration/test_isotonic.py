@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, strategies as st
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from seqray.calibration.isotonic import MAX_KNOTS, fit_isotonic, map_probabilities
@@ -35,13 +35,6 @@ def test_knots_are_the_blocks_of_scikit_learn(n):
         nearest = 0.5 / (n_block + 1)
         gap = expit(after) if value == 0 else 1 - expit(after)
         assert 0 < gap <= nearest + 1e-6
-
-
-def test_a_block_of_negatives_alone_counts_half_an_example_against():
-    found = fit_isotonic([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [0, 0, 0, 1, 0, 1])
-    # Blocks: three negatives; one of two; one positive.
-    np.testing.assert_allclose(found.before, [1, 3.5, 5])
-    np.testing.assert_allclose(expit(found.after), [0.125, 0.5, 0.75], atol=1e-6)
 
 
 def test_between_knots_it_is_a_straight_line_and_beyond_them_slope_1():
@@ -81,12 +74,6 @@ def test_a_large_sample_keeps_at_most_a_hundred_knots_and_the_truth():
     probes = np.linspace(-3, 3, 61)
     np.testing.assert_allclose(expit(found(probes)), expit(probes**3 / 10), atol=0.02)
     assert len(fit_isotonic(x, y).before) <= MAX_KNOTS
-
-
-def test_equal_scores_share_a_knot():
-    found = fit_isotonic([0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 0, 1, 1, 1, 0])
-    np.testing.assert_allclose(found.before, [0, 1])
-    np.testing.assert_allclose(found.after, logit([0.25, 0.75]), atol=1e-6)
 
 
 @pytest.mark.parametrize(

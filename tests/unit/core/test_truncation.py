@@ -6,7 +6,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig
 from seqray.core.run_config import DataConfig
-from seqray.core.text import describe_cropping, describe_truncation, truncate
+from seqray.core.text import truncate
 
 
 @pytest.mark.parametrize(
@@ -27,17 +27,6 @@ def test_kept_letters(window, rule, kept):
 def test_longer_ones_are_refused_without_a_rule():
     with pytest.raises(InputError, match="has 9 letters, more than 8; give truncate='ends'"):
         truncate("abcdefghi", 8, "none")
-
-
-def test_what_is_said_of_them():
-    assert describe_truncation(2, 9, 5, "ends") == (
-        "2 of 9 sequences are longer than 5 letters: their first 3 and last 2 are read"
-    )
-    assert describe_truncation(1, 9, 5, "start").endswith(": their first 5 are read")
-    assert describe_cropping(1, 2, 256) == (
-        "1 of 2 alignments have letters in more than 256 columns: "
-        "the 256 columns with the most letters are read"
-    )
 
 
 def test_windows_around_a_site_are_not_cut():

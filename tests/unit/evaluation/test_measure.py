@@ -132,19 +132,6 @@ def test_a_difference_is_that_of_the_figures_and_0_against_itself():
         assert (figure.value, figure.low, figure.high, figure.p) == (0, 0, 0, 1)
 
 
-def test_pairing_narrows_the_interval_of_a_difference():
-    labels, scores, _ = simulated(3)
-    near = np.clip(scores + np.random.default_rng(5).normal(0, 0.02, 200), 0, 1)
-    figures = measure(
-        Records(CLASSES, "promoter", labels),
-        [answers_of("model", scores), answers_of("floor", near)],
-        versus=["floor"],
-        draws=300,
-    )
-    own, difference = by_metric(figures)["auroc"], by_metric(figures, "model-floor")["auroc"]
-    assert difference.high - difference.low < (own.high - own.low) / 3
-
-
 def test_several_classes_one_against_the_rest_and_their_mean():
     rng = np.random.default_rng(4)
     classes, labels = ("a", "b", "c"), rng.integers(0, 3, 150)

@@ -14,7 +14,7 @@ from seqray.core.records import Alignment
 from seqray.explanations.alignments import check_alignments, explain_alignments, hiding_curves
 from seqray.explanations.checks import SHARES
 from seqray.explanations.methods import leave_rows_out, occlude_columns
-from seqray.explanations.options import AlignmentOptions, MethodSettings
+from seqray.explanations.options import AlignmentOptions
 from seqray.explanations.targets import AlignmentTarget
 from seqray.inference.alignments import predict_alignments
 from seqray.models.tokenizers import MASK, AlignmentTokenizer
@@ -133,37 +133,6 @@ def test_few_at_a_time_is_the_same(alignment_model, monkeypatch):
 
 
 # --- rollouts ---------------------------------------------------------------------------------------------
-
-
-def test_rollout_is_the_product_over_all_cells_mean_over_members(alignment_model):
-    alignment, residual = made(3, 5, seed=2), 0.3
-    [explained] = explain(
-        alignment_model, alignment, methods=("rollout",), settings=MethodSettings(residual=residual)
-    )
-    tokens = torch.from_numpy(AlignmentTokenizer(RNA).encode(alignment.codes))[None]
-    expected = np.zeros((3, 5))
-    for network in alignment_model.networks:
-        total = np.zeros((3, 6))
-        total[0, 0] = 1
-        flow = total.ravel()
-        with torch.no_grad():
-            steps = network(tokens, return_attention=True).attention
-        for step in reversed(steps):
-            full = np.zeros((18, 18))  # from each of 3 x 6 cells to each
-            weights = step.weights[0].double().mean(dim=1).numpy()  # (lines or 1, L, L)
-            for r in range(3):
-                for c in range(6):
-                    if step.axis == "column":
-                        full[r * 6 + c, [s * 6 + c for s in range(3)]] = weights[c][r]
-                    else:
-                        full[r * 6 + c, [r * 6 + d for d in range(6)]] = weights[0][c]
-            flow = residual * flow + (1 - residual) * flow @ full
-        grid = flow.reshape(3, 6)[:, 1:]
-        expected += grid / grid.sum() / 2
-    found = explained.scores[0]
-    assert found.grid == pytest.approx(expected, abs=1e-6)
-    assert found.columns == pytest.approx(expected.sum(axis=0), abs=1e-6)
-    assert found.rows == pytest.approx(expected.sum(axis=1), abs=1e-6)
 
 
 def test_only_rollout_is_the_same_for_every_class(alignment_model):

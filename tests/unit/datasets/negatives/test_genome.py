@@ -54,24 +54,6 @@ def test_windows_lie_in_one_part_and_touch_nothing_forbidden(parts, forbidden, l
     assert letters(result.pairs()) == expected
 
 
-@pytest.fixture
-def genome() -> JoinedGenome:
-    return JoinedGenome.of([SequenceRecord("a", "ACGTT"), SequenceRecord("b", "GGN", circular=True)], DNA)
-
-
-def test_contigs_are_parted_by_a_letter_of_nothing(genome):
-    assert DNA.decode(genome.codes) == "ACGTTNGGNN"
-    assert genome.contigs() == [(0, 5), (6, 9)]
-    assert [genome.locate(i) for i in (0, 4, 6, 8)] == [("a", 0), ("a", 4), ("b", 0), ("b", 2)]
-    assert genome.circular == (False, True)
-
-
-def test_letters_of_both_strands(genome):
-    assert genome.letters(0, 5, "+") == "ACGTT"
-    assert genome.letters(0, 5, "-") == "AACGT"  # written backwards and complemented by hand
-    assert genome.letters(6, 8, "-") == "CC"
-
-
 NOTHING = Intervals.merge(())
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = JoinedGenome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)
@@ -147,12 +129,6 @@ def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code
     # Genes are those annotated as such; without any, coding sequences are taken for genes.
     assert annotation.genes["+"] == [(0, 61)]
     assert GeneIntervals.of(features[:2], GENOME).genes["-"] == [(25, 60)]
-
-
-def test_the_genome_recipe_takes_every_contig():
-    avoid = {"+": Intervals.merge([(5, 9)]), "-": NOTHING}
-    sources = allowed_regions("genome", GENOME, avoid, None)
-    assert sources["+"] == AllowedRegions([(0, 100), (101, 151)], avoid["+"])
 
 
 @given(PAIRS, PAIRS)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from seqray.core.results import Audit, AuditFigure, Finding, Histogram
+from seqray.core.results import Audit, AuditFigure, Histogram
 from seqray.report.pages.audit import render_audit
 from seqray.report.svg.charts import class_histograms
 
@@ -59,12 +59,3 @@ def test_many_classes_are_drawn_in_part(made_audit):
     )
     assert page.count("<figure>") == 24
     assert "6 more plots left out" in page
-
-
-def test_numbers_of_sentences_have_the_minus_sign_of_the_tables(made_audit):
-    what = "kmer-logistic scores MCC -0.135 (-0.2 to 0.1) for 'class-1'"
-    page = render_audit(made_audit(findings=[Finding("note", "floor", what, "effect", "remedy")]), [])
-    assert (
-        "Kmer-logistic scores MCC \N{MINUS SIGN}0.135 (\N{MINUS SIGN}0.2 to 0.1) for &#39;class-1&#39;."
-        in page
-    )

@@ -11,14 +11,6 @@ from seqray.report.pages.evaluation import render_evaluation
 from seqray.report.svg.charts import Frame
 
 
-def test_errors_say_that_lower_is_better(made_evaluation):
-    page = render_evaluation(made_evaluation(), "model", [])
-    rows = set(re.findall(r"([a-z ]+) \(lower is better\)", page))
-    assert rows == {"brier", "log loss", "ece"}
-    differences = page[page.index("Is the model better?") :]
-    assert "brier (lower is better)" in differences
-
-
 def test_the_page_holds_every_section(made_evaluation):
     page = render_evaluation(made_evaluation(), "model", ["seqray 0"], {"summary": "words"})
     sections = "figures curves calibration thresholds calls similarity contexts provenance"

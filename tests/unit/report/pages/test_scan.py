@@ -60,12 +60,6 @@ def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
     assert "shaded" not in render_scan(made_scan())
 
 
-def test_the_density_of_calls_shows_what_was_searched(made_scan):
-    contigs = [ScannedContig("empty", 50_000, parts=[(0, 10)]), ScannedContig("chromosome", 50_000)]
-    page = render_scan(replace(made_scan(calls=300, length=50_000), contigs=contigs))
-    assert '<path class=searched d="M74 4H75V78H74z"/>' in page  # a pixel at least
-
-
 def test_a_bacterium_with_five_thousand_calls_stays_below_five_megabytes(made_scan):
     page = render_scan(made_scan(calls=5000, length=5_000_000, genes=5000, names="a_rather_long_name_{}"))
     assert len(page.encode()) < 5_000_000

@@ -1,7 +1,6 @@
 """The page as text: what is on it, what must not be, and how large it gets."""
 
 import re
-from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -168,23 +167,6 @@ def test_the_reference_is_the_one_of_the_checks(reference, words):
     assert words in text
     assert text.count("(ism)") == (reference == "ism")
     assert "It does not show what happens in the cell. Nine of ten." in text
-
-
-@pytest.mark.parametrize(
-    ("label", "words"),
-    [("promoter", "promoter 0.06"), ("background", "background, p(promoter) 0.06")],
-)
-def test_the_list_of_records_names_the_class_of_a_probability(label, words):
-    page = render_sequences(page_of(single(label=label, probability=0.06)))
-    assert f"</a> <small>{words}</small>" in page
-
-
-def test_bands_are_named_where_there_are_some(make_report):
-    data = make_report(records=1)
-    bare = [replace(c, low=np.full(11, np.nan), high=np.full(11, np.nan)) for c in data.faithfulness.curves]
-    without = replace(data, faithfulness=replace(data.faithfulness, curves=tuple(bare)))
-    assert "bands are their 95 %" in render_sequences(data)
-    assert "means over the records.<" in render_sequences(without)
 
 
 def test_unchecked_rankings_are_called_so(make_report):
