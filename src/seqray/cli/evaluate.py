@@ -13,7 +13,7 @@ from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.labeled import describe_learned, drop_unknown_labels
 from seqray.cli.messages import Progress
 from seqray.cli.model import AUTO, NO_CONTEXT, ModelOptions, open_model
-from seqray.cli.options import Outcome, given, name_options
+from seqray.cli.options import Outcome, given
 from seqray.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _model_answers(
     note = f"model {card.name} sha256:{model.sha256}"
     limit = card.threshold if own else how.threshold
     answers = answers_from_probabilities(source, note, scores, card.classes, card.positive, limit)
-    notes = [*map(name_options, check.cautions())]
+    notes = check.cautions()
     if card.conformal:  # label sets of `predict --coverage` may hold the true class less often than promised
         plain = scores
         if how.prior is not None:

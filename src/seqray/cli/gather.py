@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
-from seqray.cli.options import Outcome, Request, name_options, option
+from seqray.cli.options import Outcome, Request, option
 from seqray.cli.scan_options import CallOutputs
 from seqray.core.errors import ConfigError, InputError
 
@@ -54,7 +54,6 @@ def run(request: GatherRequest) -> Outcome:
                 for name, reason in header["skipped"]:
                     skipped(SkippedRecord(name, reason))
                 result = gather_shards(shards, files.callbacks())
-            result.findings = [name_options(line) for line in result.findings]
             facts = result_facts(result, ScanOptions(**header["options"]))
             files.write(result, _provenance(request, header, facts), [header["model"][0], *header["card"]])
     request.note(*result.findings)

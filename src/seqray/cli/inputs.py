@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Literal, NoReturn, Self, TypeVar
 
 from seqray.cli.model import naming_other_models
-from seqray.cli.options import Options, PositiveInt, name_options, option
+from seqray.cli.options import Options, PositiveInt, option
 from seqray.core.errors import InputError, NoRecordsError
 
 if TYPE_CHECKING:
@@ -112,6 +113,20 @@ def describe_input(paths: Sequence[str]) -> str:
     return display_name(paths[0]) if len(paths) == 1 else f"one of {len(paths)} files"
 
 
+def check_readable(path: str) -> None:
+    """Refuse a file that is missing, a folder, or that may not be read; it is not opened."""
+    from seqray.io.files import cannot_write
+
+    try:
+        if os.path.isdir(path):
+            raise IsADirectoryError
+        os.stat(path)
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise cannot_write(error, path, "read") from None
+
+
 def check_files(
     sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
 ) -> None:
@@ -119,11 +134,8 @@ def check_files(
     if sources.count("-") > 1:
         raise InputError("is named twice as an input", where="standard input")
     for source in sources:
-        if source != "-" and (os.path.isfile(source) or os.path.isdir(source) or not os.path.exists(source)):
-            from seqray.io.files import open_input
-
-            with open_input(source):  # not a pipe: what is read from one is gone
-                pass
+        if source != "-":
+            check_readable(source)
     read = {os.path.realpath(source) for source in (*sources, *filter(None, beside))}
     seen: set[str] = set()
     for output in filter(None, outputs):
@@ -212,7 +224,7 @@ def genes_among(
     own = partial(genes_of_records, parsed, path, duplicates=reading.duplicates) if parsed else None
     genes, table = options.genes or "auto", options.codon_table
     genome, reason = choose_genes(genes, records, is_circular, table=table, own=own, ahead=ahead)
-    return genome, [name_options(f"no genes: {reason}")] if reason else []
+    return genome, [f"no genes: {reason}"] if reason else []
 
 
 # --- Records that are skipped: counted, the first ones named, all of them written to a file

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions
 from seqray.cli.model import check_address_space, prepare_threads
-from seqray.cli.options import name_options
-from seqray.core.errors import ConfigError, SeqrayError, Terminated, raise_if_terminated, terminable
+from seqray.core.errors import (
+    ConfigError,
+    SeqrayError,
+    Terminated,
+    raise_if_terminated,
+    settings_as_options,
+    terminable,
+)
 from seqray.core.text import did_you_mean
 from seqray.core.version import __version__
 from seqray.io.files import single_reading_of_pipes
@@ -147,7 +153,7 @@ def _end(words: list[str]) -> int:
     """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
-        with terminable(), single_reading_of_pipes():
+        with terminable(), single_reading_of_pipes(), settings_as_options({"circular_ids": "--circular-id"}):
             try:
                 status = _dispatch(words)
             except SystemExit as done:  # argparse ends a verb's --help so
@@ -168,7 +174,7 @@ def _end(words: list[str]) -> int:
     except Terminated:
         return _report("terminated", 143, debug)
     except SeqrayError as error:
-        return _report(f"error: {name_options(str(error))}", error.exit_code, debug)
+        return _report(f"error: {error}", error.exit_code, debug)
     except Exception as error:
         if _lacks_memory(error):
             return _report(f"error: {LACKS_MEMORY}", 2, debug)

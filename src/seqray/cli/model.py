@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.options import AutoOrPositiveInt, Options, Threads, name_options, option
+from seqray.cli.options import AutoOrPositiveInt, Options, Threads, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def recognized(options: ModelOptions, model: TrainedModel) -> list[str]:
         return []
     from seqray.inference.origin import read_as
 
-    return [name_options(read_as(model))]
+    return [read_as(model)]
 
 
 def origin_of(options: ModelOptions, model: TrainedModel) -> Origin:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -23,7 +21,7 @@ from typing import (
     get_type_hints,
 )
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import fields_named
 from seqray.core.text import class_name_fault, parse_float
 
 # --- Types of arguments: each turns a word into a value, or raises the error that argparse shows
@@ -195,35 +193,9 @@ def fill(settings: type[Any], /, *requested: Options, **others: Any) -> Any:
     """
     known = {f.name for f in fields(settings)}
     values = {f.name: getattr(part, f.name) for part in requested for f in fields(part) if f.name in known}  # pyright: ignore[reportArgumentType]
-    try:
-        return settings(**{name: value for name, value in values.items() if value is not None} | others)
-    except ConfigError as error:
-
-        def name_option(hit: re.Match[str]) -> str:
-            return f"--{hit[1].replace('_', '-')}" if hit[1] in {*values, *others} else hit[0]
-
-        what, remedy = (re.sub(r"'(\w+)'", name_option, text) for text in (error.what, error.remedy))
-        raise ConfigError(what, where=error.where, remedy=remedy) from None
-
-
-_NAMED = "codon_table context coverage duplicates fdr genes prior species threshold truncate"
-_SETTINGS = re.compile(  # no part of a path, such as prior=0.3/calls.tsv
-    rf"(?<![\w./-])({_NAMED.replace(' ', '|')})="
-    r"(?:'([^']+)'|(None)|(\d+(?:\.\d+)?)(?![\w./])|\.\.\.)|'(circular_id)s'"
-)
-
-
-def name_options(text: str) -> str:
-    """Write settings that the library advises as options: ``genes=None`` as ``--genes none``."""
-
-    def option_of(hit: re.Match[str]) -> str:
-        name, word, nothing, number, _ = hit.groups()
-        if name is None:
-            return "--circular-id"
-        value = shlex.quote(word) if word else "none" if nothing else number or ""
-        return f"--{name.replace('_', '-')} {value}".strip()
-
-    return _SETTINGS.sub(option_of, text)
+    values = {name: value for name, value in values.items() if value is not None} | others
+    with fields_named({name: f"--{name.replace('_', '-')}" for name in values}):
+        return settings(**values)
 
 
 def given(options: Options) -> list[str]:

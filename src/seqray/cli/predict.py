@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from seqray.cli.inputs import (
@@ -27,7 +28,7 @@ from seqray.cli.model import (
     recognize,
     truncation_fact,
 )
-from seqray.cli.options import Outcome, Probability, Request, fill, given, name_options, option
+from seqray.cli.options import Outcome, Probability, Request, fill, given, option
 from seqray.core.text import Truncation, counted
 
 if TYPE_CHECKING:
@@ -93,8 +94,11 @@ def run(request: PredictRequest) -> Outcome:
                 request.command, model, context_fact(request.model, model) | _facts(request, model.card)
             )
 
+            batches = kind.predict(model, records, options, source)
+            first = [*islice(batches, 1)]  # an input that can't be read leaves no header on standard output
+
             def predictions() -> Iterator[Prediction]:
-                for batch, answers in kind.predict(model, records, options, source):
+                for batch, answers in chain(first, batches):
                     check.see(batch, answers)
                     yield from progress.watch(answers)
 
@@ -105,7 +109,7 @@ def run(request: PredictRequest) -> Outcome:
     if longer := check.flags[TRUNCATED]:
         request.say(kind.describe_truncation(longer, count, model.card))
     if not request.quiet:
-        request.note(*map(name_options, check.lines()))
+        request.note(*check.lines())
     # Of two classes only the positive one is counted.
     named = [model.card.positive] if len(model.card.classes) == 2 else model.card.classes
     called = ", ".join(f"{check.labels[name]} {name}" for name in named)

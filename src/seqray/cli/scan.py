@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from seqray.cli.inputs import SkipLog, check_files, genes_among, letters_in, open_records, refuse_skipped
 from seqray.cli.messages import Progress
 from seqray.cli.model import context_fact, open_model, origin_of, provenance, recognize
-from seqray.cli.options import Outcome, fill, given, name_options
+from seqray.cli.options import Outcome, fill, given
 from seqray.cli.scan_options import ScanRequest, WindowOptions, divide_words, recorded_command
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.serialization import to_mapping
@@ -225,7 +225,6 @@ def _scan_whole(
             result = scan_sequences(scorer, source.records, options, callbacks, origin)
             if not request.records.allow_empty:
                 skipped.check_some_left(len(result.scanned), request.input)
-        result.findings = [name_options(line) for line in result.findings]
         lines = provenance(request.command, model, facts | result_facts(result, options))
         if files.has_genbank:
             circular = None if options.circular else options.circular_ids
@@ -323,7 +322,7 @@ def _scan_share(
             "model": [model.card.name, model.sha256],
             "engine": model.engine or PYTORCH,
             "card": [model.card.summary, *describe_card(model.card)],
-            "findings": [name_options(line) for line in findings],
+            "findings": list(findings),
             "alphabet": describe_alphabet(model.alphabet),
             "facts": context_fact(request.model, model) | settings_facts(scorer, options),
             "options": {name: getattr(options, name) for name in GATHERED},

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seqray.core.card_parts import Domain, HeldOutRanks, LocatorFacts, PrefilterFacts, RisingMap
-from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.errors import ConfigError, ModelFileError, setting
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.text import Truncation, class_name_fault, format_interval, format_number
@@ -158,7 +158,9 @@ class Card:
         """
         threshold = self.info.get("scan_threshold", self.threshold)
         if not isinstance(threshold, int | float) or not 0 < threshold < 1:
-            raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give threshold=...")
+            raise ConfigError(
+                f"the card's 'scan_threshold' is {threshold!r}", remedy=f"give {setting('threshold')}"
+            )
         return float(threshold)
 
 

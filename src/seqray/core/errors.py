@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import reprlib
+import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -83,6 +84,55 @@ class ModelFileError(SeqrayError):
     exit_code = 2
 
 
+# --- Names of settings in messages: as Python writes them, or as the command line does
+
+_names: Mapping[str, str] | None = None
+"""Options whose names differ from those of their settings, within a run of the command line; else None."""
+_fields: Mapping[str, str] = {}
+"""How the fields that are being filled are called."""
+
+
+@contextmanager
+def settings_as_options(names: Mapping[str, str]) -> Iterator[None]:
+    """Write settings as options of the command line within the block; ``names`` are those that differ."""
+    global _names
+    before, _names = _names, names
+    try:
+        yield
+    finally:
+        _names = before
+
+
+@contextmanager
+def fields_named(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors about fields call them by other names within the block."""
+    global _fields
+    before, _fields = _fields, names
+    try:
+        yield
+    finally:
+        _fields = before
+
+
+def setting(name: str, value: Any = ..., form: str = "") -> str:
+    """Write a setting as its user would: ``genes='predict'``, or ``--genes predict`` on the command line.
+
+    ``...`` stands for any value; ``form`` is how a number is written.
+    """
+    text = format(value, form) if form else "..." if value is ... else repr(value)
+    if _names is None:
+        return f"{name}={text}"
+    option = _names.get(name, f"--{name.replace('_', '-')}")
+    if value is ...:
+        return option
+    return f"{option} {'none' if value is None else shlex.quote(value) if isinstance(value, str) else text}"
+
+
+def field_name(name: str) -> str:
+    """The name of a setting alone, as its user knows it."""
+    return _fields.get(name) or (_names or {}).get(name) or f"'{name}'"
+
+
 def missing_package(package: str, extra: str) -> ConfigError:
     """Error for a missing package, with the extra that installs it."""
     return ConfigError(
@@ -99,7 +149,7 @@ def require(condition: bool, key: str, rule: str) -> None:
         What must hold, name of the setting, and what the message says after the name.
     """
     if not condition:
-        raise ConfigError(f"'{key}' {rule}")
+        raise ConfigError(f"{field_name(key)} {rule}")
 
 
 def require_type(value: object, kind: type, remedy: str) -> None:
@@ -129,7 +179,7 @@ def require_number(value: Any, key: str, *, whole: bool = False, least: float = 
     if value is not None and not known:
         remedy = "give a whole number" if whole else "give a number"
         limit = "" if least == -math.inf else f", {least:g} or more"
-        raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=remedy + limit)
+        raise ConfigError(f"{field_name(key)} is {reprlib.repr(value)}", remedy=remedy + limit)
 
 
 # --- Ctrl-C, SIGTERM and SIGHUP that aren't lost

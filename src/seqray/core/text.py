@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, setting
 
 # --- Numbers as text, and rounded as they are stored: six significant digits unless stated otherwise
 
@@ -131,7 +131,9 @@ def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice
     if length <= window:
         return slice(0, length), slice(length, length)
     if rule == "none":
-        raise InputError(f"has {length} letters, more than {window}", remedy="give truncate='ends'")
+        raise InputError(
+            f"has {length} letters, more than {window}", remedy=f"give {setting('truncate', 'ends')}"
+        )
     behind = window // 2 if rule == "ends" else 0
     return slice(0, window - behind), slice(length - behind, length)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.arrays import Codes
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, setting
 from seqray.core.records import SequenceRecord
 
 _OPPOSITE = {"+": "-", "-": "+"}
@@ -299,7 +299,6 @@ class GeneIndex:
 
 # --- Whether genes and sequences belong together: names of contigs, their lengths, and start codons
 
-_ASSEMBLY = "give the annotation of this assembly, or genes='predict'"
 _MAX_SHOWN_NAMES = 3
 _STARTS = ("ATG", "GTG", "TTG", "CTG", "ATT", "ATC", "ATA")  # of codon table 11
 _MIN_GENES = 20
@@ -328,7 +327,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
     annotated = [contig for contig, genes in genome.genes.items() if genes]
     if not annotated:
         others = f", only features {_some(genome.others)}" if genome.others else ""
-        remedy = "give another file, genes='predict' or genes=None"
+        remedy = f"give another file, {setting('genes', 'predict')} or {setting('genes', None)}"
         raise InputError(f"contains no genes{others}", where=genome.file, remedy=remedy)
     if names and not set(annotated) & set(names):
         same = {_versionless(name) for name in annotated} & {_versionless(name) for name in names}
@@ -344,8 +343,12 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
             "with a start codon",
             where=genome.file,
-            remedy=_ASSEMBLY,
+            remedy=_of_this_assembly(),
         )
+
+
+def _of_this_assembly() -> str:
+    return f"give the annotation of this assembly, or {setting('genes', 'predict')}"
 
 
 def check_contig(genome: Genome, contig: str, length: int) -> None:
@@ -353,7 +356,9 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
     stated = genome.lengths.get(contig, length)
     if stated != length and genome.of(contig):
         raise InputError(
-            f"states {stated} letters of '{contig}', which has {length}", where=genome.file, remedy=_ASSEMBLY
+            f"states {stated} letters of '{contig}', which has {length}",
+            where=genome.file,
+            remedy=_of_this_assembly(),
         )
     reach = 2 * length if contig in genome.circular else length
     for gene in genome.of(contig):
@@ -362,7 +367,7 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
                 f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
                 f"which has {length} letters",
                 where=genome.file,
-                remedy=_ASSEMBLY,
+                remedy=_of_this_assembly(),
             )
 
 

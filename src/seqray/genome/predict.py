@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes
-from seqray.core.errors import ConfigError, InputError, missing_package
+from seqray.core.errors import ConfigError, InputError, missing_package, setting
 from seqray.core.records import SequenceRecord
 from seqray.genome.genes import Gene, Genome, check_genes, genes_on_circle, sort_genes
 from seqray.genome.read import read_genes
@@ -234,8 +234,8 @@ def choose_genes(
     predicted = isinstance(genes, str) and genes in ("auto", "predict")
     if table is not None and not predicted:
         raise ConfigError(
-            f"codon_table={table} is for predicted genes, but "
-            f"genes='{genes.source if isinstance(genes, Genome) else genes}' was given",
+            f"{setting('codon_table', table)} is for predicted genes, but "
+            f"{setting('genes', genes.source if isinstance(genes, Genome) else genes)} was given",
             remedy="give one of them",
         )
     if isinstance(genes, str) and genes == "none":
@@ -252,18 +252,18 @@ def choose_genes(
             if genome.count:
                 check_genes(genome, contigs)
         except InputError as error:
-            remedy = "correct the genes, or give genes='predict'"
+            remedy = f"correct the genes, or give {setting('genes', 'predict')}"
             raise InputError(error.what, where=error.where, remedy=remedy) from None
         if genome.count and table is not None:
             raise ConfigError(
-                f"codon_table={table} is for predicted genes, but {genome.file} names genes",
-                remedy="give genes='predict', too",
+                f"{setting('codon_table', table)} is for predicted genes, but {genome.file} names genes",
+                remedy=f"give {setting('genes', 'predict')}, too",
             )
         if genome.count:
             return genome, ""
     needed = genes == "predict" or table is not None
     if not needed and not can_predict_genes():
-        return None, "give genes=..., or pip install 'seqray[genes]' to predict them"
+        return None, f"give {setting('genes')}, or pip install 'seqray[genes]' to predict them"
     try:
         return predicted_genes(records, table, is_circular=is_circular if ahead else None), ""
     except InputError as error:

@@ -14,6 +14,7 @@ from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.card import Card
+from seqray.core.errors import setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
@@ -31,8 +32,8 @@ MAX_NAMED_CONTEXTS = 4
 def read_as(model: TrainedModel) -> str:
     """What to tell the user of a context that was recognized."""
     return (
-        f"this file is read as {model.context}, which its first records are like; context='NAME' or "
-        "context=None reads it otherwise"
+        f"this file is read as {model.context}, which its first records are like; "
+        f"{setting('context', 'NAME')} or {setting('context', None)} reads it otherwise"
     )
 
 
@@ -107,25 +108,25 @@ class Origin:
                 f"{min(self._species)}; for anything else the precision to expect is not known"
             )
         if near and self._named:
-            given = f"context='{self._named}' is given"
+            given = f"{setting('context', self._named)} is given"
             said = f"the first records are like {self._named}" if self._recognized else given
             yield from _against(said, self._named, distances, near)
         elif near and near[0].context and self._contexts:
             nearest = f"the nearest that the model was trained on is {_named(near[:1])}"
             home = [one for one in near if one.is_close]
-            better = "name what it is with context=... for better probabilities"
+            better = f"name what it is with {setting('context')} for better probabilities"
             yield (
                 f"this file is like {_named(home)}; {better}"
                 if home
                 else f"{nearest}; this may be another species"
             )
         if near and species:
-            yield from _against(f"species='{species}' is given", species, distances, near)
+            yield from _against(f"{setting('species', species)} is given", species, distances, near)
         elif near and not near[0].is_close and near[0].context in (self._several if self._locator else ()):
             yield (
                 f"the nearest species that was measured is {_named(near[:1])}; this may be another: the "
                 "precision to expect is the median over species; if the genome is of it, give "
-                f"species='{near[0].context}'"
+                f"{setting('species', near[0].context)}"
             )
 
     def _foreign(self, signature: Signature, nearest: ContextDistance) -> str:
@@ -138,7 +139,7 @@ class Origin:
         pair = signature.closest_pair(self._words.counts)
         if pair and pair[0].is_close:
             names = f"{pair[0].context} and {pair[1].context}"
-            return f"this file is like a mixture of {names}; give each its own file and context=..."
+            return f"this file is like a mixture of {names}; give each its own file and {setting('context')}"
         than = "what the model was trained on"
         if nearest.context:  # of a context with few training sequences nothing is known
             whole = set(self._contexts) <= set(signature.contexts)
@@ -342,7 +343,7 @@ class FileCheck:
         """Reasons why the results may not hold; the model may compute some windows for them."""
         reasons = [*self._cautions()][:MAX_CAUTIONS]
         if reasons and self._coverage is not None:
-            reasons[0] += f"; coverage={self._coverage:g} can't be promised for this file"
+            reasons[0] += f"; {setting('coverage', self._coverage, 'g')} can't be promised for this file"
         return reasons
 
     def _cautions(self) -> Iterator[str]:
@@ -362,7 +363,7 @@ class FileCheck:
         if self._coverage is not None and card.model.contexts and self._model.context is None:
             yield (
                 "the label sets were calibrated on records whose context was known, and hold the true class "
-                "less often without it: give context=..."
+                f"less often without it: give {setting('context')}"
             )
         if self._held_out and count:
             yield from self._score_cautions(self._held_out, bool(unlike))
@@ -414,8 +415,8 @@ class FileCheck:
 def share_caution(card: Card, share: CalledShare, prior: float | None, is_alone: bool) -> str:
     """A caution, with an estimate of the share of positives only if nothing else speaks against it."""
     name, more = card.positive, share.called > share.expected
-    source = "as in the calibration data" if prior is None else "as prior=... says"
-    text = "at the model's own threshold" + ("" if prior is None else " and without prior=...")
+    source = "as in the calibration data" if prior is None else f"as {setting('prior')} says"
+    text = "at the model's own threshold" + ("" if prior is None else f" and without {setting('prior')}")
     text += f", {share.called:.0%} of the records are called {name}, "
     text += f"{'more' if more else 'fewer'} than if {100 * share.expected:.3g}% were, {source}: "
     wrong = "makes false calls" if more else "misses many"
@@ -424,9 +425,10 @@ def share_caution(card: Card, share: CalledShare, prior: float | None, is_alone:
         advised = min(max((low + high) / 2, 0.01), 0.99)  # 0 and 1 leave nothing to predict
         return text + (
             f"if {low:.0%} to {high:.0%} are, which explains the scores as long as both classes are like the "
-            f"held-out ones, give prior={advised:.2f}; if not, the model {wrong} in this file"
+            f"held-out ones, give {setting('prior', advised, '.2f')}; if not, the model {wrong} in this file"
         )
     return text + (
-        f"either the share of {name} is another one here, which prior=... takes, or the model {wrong} in "
-        "this file: its scores are unlike held-out ones and can't tell; label some records (seqray evaluate)"
+        f"either the share of {name} is another one here, which {setting('prior')} takes, or the model "
+        f"{wrong} in this file: its scores are unlike held-out ones and can't tell; label some records "
+        "(seqray evaluate)"
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.arrays import Bools, Codes, Floats, Ints
-from seqray.core.errors import InputError, require_type
+from seqray.core.errors import InputError, require_type, setting
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord, require_record
 from seqray.core.results import Prediction
@@ -138,7 +138,7 @@ def checked_records(
             raise InputError(
                 f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
                 where=where,
-                remedy="cut all that are longer by truncate='ends'"
+                remedy=f"cut all that are longer by {setting('truncate', 'ends')}"
                 if card.site is None
                 else "find sites in longer sequences with 'seqray scan'",
             )

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypedDict, get_args
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.errors import InputError, NoRecordsError, setting
 from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.files import BLOCK
@@ -128,7 +128,8 @@ class UniqueIds:
             raise InputError(
                 "the id occurs more than once",
                 where=describe_record(self._where if where is None else where, identifier),
-                remedy=f"give each its own id ({source}), or read the file with duplicates='rename'",
+                remedy=f"give each its own id ({source}), or read the file with "
+                f"{setting('duplicates', 'rename')}",
             )
         number = self._occurrences.get(identifier, 1) + 1
         while not self._seen.add(f"{identifier}_{number}"):  # a record of that name was there already

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from seqray.core.arrays import MIN_CALL_SCORE
-from seqray.core.errors import ConfigError, require, require_number
+from seqray.core.errors import ConfigError, field_name, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,10 @@ class ScanOptions:
             name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
         ]
         if len(rules) > 1:
-            raise ConfigError(f"'{rules[0]}' and '{rules[1]}' can't both be given", remedy="give one of them")
+            raise ConfigError(
+                f"{field_name(rules[0])} and {field_name(rules[1])} can't both be given",
+                remedy="give one of them",
+            )
         require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
         require(self.per_kb is None or 0 < self.per_kb <= 2000, "per_kb", "must be above 0 and at most 2000")
         require(self.margin >= 0, "margin", "must be 0 or more")
@@ -123,7 +126,11 @@ class ScanOptions:
         require(
             self.null_mb is None or 0 <= self.null_mb <= 1e6, "null_mb", "must lie between 0 and 1,000,000"
         )
-        require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null_mb' above 0")
+        require(
+            self.fdr is None or self.null_mb != 0,
+            "fdr",
+            f"needs shuffled sequence, so {field_name('null_mb')} above 0",
+        )
         if self.regions:
             from seqray.core.records import Region
 

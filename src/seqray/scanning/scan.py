@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from seqray.core.arrays import Floats
-from seqray.core.errors import InputError, require_type
+from seqray.core.errors import InputError, field_name, require_type
 from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
 from seqray.genome.genes import Gene, Genome
@@ -72,7 +72,7 @@ class Scan:
     def open(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, OpenContig]]:
         """Yield each contig that is scanned, ready to be scored; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
-        circles = MissingContigs((name, "'circular_ids'") for name in self.options.circular_ids)
+        circles = MissingContigs((name, field_name("circular_ids")) for name in self.options.circular_ids)
         named = self.scorer.genome.circular if self.scorer.genome else ()
         for record in records:
             circles.see(record.id)

@@ -26,7 +26,7 @@ from seqray.core.arrays import (
 )
 from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import Intervals
 from seqray.genome.genes import Gene, Genome
 from seqray.genome.tracks import gene_tracks, track_rows
@@ -220,7 +220,7 @@ def _locator_threshold(card: Card, options: ScanOptions, default: float, genome:
         remedy = f"give a lower precision: the highest is {expected.highest_precision(genes, species):.2f}"
         if species is None and len({table.species for table in expected.tables}) > 1:
             remedy += ", the median over species"
-            remedy += "; a species that was measured may reach more (species='NAME')"
+            remedy += f"; a species that was measured may reach more ({setting('species', 'NAME')})"
         raise ConfigError(
             f"no threshold is expected to reach a precision of {options.precision:g} {how}", remedy=remedy
         )
@@ -368,7 +368,7 @@ def _window_limits(card: Card, options: ScanOptions) -> Iterator[str]:
         yield (
             f"{CAUTION}the threshold {card.scan_threshold:.3g} is that for single windows, of which "
             f"{card.prevalence:.0%} were sites; in a genome nearly all are not, so most calls may be false: "
-            "choose by fdr=... or threshold=..."
+            f"choose by {setting('fdr')} or {setting('threshold')}"
         )
 
 

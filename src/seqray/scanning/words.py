@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seqray.calibration.expected_precision import Expectation
+from seqray.core.errors import setting
 from seqray.core.text import counted
 from seqray.inference.origin import CAUTION
 from seqray.scanning.options import ScanOptions
@@ -270,7 +271,8 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
             f"{len(result.without_genes)} of {len(result.scanned)} sequences are not named in "
             f"{result.genes.source}: there the model reads letters alone, calls have no genes, and their "
             "'precision' is that without genes, but the threshold and the precision to expect are those with "
-            "genes; scan these sequences by themselves with genes='predict' or genes=None"
+            f"genes; scan these sequences by themselves with {setting('genes', 'predict')} or "
+            f"{setting('genes', None)}"
         )
     many = result.positions >= MIN_GENOME_LETTERS or len(result.calls) >= MIN_CALLS
     if result.expectation is not None and many:
@@ -289,14 +291,14 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
         if genes > MAX_GENES_PER_KB:
             yield (
                 f"{about}: a wrong codon table can cut genes to pieces; unless this is a virus, try "
-                "genes='predict' with codon_table=4 or 11"
+                f"{setting('genes', 'predict')} with {setting('codon_table', 4)} or 11"
             )
     own = result.expectation.of(result.species) if result.expectation else None
     wanted = options.precision if options.species is None and own else None
     if wanted is not None and own and abs(own.precision - wanted) > MAX_PRECISION_DIFFERENCE:
         yield (
             f"a precision of {wanted:g} is the median of other species; in {own.species}, which the input is "
-            f"like, this threshold has {own.precision:.2f}: give species='{own.species}'"
+            f"like, this threshold has {own.precision:.2f}: give {setting('species', own.species)}"
         )
     if result.genes is None and None in result.recalls:
         yield "without genes a locator finds fewer sites"

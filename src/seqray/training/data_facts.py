@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import MISSING_TEXTS, Example, LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig
 from seqray.core.text import class_name_fault, counted, fits_label_sets, parse_float, truncate
@@ -367,7 +367,11 @@ def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> No
     """Count the sequences that are longer than the window in one error."""
     longer = [example for example in sequences if len(example.sequence) > data.window]
     if longer:
-        cut = "give truncate='ends' or truncate='start'" if data.site is None else "cut them around the site"
+        cut = (
+            f"give {setting('truncate', 'ends')} or {setting('truncate', 'start')}"
+            if data.site is None
+            else "cut them around the site"
+        )
         others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
         raise InputError(
             f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",

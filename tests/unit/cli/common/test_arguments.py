@@ -1,28 +1,32 @@
-"""Settings that the library advises, as options of the command line."""
+"""Settings in messages, as Python and as the command line write them."""
 
 from __future__ import annotations
 
 import pytest
 
-from seqray.cli.options import name_options
+from seqray.core.errors import ConfigError, field_name, require, setting, settings_as_options
 
 
 @pytest.mark.parametrize(
-    ("advised", "expected"),
+    ("arguments", "in_python", "as_option"),
     [
-        ("read the file with duplicates='rename'", "read the file with --duplicates rename"),
-        ("give truncate='ends'", "give --truncate ends"),
-        ("genes='predict' or genes=None", "--genes predict or --genes none"),
-        ("'circular_ids': the input has no sequence", "--circular-id: the input has no sequence"),
-        ("species='E. coli' is given", "--species 'E. coli' is given"),
-        ("give prior=0.70; if not, threshold=...", "give --prior 0.70; if not, --threshold"),
-        ("genes='predict' with codon_table=4 or 11", "--genes predict with --codon-table 4 or 11"),
-        ("context=None. A context='x'.", "--context none. A --context x."),
-        ("runs/prior=0.3/a.fa: no such file", "runs/prior=0.3/a.fa: no such file"),
-        ("threshold=0.5/a.fa: no such file", "threshold=0.5/a.fa: no such file"),
-        ("prior=0.3.tsv: is empty", "prior=0.3.tsv: is empty"),
-        ("record 'genes' has no letters; others='x'", "record 'genes' has no letters; others='x'"),
+        (("duplicates", "rename"), "duplicates='rename'", "--duplicates rename"),
+        (("genes", None), "genes=None", "--genes none"),
+        (("species", "E. coli"), "species='E. coli'", "--species 'E. coli'"),
+        (("prior", 0.7, ".2f"), "prior=0.70", "--prior 0.70"),
+        (("codon_table", 4), "codon_table=4", "--codon-table 4"),
+        (("threshold",), "threshold=...", "--threshold"),
     ],
 )
-def test_settings_are_written_as_options(advised, expected):
-    assert name_options(advised) == expected
+def test_settings_are_written_as_their_user_knows_them(arguments, in_python, as_option):
+    assert setting(*arguments) == in_python
+    with settings_as_options({}):
+        assert setting(*arguments) == as_option
+    assert setting(*arguments) == in_python
+
+
+def test_a_setting_whose_option_has_another_name():
+    with settings_as_options({"circular_ids": "--circular-id"}):
+        assert field_name("circular_ids") == "--circular-id"
+    with pytest.raises(ConfigError, match="'circular_ids' must be"):
+        require(False, "circular_ids", "must be")
