@@ -16,7 +16,6 @@ from seqray.cli.model import context_fact, open_model, origin_of, provenance, re
 from seqray.cli.options import Outcome, fill, given
 from seqray.cli.scan_options import ScanRequest, WindowOptions, divide_words, recorded_command
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.serialization import to_mapping
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
@@ -286,6 +285,7 @@ def _scan_share(
 ) -> str:
     """Scan one share, write its shard, and return a last line for the user."""
     from seqray.core.card import describe_card
+    from seqray.core.serialization import to_mapping
     from seqray.core.version import __version__
     from seqray.io.files import Staging
     from seqray.io.tables import describe_alphabet
