@@ -13,7 +13,6 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.explanation import Curve
 from seqray.core.results import Figure, Histogram
 from seqray.core.text import counted
-from seqray.evaluation.floor import precision_recall_points, reliability, roc_points
 from seqray.report.html import compact, escape, name, number, offset
 from seqray.report.svg.rows import tick_label
 
@@ -261,12 +260,16 @@ class Ranking:
 
 def roc_plot(rankings: Sequence[Ranking]) -> Markup:
     """Draw sensitivity over the false positive rate; the diagonal is chance."""
+    from seqray.evaluation.floor import roc_points  # and scikit-learn, which other pages do without
+
     lines = "".join(_SQUARE.line(r.shade, *roc_points(r.labels, r.scores)) for r in rankings)
     return _SQUARE.drawing(_AXES + _DIAGONAL + lines, "false positive rate", "sensitivity", "ROC curves")
 
 
 def precision_recall_plot(rankings: Sequence[Ranking], prevalence: float | None) -> Markup:
     """Draw precision over recall; the dashed line is the precision of calling every record positive."""
+    from seqray.evaluation.floor import precision_recall_points
+
     body = _AXES
     if prevalence is not None:
         body += _SQUARE.line("kr", _UNIT, np.full(2, prevalence))
@@ -277,6 +280,8 @@ def precision_recall_plot(rankings: Sequence[Ranking], prevalence: float | None)
 
 def reliability_plot(rankings: Sequence[Ranking]) -> Markup:
     """Draw the share of positives over probability, with intervals and counts for the first ranking."""
+    from seqray.evaluation.floor import reliability
+
     body = _AXES + _DIAGONAL
     for place, ranking in enumerate(rankings):
         bins = reliability(ranking.labels, ranking.scores)
