@@ -5,18 +5,13 @@ from __future__ import annotations
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError, SkipTestWarning
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import seqray
@@ -29,7 +24,6 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile.file import save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.training import settings_from_data
 from seqray.training.data_facts import measure_data
 from seqray.training.settings_from_data import choose_settings
 
@@ -221,20 +215,6 @@ def test_without_settings_those_of_the_rules_are_taken():
         SequenceClassifier(alphabet="amino").fit(X, Y)  # pyright: ignore
 
 
-def test_what_the_data_decide_is_tried_as_by_the_command(monkeypatch):
-    monkeypatch.setattr(settings_from_data, "_SMALL_DATA", replace(settings_from_data._SMALL_DATA, below=50))
-    plain = ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(120)]
-    y = ["site" if i % 2 else "other" for i in range(120)]
-    planted = [x[:3] + "TATAAT" + x[9:] if label == "site" else x for x, label in zip(plain, y, strict=True)]
-    fast = {"d_model": 8, "layers": 1, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
-    card = SequenceClassifier(**fast).fit(planted, y).model_.card
-    tried = card.training["search"]["tried"]
-    assert set(tried) == {"model.position_matrix=shared", "model.position_matrix=none"}
-    assert tried[f"model.position_matrix={card.model.position_matrix}"] == max(tried.values())
-    assert (card.classes, card.positive) == (("other", "site"), "site")
-    assert "search" not in SequenceClassifier(**fast).fit(plain, y).model_.card.training
-
-
 def test_training_sequences_may_carry_flanks_and_be_scored_with_them():
     config = from_mapping(RunConfig, {"data": {"window": 8, "flank": 2}, "augment": {"shift": 2}})
     classifier = SequenceClassifier(config, **SMALL).fit(X, Y)
@@ -287,19 +267,6 @@ def test_a_missing_group_is_a_group_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "y", "words"),
-    [
-        ({}, ["a"] * 80, "two classes or more"),
-        ({}, np.linspace(0, 1, 80), "Unknown label type: continuous"),
-        ({}, Y[:79], "inconsistent numbers of samples"),
-    ],
-)
-def test_labels_that_are_no_classes_are_refused(parameters, y, words):
-    with pytest.raises(ValueError, match=words):
-        SequenceClassifier(**SMALL | parameters).fit(X, y)
-
-
-@pytest.mark.parametrize(
     ("parameters", "words"),
     [
         ({"heads": 3}, "'d_model'"),
@@ -328,23 +295,8 @@ def test_what_cannot_be_read_is_refused(fitted):
         fitted.predict(np.array([X]))
     with pytest.raises(ValueError, match="one sequence or path"):
         fitted.predict("ACGT")
-    with pytest.raises(NotFittedError):
-        SequenceClassifier().predict(X)
     with pytest.raises(ConfigError, match="'threshold' is 1\\.5"):
         clone(fitted).set_params(threshold=1.5, epochs=1).fit(X, Y).predict(X)
-
-
-# --- company --------------------------------------------------------------------------------------
-
-
-def test_a_pipeline_hands_it_sequences():
-    upper = FunctionTransformer(lambda rows: [row.replace(" ", "") for row in rows])
-    spaced = [" ".join(x) for x in X]
-    pipeline = make_pipeline(upper, SequenceClassifier(**SMALL)).fit(spaced, Y)
-    plain = SequenceClassifier(**SMALL).fit(X, Y)
-    np.testing.assert_array_equal(pipeline.predict_proba(spaced), plain.predict_proba(X))
-    words = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(1, 2)), LogisticRegression())
-    assert words.fit(X, Y).predict(X).shape == pipeline.predict(spaced).shape  # a floor takes the same X
 
 
 # --- keeping --------------------------------------------------------------------------------------

@@ -141,17 +141,6 @@ def test_numbers_of_parts_go_before_their_places(tmp_path, numbers):
     assert (second.start, second.partial_start, second.partial_end) == (90, False, True)
 
 
-def test_records_of_one_id_keep_their_own_genes_or_are_refused(tmp_path):
-    text = genbank("     CDS             101..400\n") + genbank("     CDS             501..800\n")
-    with pytest.raises(InputError, match="the id occurs more than once"):
-        read(tmp_path, text)
-    found = read_genes(tmp_path / "genes.txt", duplicates="rename")
-    assert [(name, found.of(name)[0].start) for name in ("chr1.1", "chr1.1_2")] == [
-        ("chr1.1", 100),
-        ("chr1.1_2", 500),
-    ]
-
-
 def test_prokka_has_coding_lines_alone_and_a_fasta(tmp_path):
     text = rows(
         "c1 Prodigal CDS 11 40 . + 0 ID=P_1;Name=dnaN;gene=dnaN;locus_tag=P_1;product=clamp%2C beta",
@@ -369,16 +358,10 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     ("text", "message"),
     [
         (">chr1\nACGT\n", "is FASTA, not an annotation of genes; give GenBank or GFF3"),
-        ("chr1\t0\t9\ta\t0\t+\n", "is no annotation of genes; give GenBank or GFF3"),
         ("", "is empty; give GenBank or GFF3"),
         (genbank(FEATURES)[:1500], "the GenBank record"),
         (genbank("     CDS             1..x40\n"), "record 'chr1.1': the location of a CDS can't be read"),
-        (genbank("     CDS             1..4,0\n"), "the GenBank record can't be parsed (AssertionError)"),
         (genbank("     CDS             1..4x0\n"), "'chr1': the location '1..4x0' can't be read; correct"),
-        (
-            genbank('     CDS             1..40\n                     /gene="a\n'),
-            "the GenBank record can't be",
-        ),
         (genbank(FEATURES).replace("acgtacgtac\n//\n", "acgt\n//\n"), "cut off"),
     ],
 )

@@ -72,6 +72,11 @@ def test_grouped_folds_keep_groups_whole_and_classes_even():
         (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
         (lambda: grouped_folds([0, 1, 0, 1], [1, 1, 2, 2], 3), "3 folds from 2 groups"),
         (lambda: grouped_folds([0, 1], [1], 2), "2 labels but 1 groups"),
+        (lambda: deal_groups([0, 1], [1], (1, 1)), "2 labels but 1 groups"),
+        (lambda: deal_groups([0, 1], [1, 2], (0, 0)), "shares of"),
+        (lambda: deal_groups([0, 1], [1, 2], (-1, 2)), "shares of"),
+        (lambda: deal_groups([0, 1], [1, 2], (float("nan"), 2)), "shares of"),
+        (lambda: deal_groups([0, 1], [1, 1], (1, 1)), "1 group can't fill 2 parts"),
     ],
 )
 def test_what_cannot_be_split_is_an_error_in_words(call, words):
@@ -96,13 +101,6 @@ def test_dealt_parts_have_their_shares_of_each_class(shares):
     assert (part != deal_groups(labels, groups, shares, seed=5)).any()
 
 
-def test_single_examples_are_dealt_exactly():
-    labels = ["a"] * 50 + ["b"] * 30
-    part = deal_groups(labels, np.arange(80), (0.8, 0.1, 0.1))
-    assert np.bincount(part[:50]).tolist() == [40, 5, 5]
-    assert np.bincount(part[50:]).tolist() == [24, 3, 3]
-
-
 def test_a_large_group_lies_where_most_is_lacking():
     part = deal_groups(["a"] * 100, [0] * 60 + list(range(1, 41)), (0.7, 0.3))
     assert set(part[:60]) == {0}
@@ -114,21 +112,6 @@ def test_no_part_stays_empty_while_there_are_groups():
     assert sorted(np.bincount(part)) == [8, 8, 8]
     part = deal_groups(["a", "b"] * 12, np.arange(24) // 2, (0.8, 0.1, 0.1))
     assert np.bincount(part).tolist() == [20, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("labels", "groups", "shares", "words"),
-    [
-        ([0, 1], [1], (1, 1), "2 labels but 1 groups"),
-        ([0, 1], [1, 2], (0, 0), "shares of"),
-        ([0, 1], [1, 2], (-1, 2), "shares of"),
-        ([0, 1], [1, 2], (float("nan"), 2), "shares of"),
-        ([0, 1], [1, 1], (1, 1), "1 group can't fill 2 parts"),
-    ],
-)
-def test_what_cannot_be_dealt_is_an_error_in_words(labels, groups, shares, words):
-    with pytest.raises(InputError, match=words):
-        deal_groups(labels, groups, shares)
 
 
 def kmers_of(sequence, k, both_strands):

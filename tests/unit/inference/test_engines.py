@@ -74,11 +74,7 @@ SHAPES = {
     "stem of stride 1": {"stem": StemConfig(kernels=(7,), stride=1, depth=0)},
     "stem, rotary": {"stem": StemConfig(kernels=(3,), stride=4, depth=1), "positions": "rotary"},
     "pooled": {"pooling": ("cls", "mean", "max")},
-    "stem, pooled ends": {
-        "pooling": ("mean", "ends"),
-        "ends": 5,
-        "stem": StemConfig(kernels=(3,), stride=2),
-    },
+    "stem, pooled ends": {"pooling": ("mean", "ends"), "ends": 5, "stem": StemConfig(kernels=(3,), stride=2)},
     "contexts": {"contexts": ("x", "y"), "context": "y"},
     "contexts, none given": {"contexts": ("x", "y")},
     "gain": {"position_gain": "shared"},
@@ -239,12 +235,6 @@ def test_the_fastest_engine_that_is_installed_is_chosen(
     assert choose_engine(tiny_model.card, precision) == expected
     assert choose_engine(alignment_model.card, precision) == "torch"
     assert choose_engine(locator.card, precision) == "torch"
-
-
-def test_auto_takes_it_and_states_it(tiny_model, locator):
-    chosen = with_engine(tiny_model, "auto")
-    assert chosen.engine == f"ONNX Runtime {onnxruntime.__version__}"
-    assert with_engine(locator, "auto") is locator
 
 
 @pytest.mark.parametrize("engine", ["onnx", "openvino"])

@@ -12,14 +12,17 @@ from seqray.core.records import SequenceRecord
 from seqray.inference.origin import Origin
 
 
+def origin_of(measured, held_out="species"):
+    """For a locator that was measured on some species."""
+    expected = [SimpleNamespace(species=name, held_out=held_out) for name in measured]
+    locator, model = SimpleNamespace(expected=expected), SimpleNamespace(contexts=())
+    card = SimpleNamespace(model=model, locator=locator, domain=None)
+    return Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))
+
+
 def findings(distances, measured, species=None):
     """Of a file at these distances from species, for a locator that was measured on some."""
-    expected = [SimpleNamespace(species=name, held_out="species") for name in measured]
-    card = SimpleNamespace(
-        model=SimpleNamespace(contexts=()), locator=SimpleNamespace(expected=expected), domain=None
-    )
-    model = SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA)
-    origin = Origin(model)
+    origin = origin_of(measured)
     found = [ContextDistance(name, distance) for name, distance in distances.items()]
     origin._signature = SimpleNamespace(compare=lambda counts: found, is_mixture=lambda counts: False)
     return list(origin.findings(species))
@@ -53,11 +56,7 @@ def test_another_species_than_the_one_that_is_named(species, cautioned):
     ("measured", "cautioned"), [(["E. coli"], True), (["E. coli", "B. subtilis"], False)]
 )
 def test_too_few_letters_do_not_promise_the_precision_of_the_one_species(measured, cautioned):
-    expected = [SimpleNamespace(species=name, held_out="region") for name in measured]
-    card = SimpleNamespace(
-        model=SimpleNamespace(contexts=()), locator=SimpleNamespace(expected=expected), domain=None
-    )
-    origin = Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))
+    origin = origin_of(measured, "region")
     origin._signature = SimpleNamespace(compare=lambda counts: [])
     list(origin.watch([SequenceRecord("r", "ACGT" * 9)]))
     said = [line for line in origin.findings() if "are too few to tell whether this is E. coli" in line]

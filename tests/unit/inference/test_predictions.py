@@ -89,9 +89,6 @@ def test_flags_of_a_model_without_a_domain():
     assert [p.flags for p in predictions] == [(), ("ambiguous=19", "short")]
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
-
 # --- longer records -------------------------------------------------------------------------------
 
 

@@ -9,14 +9,10 @@ import pytest
 
 from seqray.cli.explain_records import EXPLAINERS
 from seqray.core.alphabet import RNA
-from seqray.core.card import Card
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
-from seqray.core.run_config import RunConfig
-from seqray.inference.predictions import PredictOptions
-from seqray.kinds.kinds import KINDS, LabeledFiles, kind_of
-from seqray.modelfile.model import TrainedModel
+from seqray.kinds.kinds import KINDS
 from seqray.models.build import NETWORKS
 from seqray.training.data import ENCODERS
 
@@ -38,11 +34,6 @@ def test_examples_of_a_kind_are_those_that_training_encodes(name):
     assert KINDS[name].example is ENCODERS[name][0]
 
 
-def test_the_kind_of_settings():
-    assert kind_of(RunConfig(name="x")) is SEQUENCES
-    assert kind_of(RunConfig(name="x", model=ModelConfig(kind="alignment"))) is ALIGNMENTS
-
-
 def test_a_model_of_sequences_learns_the_queries_of_alignments():
     assert SEQUENCES.adapt([SEQUENCE], 2) == [SEQUENCE]
     [query] = SEQUENCES.adapt([ALIGNMENT], 2)
@@ -53,13 +44,3 @@ def test_a_model_of_alignments_takes_no_sequences():
     assert ALIGNMENTS.adapt([ALIGNMENT], 2) == [ALIGNMENT]
     with pytest.raises(ConfigError, match="the data are sequences"):
         ALIGNMENTS.adapt([ALIGNMENT, SEQUENCE], 2)
-
-
-def test_a_locator_classifies_no_sequences():
-    locator, config = KINDS["locator"], ModelConfig(kind="locator", classes=1, max_length=2048)
-    card = Card(name="x", classes=("promoter",), positive="promoter", window=2048, model=config)
-    with pytest.raises(ConfigError, match=r"is a locator") as caught:
-        locator.predict(TrainedModel(card, ()), [], PredictOptions(), "")
-    assert "use 'seqray scan'" in str(caught.value)
-    with pytest.raises(ConfigError, match="not labeled examples"):
-        locator.read_labeled(LabeledFiles(), RNA)

@@ -91,12 +91,6 @@ def test_a_record_of_seqray_notes_its_soft_masks_as_others_do():
     assert found == [("ACGTACG", ((2, 4), (6, 7))), ("ACGTACG", ((1, 3),))]
 
 
-def test_records_keep_what_they_carry():
-    record = SequenceRecord("r", "ACGT", "text", ((0, 2),), True)
-    assert list(as_records([record], DNA)) == [record]
-    assert pairs([SequenceRecord("r", "ACGU")]) == [("r", "ACGT")]
-
-
 LETTERS_OF_TEXTS = st.text("acgtACGTnN", min_size=1).filter(lambda text: text.lower() not in ("na", "nan"))
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors, save as serialize
 
+import tables
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
@@ -39,12 +40,7 @@ def content(tmp_path_factory):
 
 @pytest.fixture
 def write(tmp_path):
-    def write_bytes(data, name="toy.safetensors"):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
-
-    return write_bytes
+    return lambda data: tables.write(tmp_path / "toy.safetensors", data)
 
 
 def rebuilt(content, change_card=lambda card: None, change_tensors=lambda tensors: None):

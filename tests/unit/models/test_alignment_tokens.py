@@ -66,36 +66,6 @@ def test_buckets_hold_each_alignment_once_and_keep_their_limits(shapes, batch_si
 # --- settings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [
-        ({"tokenizer": "kmer", "k": 3}, "tokenizer"),
-        ({"kv_heads": 1}, "kv_heads"),
-        ({"contexts": ("a",)}, "contexts"),
-        ({"position_gain": "shared"}, "position_gain"),
-        ({"position_matrix": "shared"}, "position_matrix"),
-        ({"max_rows": 0}, "max_rows"),
-        ({"helices": True, "alphabet": "protein"}, "helices"),
-    ],
-)
-def test_settings_that_alignments_do_not_have_are_named(settings, key):
-    with pytest.raises(ConfigError, match=f"model.{key}"):
-        ModelConfig(kind="alignment", **settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [
-        ({"helices": True}, "helices"),
-        ({"ends": -1}, "ends"),
-        ({"ends": 2, "tokenizer": "kmer", "k": 3}, "ends"),
-    ],
-)
-def test_helices_and_ends_are_refused_where_they_can_not_be(settings, key):
-    with pytest.raises(ConfigError, match=f"model.{key}"):
-        ModelConfig(**settings)
-
-
 def test_a_model_of_alignments_is_none_of_sequences():
     with pytest.raises(ConfigError, match=r"model\.kind"):
         build_model(ModelConfig(kind="alignment"))

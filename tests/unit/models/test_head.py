@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, strategies as st
 from scipy.special import logsumexp, softmax
 
-from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.models.build import build_model
 from seqray.models.layers import ClassificationHead
@@ -37,20 +35,3 @@ def test_a_network_with_subclasses_answers_both():
     assert output.subclasses.shape == (1, 4)
     expected = logsumexp(output.subclasses[:, :3].detach().double().numpy(), axis=1)
     np.testing.assert_allclose(output.logits[:, 0].detach().numpy(), expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"subclasses": (2,)}, "'model.subclasses' has one number for each class"),
-        ({"subclasses": (0, 1)}, "'model.subclasses' must be numbers of 1 and more"),
-        ({"subclasses": (1 << 16, 1)}, "'model.subclasses' must be at most 65536 together"),
-        (
-            {"subclasses": (1,), "kind": "locator", "classes": 1, "positions": "rotary"},
-            "'model.subclasses' is not for 'model.kind: locator'; leave it out",
-        ),
-    ],
-)
-def test_subclasses_that_fit_no_network_are_refused(settings, text):
-    with pytest.raises(ConfigError, match=text):
-        ModelConfig(**settings)

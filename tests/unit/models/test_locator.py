@@ -87,24 +87,21 @@ def test_weights_are_those_of_the_output_and_zero_beyond_the_window():
     assert (weights[..., ~apart] > 0).all()
 
 
-@pytest.mark.parametrize(("window", "layers"), [(4, 2), (3, 1), (5, 3)])
-def test_the_radius_is_exact(window, layers):
-    config = small(window, layers)
-    net, radius = network(config), locator_radius(config)
-    assert net.radius == radius == 4 * window * layers + 10  # 5 + 2 letters of the stem, 3 of the token
-    length, place = 4 * (radius // 2 + 20), 2 * (radius // 2 + 20) // 4 * 4
-    letters, tracks = stretch(length)
+@pytest.mark.parametrize(("window", "layers", "reach"), [(4, 2, 0), (3, 1, 0), (5, 3, 0), (4, 2, 5)])
+def test_the_radius_is_exact(window, layers, reach):
+    net = with_smoothing(reach, window=window, layers=layers)
+    radius = net.radius
+    assert radius == 4 * window * layers + 10 + reach  # 5 + 2 letters of the stem, 3 of the token
+    half = 2 * (radius // 2 + 20)
+    letters, tracks = stretch(2 * half)
     with torch.inference_mode():
-        scores = net(letters, tracks).logits[0]
-        for shift, side in (
-            (0, 1),
-            (3, -1),
-        ):  # the letters of a token that see furthest
-            at = place + shift
+        scores = net.scores(net(letters, tracks))[0]
+        for shift, side in ((0, 1), (3, -1)):  # the letters of a token that see furthest
+            at = half // 4 * 4 + shift - reach * side
             for distance, changes in ((radius, True), (radius + 1, False)):
                 other = letters.clone()
                 other[0, at + side * distance] = (letters[0, at + side * distance] + 1) % 4
-                assert bool((net(other, tracks).logits[0, at] != scores[at]).any()) == changes
+                assert bool((net.scores(net(other, tracks))[0, at] != scores[at]).any()) == changes
 
 
 @settings(max_examples=20, deadline=None)
@@ -173,16 +170,6 @@ def test_scores_count_the_letters_around_by_the_kernel_of_epanechnikov(reach, re
 def test_smoothing_adds_its_reach_to_the_radius():
     assert with_smoothing(5).radius == with_smoothing(5, 3).radius == with_smoothing(0).radius + 5
     assert with_smoothing(5, 90).radius == with_smoothing(0).radius + 90
-    net = with_smoothing(5)
-    letters, tracks = stretch(400)
-    with torch.inference_mode():
-        scores = net.scores(net(letters, tracks))[0]
-        for shift, side in ((0, 1), (3, -1)):
-            at = 200 + shift - 5 * side  # its furthest letter is one of a token that sees furthest
-            for distance, changes in ((net.radius, True), (net.radius + 1, False)):
-                other = letters.clone()
-                other[0, at + side * distance] = (letters[0, at + side * distance] + 1) % 4
-                assert bool((net.scores(net(other, tracks))[0, at] != scores[at]).any()) == changes
 
 
 def with_correction(*values: float) -> LocatorTransformer:

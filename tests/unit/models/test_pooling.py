@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.layers import Pooling
 
@@ -44,18 +43,3 @@ def test_shares_are_the_mean_over_the_vectors():
     first = [1 / 3, (1 / 5 + 1 / 2) / 3, 1 / 15, 1 / 15, 1 / 15, (1 / 5 + 1 / 2) / 3]
     second = [1 / 3, (1 / 2 + 1 / 2) / 3, (1 / 2 + 1 / 2) / 3, 0.0, 0.0, 0.0]
     torch.testing.assert_close(found[1], torch.tensor([first, second]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"pooling": ()}, "names one or more parts"),
-        ({"pooling": ("mean", "mean")}, "each once"),
-        ({"pooling": ("ends",)}, "only with 'model.ends'"),
-        ({"pooling": ("mean",), "kind": "alignment"}, "requires 'model.kind: sequence'"),
-        ({"pooling": ("mean",), "kind": "locator"}, "is not for 'model.kind: locator'"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, text):
-    with pytest.raises(ConfigError, match=text):
-        ModelConfig(**settings)

@@ -143,9 +143,3 @@ def test_far_more_and_far_fewer_calls_than_in_measured_genomes_are_cautioned(let
     found = located(letters=letters, calls=calls, expectation=Expectation(tuple(rows), True, 0, 0, 0))
     text = "calls per kb, where genomes that were measured have 0.6 to 0.8"
     assert [text in line for line in found] == [True] * cautioned
-
-
-# --- the header and the last line
-
-
-# --- the page

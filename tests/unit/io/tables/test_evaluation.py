@@ -9,13 +9,7 @@ import pytest
 from seqray.core.text import format_number
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
-from seqray.io.summaries import (
-    COLUMNS,
-    evaluation_mapping,
-    multiqc_mapping,
-    write_figures,
-    write_json,
-)
+from seqray.io.summaries import COLUMNS, evaluation_mapping, multiqc_mapping, write_figures, write_json
 
 CLASSES = ("background", "promoter")
 

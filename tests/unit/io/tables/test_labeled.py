@@ -130,17 +130,6 @@ def test_letters_are_passed_on_as_they_are_in_the_file(tmp_path):
     assert [record.id for record in skipped] == ["none"]
 
 
-def test_columns_that_are_not_read_are_reported_once(tmp_path):
-    path, found = tmp_path / "a.tsv", []
-    path.write_text("sequence\tlabel\tGroups\tset\t\nACGT\tx\tg\ttest\t\nACGG\tx\tg\ttest\t\n")
-    known = ("sequence", "label", "id", "group", "split", "context", "subclass")
-    assert len(read_labeled_table(path, DNA, on_unread=lambda *about: found.append(about))) == 2
-    assert found == [(str(path), ["groups", "set"], known)]
-    path.write_text("sequence\tlabel\tcontext\tsubclass\nACGT\tx\t\t\n")
-    read_labeled_table(path, DNA, on_unread=lambda *about: found.append(about))
-    assert len(found) == 1
-
-
 REMEDY = "none"
 
 

@@ -76,6 +76,12 @@ def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_
     assert read_gff3_calls(path) == [call]
 
 
+def test_no_calls_give_files_that_are_read(tmp_path):
+    for read, write in ((read_gff3_calls, write_gff3), (read_bed, write_bed)):
+        assert write(tmp_path / "none", [], ["seqray x"]) == 0
+        assert read(tmp_path / "none") == []
+
+
 def test_bed_lines_of_three_to_six_columns(tmp_path):
     path = tmp_path / "x.bed"
     path.write_bytes(

@@ -70,10 +70,7 @@ def test_genbank_with_parts_and_regulatory_classes(tmp_path):
 
 def test_sites_of_a_scan_count_from_0(tmp_path):
     features = read_features(write(tmp_path / "calls.tsv", SITES))
-    assert features == [
-        Feature("chr1", 6, 7, "x", "+", "TSS"),
-        Feature("chr1", 93, 94, "y", "-", "TSS"),
-    ]
+    assert features == [Feature("chr1", 6, 7, "x", "+", "TSS"), Feature("chr1", 93, 94, "y", "-", "TSS")]
     plain = read_features(write(tmp_path / "p.tsv", "contig\tposition\nchr1\t0\n"))
     assert plain == [Feature("chr1", 0, 1, "", ".", "TSS")]
 
@@ -88,10 +85,7 @@ def test_sites_of_a_scan_count_from_0(tmp_path):
         ("a\tb\tc\t5\t2\t.\t+\t.\t.\n", "line 1: has the interval 5-2, whose end lies before the start"),
         ("a\tb\tc\t0\t2\t.\t+\t.\t.\n", "line 1: has the interval 0-2"),
         ("##gff-version 3\na\tb\tc\t1\t2\t.\t+\t.\t.\na\tb\n", "line 3: has 2 columns; GFF3 needs nine"),
-        (
-            "LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n",
-            "'x': the location 'x..' can't",
-        ),
+        ("LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n", "'x': the location 'x..' can't"),
         ("contig\tposition\tnote\na\t1\tErg\xe4nzung\n".encode("latin-1"), "is not text in UTF-8"),
         ("a\t1\t2\tErg\xe4nzung\n".encode("latin-1"), "line 1: is not text in UTF-8"),
     ],

@@ -65,15 +65,6 @@ def test_another_place_is_the_same_backbone_and_another_file_is_not(copy, tmp_pa
         find_directory(moved)
 
 
-def test_a_weight_that_changes_is_seen(copy):
-    known = resolve_backbone(on(copy)).backbone
-    tensors = load_file(copy / "model.safetensors")
-    tensors["embeddings.LayerNorm.bias"][0] += 1e-3
-    save_file(tensors, copy / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ConfigError, match=r"model\.safetensors has the sha256"):
-        find_directory(known)
-
-
 def test_shards_are_weights(copy):
     tensors = load_file(copy / "model.safetensors")
     names = sorted(tensors)

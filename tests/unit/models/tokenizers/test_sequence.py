@@ -9,14 +9,7 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
-from seqray.models.tokenizers import (
-    CLS,
-    MASK,
-    PAD,
-    UNK,
-    CharacterTokenizer,
-    KmerTokenizer,
-)
+from seqray.models.tokenizers import CLS, MASK, PAD, UNK, CharacterTokenizer, KmerTokenizer
 
 
 def words_by_dictionary(sequence: str, letters: str, k: int) -> list[int]:
