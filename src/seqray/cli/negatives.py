@@ -22,6 +22,7 @@ from seqray.cli.options import (
     fill,
     given,
     option,
+    refuse_without_effect,
 )
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
@@ -68,9 +69,14 @@ class RecipeOptions(Options, heading="what to make"):
     shuffle_words: Literal[1, 2] | None = option(
         "--shuffle-words",
         "shuffles keep the counts of letters (1) or of pairs (2); default: 2, for protein 1",
+        only_for="shuffle",
     )
-    segments: PositiveInt = option("--segments N", "substitution: segments of a positive", DEFAULTS.segments)
-    keep: WholeNumber = option("--keep N", "substitution: segments that stay as they are", DEFAULTS.keep)
+    segments: PositiveInt = option(
+        "--segments N", "substitution: segments of a positive", DEFAULTS.segments, only_for="substitution"
+    )
+    keep: WholeNumber = option(
+        "--keep N", "substitution: segments that stay as they are", DEFAULTS.keep, only_for="substitution"
+    )
 
 
 class GenomeOptions(Options, heading="windows of a genome"):
@@ -158,8 +164,6 @@ class NegativesRequest(Request):
 # --- Read positives and what the recipes need, make the negatives, and note what a model learns from them
 
 FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
-ONLY_FOR = {"--shuffle-words": "shuffle", "--segments": "substitution", "--keep": "substitution"}
-"""Options of one recipe."""
 
 
 def run(request: NegativesRequest) -> Outcome:
@@ -168,7 +172,7 @@ def run(request: NegativesRequest) -> Outcome:
     mix, bins = parse_mix(request.recipes.recipe), genome.gc_bins if genome.match == "gc" else 0
     options = fill(NegativeOptions, request.recipes, genome, mix=mix, label=out.label, gc_bins=bins)
     kind = output_format(out)
-    _refuse_without_effect(request, mix)
+    _check_recipes(request, mix)
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives.make import NegativeSet, make_negatives
@@ -223,14 +227,15 @@ def output_format(output: TableOutput) -> str:
     return kind
 
 
-def _refuse_without_effect(request: NegativesRequest, mix: Mapping[str, Fraction]) -> None:
+def _check_recipes(request: NegativesRequest, mix: Mapping[str, Fraction]) -> None:
     """Refuse options of recipes that are not asked for."""
     if not any(RECIPES[name].genome for name in mix) and (words := given(request.genome)):
         windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
         raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
-    for word in given(request.recipes):
-        if ONLY_FOR.get(word, word) not in (word, *mix):
-            raise ConfigError(f"{word} is for recipe '{ONLY_FOR[word]}'", remedy="leave it out")
+    absent = RECIPES.keys() - mix.keys()
+    refuse_without_effect(
+        request.recipes, {name: (f"is for recipe '{name}'", "leave it out") for name in absent}
+    )
 
 
 def read_positives(

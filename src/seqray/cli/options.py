@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from types import NoneType
@@ -21,7 +21,7 @@ from typing import (
     get_type_hints,
 )
 
-from seqray.core.errors import fields_named
+from seqray.core.errors import ConfigError, fields_named
 from seqray.core.text import class_name_fault, parse_float
 
 # --- Types of arguments: each turns a word into a value, or raises the error that argparse shows
@@ -106,14 +106,21 @@ type_hints = cache(get_type_hints)  # once for each class: it takes longer than 
 
 
 def option(
-    spec: str, text: str, default: Any = MISSING, *, choices: Sequence[str] = (), required: bool = False
+    spec: str,
+    text: str,
+    default: Any = MISSING,
+    *,
+    choices: Sequence[str] = (),
+    required: bool = False,
+    only_for: str = "",
 ) -> Any:
     """Declare the option of a field by its names and the name of its value, such as ``--out -o FILE``.
 
     Without a name that begins with a dash it is positional; ``TABLE*`` and ``FILE+`` take any number, or one
     or more. Without a default the field is None or empty if its type allows it, else the option is required.
+    ``only_for`` names what it has an effect on, for `refuse_without_effect`.
     """
-    return _Declared(spec, text, default, choices, required)
+    return _Declared(spec, text, default, choices, required, only_for)
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,7 @@ class _Declared:
     default: Any
     choices: Sequence[str]
     required: bool
+    only_for: str
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -146,6 +154,7 @@ def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
     words = declared.spec.split()
     names = [word for word in words if word.startswith("-")]
     settings: dict[str, Any] = {"names": names, "metavar": words[-1] if len(words) > len(names) else None}
+    settings["only_for"] = declared.only_for
     optional = NoneType in get_args(hint)
     plain = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
     several = get_origin(plain) is tuple
@@ -198,16 +207,26 @@ def fill(settings: type[Any], /, *requested: Options, **others: Any) -> Any:
         return settings(**values)
 
 
-def given(options: Options) -> list[str]:
-    """Names of the options whose value isn't their default, those of groups too."""
-    names = []
+def _given_fields(options: Options) -> Iterator[Mapping[str, Any]]:
     for one in fields(options):  # pyright: ignore[reportArgumentType]
         value = getattr(options, one.name)
         if isinstance(value, Options):
-            names += given(value)
-        elif value != one.default:
-            names += one.metadata.get("names", [])[:1]
-    return names
+            yield from _given_fields(value)
+        elif value != one.default and one.metadata.get("names"):
+            yield one.metadata
+
+
+def given(options: Options) -> list[str]:
+    """Names of the options whose value isn't their default, those of groups too."""
+    return [about["names"][0] for about in _given_fields(options)]
+
+
+def refuse_without_effect(options: Options, absent: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse a given option that is only for something absent, each with what to say of it and the remedy."""
+    for about in _given_fields(options):
+        if about["only_for"] in absent:
+            what, remedy = absent[about["only_for"]]
+            raise ConfigError(f"{about['names'][0]} {what}", remedy=remedy)
 
 
 class Request(Options):
@@ -290,7 +309,7 @@ class _Once(argparse.Action):
 
 def _add_option(parser: Any, one: Any) -> None:
     settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
-    names = settings.pop("names")
+    names, _ = settings.pop("names"), settings.pop("only_for", None)
     if settings.get("action") == "append":
         settings["default"] = []
     elif settings.get("action") is None:

@@ -18,8 +18,8 @@ from seqray.cli.options import (
     Threads,
     WholeNumber,
     fill,
-    given,
     option,
+    refuse_without_effect,
 )
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import files_of
@@ -70,7 +70,10 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
     tool: Literal["seqray", "mmseqs"] = option(
-        "--tool", "program that finds pairs of that identity; mmseqs must be installed", RELATION.tool
+        "--tool",
+        "program that finds pairs of that identity; mmseqs must be installed",
+        RELATION.tool,
+        only_for="identity",
     )
     group_by: tuple[str, ...] = option(
         "--group-by COLUMN",
@@ -81,7 +84,10 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "neighbors in the genome: ids such as chr1:1234:+, or the names of two columns",
     )
     block: PositiveInt = option(
-        "--block N", "with --positions: letters of the genome that stay together", 10_000
+        "--block N",
+        "with --positions: letters of the genome that stay together",
+        10_000,
+        only_for="positions",
     )
 
 
@@ -103,6 +109,7 @@ class DivisionOptions(Options, heading="division"):
         "--relatives",
         "other examples related to kept ones: leave them out (drop), or move them to their split (join)",
         SPLIT.relatives,
+        only_for="keep",
     )
     seed: WholeNumber = option("--seed N", "seed of the division", SPLIT.seed)
 
@@ -177,13 +184,14 @@ def _check(request: SplitRequest) -> None:
     check_suffix(request.out, ".tsv", ".csv")
     check_suffix(request.proof, ".tsv")
     check_files(request.data.files(), [request.out, request.proof])
-    words = given(request)
-    if request.relation.positions is None and "--block" in words:
-        raise ConfigError("--block is for neighbors in a genome", remedy="add --positions")
-    if not request.relation.identity and "--tool" in words:
-        raise ConfigError("--tool finds pairs of --identity, which is 0", remedy="leave it out")
-    if not request.division.keep and "--relatives" in words:
-        raise ConfigError("--relatives is for relatives of kept examples", remedy="add --keep")
+    absent = {}
+    if request.relation.positions is None:
+        absent["positions"] = ("is for neighbors in a genome", "add --positions")
+    if not request.relation.identity:
+        absent["identity"] = ("finds pairs of --identity, which is 0", "leave it out")
+    if not request.division.keep:
+        absent["keep"] = ("is for relatives of kept examples", "add --keep")
+    refuse_without_effect(request, absent)
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:
