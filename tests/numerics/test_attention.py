@@ -104,9 +104,3 @@ def test_masked_keys_get_no_mass_and_what_they_hold_is_not_read():
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, L))
     other = torch.where(mask[..., None], x, torch.randn(B, L, D) * 100)
     torch.testing.assert_close(attention(other, mask)[0][mask], output[mask])
-
-
-@pytest.mark.parametrize(("heads", "kv_heads"), [(5, None), (6, 4)])
-def test_heads_that_do_not_divide_are_refused(heads, kv_heads):
-    with pytest.raises(ValueError, match="do not divide width 24"):
-        MultiHeadAttention(D, heads, kv_heads)

@@ -48,13 +48,6 @@ def test_normalizing_is_blind_to_case_and_changes_nothing_twice(sequence, data):
     assert DNA.encode(mixed).tolist() == DNA.encode(sequence).tolist()
 
 
-@given(text_of(IUPAC))
-def test_reverse_complement_twice_is_the_sequence(sequence):
-    assert reverse_complement(reverse_complement(sequence)) == sequence
-    rna = RNA.normalize(sequence) if set(sequence) <= set("ACGTN") else ""
-    assert reverse_complement(reverse_complement(rna, RNA), RNA) == rna
-
-
 @given(CODES)
 def test_reverse_complement_of_codes_is_that_of_letters(codes):
     assert DNA.decode(reverse_complement_codes(codes)) == reverse_complement(DNA.decode(codes))

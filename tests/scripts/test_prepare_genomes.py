@@ -24,7 +24,7 @@ from seqray.core.alphabet import DNA
 from seqray.genome.genes import Gene, GeneIndex
 from seqray.homology.kmers import KmerSet
 from start_classes import StartClass, classify
-from starts import Start, place_contexts, read_bed, read_contexts, read_windows, window_at
+from starts import Start, place_contexts, read_bed, read_contexts, read_windows
 
 letters = Letters(19)
 
@@ -41,20 +41,6 @@ def test_words_are_equal_where_the_letters_of_either_strand_are(text: str, seed:
     one_strand = [min(kmer, opposite(kmer)) for kmer, known in zip(kmers, clean, strict=True) if known]
     numbers = hashes[clean].tolist()
     assert len(set(numbers)) == len(set(one_strand)) == len(set(zip(numbers, one_strand, strict=True)))
-
-
-def test_a_sequence_is_found_on_both_strands_of_every_contig():
-    window = letters(81)
-    contigs = {
-        "a": letters(100) + window + letters(50),
-        "b": letters(30) + opposite(window) + letters(20) + window,
-    }
-    found = sorted(Finder(contigs).find(window, 60))
-    # Forward: 100 + 60. Reverse: the letter 60 of 81 is the letter 20 of the copy, so 30 + 20.
-    assert found == [("a", 160, "+"), ("b", 50, "-"), ("b", 30 + 81 + 20 + 60, "+")]
-    for place in found:
-        assert window_at(contigs, place, 60, 20) == window
-    assert Finder(contigs).find(letters(81), 60) == []
 
 
 def test_masks_cover_what_either_strand_shares_and_no_more():

@@ -44,11 +44,6 @@ def test_calls_are_ranked_by_score_then_position_then_strand():
     assert ranked.plus.tolist() == [False, True, True, False]
 
 
-def test_a_start_is_claimed_once_by_the_better_call():
-    found = claim(calls((100, "+", 1.0), (110, "+", 2.0)), make_starts({"+": [105]}), tolerance=25)
-    assert found.tolist() == [0, UNCLAIMED]  # the call at 110 comes first
-
-
 def test_a_call_claims_the_nearest_start_that_is_free():
     starts = make_starts({"+": [80, 104], "-": [100]})
     found = claim(calls((100, "+", 3.0), (101, "+", 2.0), (102, "+", 1.0)), starts, tolerance=25)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
 from pathlib import Path
 from random import Random
 
@@ -69,33 +68,3 @@ def test_a_reading_frame_runs_from_a_start_to_its_only_stop():
     share = {codon: count / codons.total() for codon, count in codons.items()}
     assert share["CTG"] == pytest.approx(0.053, abs=0.006)  # 18,000 codons: 4 standard errors
     assert share["AGG"] == pytest.approx(0.0012, abs=0.001)
-
-
-def test_a_coding_background_has_genes_on_both_strands(tmp_path):
-    letters, _ = make(tmp_path, "--length", "60000", "--count", "0")
-    longest = [max(map(len, open_frames(strand))) for strand in (letters, opposite(letters))]
-    assert len(letters) == 60000
-    assert min(longest) >= 400  # by chance, in so many random letters, about 160
-
-
-def open_frames(letters: str) -> list[list[str]]:
-    """Runs of codons without a stop, in the three frames of one strand."""
-    frames = ([letters[place : place + 3] for place in range(f, len(letters) - 2, 3)] for f in range(3))
-    return [list(run) for codons in frames for stop, run in groupby(codons, STOPS.__contains__) if not stop]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (">a\n" + "ACGT" * 30 + "\n", "need more than 300 letters"),
-        (">a\nACGTN\n", "other than A, C, G and T"),
-    ],
-)
-def test_what_cannot_be_planted_is_an_error_of_one_line(tmp_path, capsys, text, words):
-    (tmp_path / "promoters.fa").write_text(text)
-    outputs = ["--out", str(tmp_path / "g.fa"), "--truth", str(tmp_path / "t.bed")]
-    assert synthetic.main([*outputs, "--promoters", str(tmp_path / "promoters.fa"), "--length", "300"]) == 2
-    told = capsys.readouterr().err
-    assert words in told
-    assert told.count("\n") == 1
-    assert not (tmp_path / "g.fa").exists()

@@ -11,15 +11,7 @@ from Bio.Seq import (
     reverse_complement_rna as biopython_reverse_complement_rna,
 )
 
-from seqray.core.alphabet import (
-    ALPHABETS,
-    ANY_LETTERS,
-    DNA,
-    PROTEIN,
-    RNA,
-    infer_alphabet,
-    reverse_complement,
-)
+from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, DNA, PROTEIN, RNA, infer_alphabet, reverse_complement
 from seqray.core.errors import InputError
 
 IUPAC = "ACGTRYSWKMBDHVN"

@@ -9,12 +9,7 @@ from sklearn import metrics as reference
 
 from seqray.core.results import Answers
 from seqray.evaluation.run import Records, measure
-from seqray.metrics.bootstrap import (
-    CELLS,
-    bootstrap_weights,
-    difference_p_value,
-    percentile_interval,
-)
+from seqray.metrics.bootstrap import CELLS, bootstrap_weights, difference_p_value, percentile_interval
 from slow_metrics import bootstrap_interval, calibration_error
 
 CLASSES = ("background", "promoter")

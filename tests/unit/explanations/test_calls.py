@@ -17,12 +17,7 @@ from seqray.core.explanation import InputShares, Place
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
-from seqray.explanations.calls import (
-    check_calls,
-    cut_stretches,
-    explain_calls,
-    input_shares,
-)
+from seqray.explanations.calls import check_calls, cut_stretches, explain_calls, input_shares
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import ExplainOptions
 from seqray.io.explanations import ScoreTrack, explanation_rows, write_shares

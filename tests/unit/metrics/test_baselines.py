@@ -147,12 +147,6 @@ def test_scanning_scores_every_window():
         (lambda: PositionWeightMatrix().fit(["AC", "ACG"], ["a", "b"]), "sequences of 2 to 3 letters"),
         (lambda: PositionWeightMatrix("x").fit(["AC", "AG"], ["a", "b"]), "of 'x' needs it"),
         (lambda: PositionWeightMatrix().fit(["AC", "AG", "AT"], ["a", "b", "c"]), "one other class"),
-        (
-            lambda: (
-                PositionWeightMatrix().fit(["AC", "AG"], ["a", "b"]).score_codes(np.zeros((1, 3), np.uint8))
-            ),
-            "for a matrix of 2 letters",
-        ),
     ],
 )
 def test_unfit_data_are_an_error_in_words(call, words):

@@ -11,7 +11,6 @@ from seqray.inference.sequences import score_codes
 from seqray.training.prefilter import WindowSource
 
 LETTERS = "".join(np.random.default_rng(5).choice([*"ACGT"], 20_000))
-WINDOW = 20
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from seqray.calibration.fit import Calibration, cross_fitted
 from seqray.core.alphabet import DNA
-from seqray.core.errors import ConfigError
 from seqray.modelfile.file import load_model_file
 from seqray.training import fit
 from seqray.training.final_card import held_out_logits, held_out_rows
@@ -53,8 +52,3 @@ def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_c
     found = Calibration.of(card)
     assert found.isotonic is not None
     assert bent.validation["auroc"] == pytest.approx(plain.validation["auroc"])  # order is kept
-
-
-def test_isotonic_with_three_classes_is_a_wrong_setting(make_config):
-    with pytest.raises(ConfigError, match=r"'calibration\.method' must be temperature or auto for 3"):
-        make_config(model={"classes": 3}, calibration={"method": "isotonic"})

@@ -180,24 +180,6 @@ def test_of_epochs_that_rank_perfectly_the_surest_is_kept(make_config, tmp_path)
     assert _uncalibrated_loss(result, data, config) == pytest.approx(surest["loss"], rel=1e-4)
 
 
-def test_members_that_hold_out_their_own_parts_are_calibrated_on_all_of_them(
-    motif_task, make_config, tmp_path
-):
-    data, config = motif_task(120), make_config(members=3, data={"validation": 0.2})
-    result = fit.train(config, data, None, RunOptions(tmp_path))
-    losses, seen = [], []
-    for number, network in enumerate(result.networks, 1):
-        rows = partition(data, config, member=number).validation
-        tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
-        labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
-        with torch.inference_mode():
-            logits = network(tokens).logits / result.card.temperature
-        losses.extend(torch.nn.functional.cross_entropy(logits, labels, reduction="none").tolist())
-        seen.extend(rows)
-    assert len(set(seen)) == len(seen) == result.card.training["held_out"] == 72
-    assert result.validation["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
-
-
 def _uncalibrated_loss(result, data, config) -> float:
     rows = partition(data, config).validation
     tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
@@ -224,13 +206,6 @@ def test_unequal_lengths_proteins_and_three_classes(make_config, tmp_path):
     flipped = replace(config, augment=replace(config.augment, reverse_complement=0.5))
     with pytest.raises(ConfigError, match="reverse_complement' is for nucleotides only"):
         fit.train(flipped, data, None, RunOptions(tmp_path / "x"))
-
-
-def test_flanks_feed_the_shifts_and_never_the_window(motif_task, make_config, tmp_path):
-    config = make_config(data={"window": 30, "flank": 5}, augment={"shift": 5})
-    result = fit.train(config, motif_task(60, length=40), None, RunOptions(tmp_path))
-    assert result.card.window == 30
-    assert result.card.domain.length == (30, 30)
 
 
 def test_balanced_weights_undo_the_share_of_a_class(make_config):

@@ -31,17 +31,6 @@ def classifier(config, weights=None, margins=None) -> Classifier:
     return module
 
 
-def test_the_loss_is_that_of_logits_with_margins(make_config, tiny):
-    """-log of e^(z_y + m_y) / (e^(z_0 + m_0) + e^(z_1 + m_1))."""
-    module = classifier(make_config(model={"dropout": 0.0}), margins=np.log([0.9, 0.1]))
-    module.seed_step = lambda number: None  # type: ignore[method-assign]
-    batch = tiny.batch(np.arange(8))
-    odds = np.exp(module.network(batch.tokens).logits.detach().double().numpy()) * [0.9, 0.1]
-    shares = odds / odds.sum(axis=1, keepdims=True)
-    expected = -np.log(shares[np.arange(8), tiny.labels]).mean()
-    assert module.training_step(batch, 0).item() == pytest.approx(expected, abs=1e-5)
-
-
 def test_the_rate_rises_linearly_and_falls_as_half_a_cosine():
     factors = [rate_factor(step, 100, 0.1) for step in range(101)]
     assert factors[:10] == pytest.approx([(i + 1) / 11 for i in range(10)])

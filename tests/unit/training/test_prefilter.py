@@ -11,7 +11,7 @@ from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model_file
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import Cutoffs, make_scorer
 from seqray.training import prefilter
@@ -69,14 +69,6 @@ def test_the_weights_and_the_probabilities_stay(taught, tiny_model):
     codes = taught.alphabet.encode(genome(200, 3).sequence)
     assert (scores_of(taught, codes) == scores_of(tiny_model, codes)).all()
     assert tiny_model.prefilter is None
-
-
-def test_it_is_saved_with_the_model(taught, tmp_path):
-    path = tmp_path / "m.safetensors"
-    save_model(path, taught.networks, taught.card, taught.prefilter)
-    found = load_model_file(path)
-    assert found.card.prefilter == taught.card.prefilter
-    assert same(found.prefilter, taught.prefilter)
 
 
 def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
+import yaml
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig, RunConfig
 from seqray.training.data_facts import DataFacts
-from seqray.training.settings_from_data import (
-    alternatives_of,
-    choose_settings,
-    fit_settings,
-)
+from seqray.training.settings_from_data import alternatives_of, choose_settings, fit_settings
 
 
 def facts(**changes: Any) -> DataFacts:
@@ -40,127 +38,71 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
         # Windows around a site: letters by their position, no k-mers; 64 tokens or fewer (81 / 2 = 41).
         (
             facts(),
-            {
-                "model.position_gain": "shared",
-                "model.position_matrix": "shared",
-                "model.words": 0,
-                "model.ends": 0,
-                "model.max_length": 81,
-                "model.stem.stride": 2,
-                "model.d_model": 64,
-                "data.window": 81,
-                "optimizer.class_weights": "none",
-                "trainer": {"max_epochs": 16},
-                "members": 3,
-            },
+            "model.position_gain: shared, model.position_matrix: shared, model.words: 0, model.ends: 0, "
+            "model.max_length: 81, model.stem.stride: 2, model.d_model: 64, data.window: 81, "
+            "optimizer.class_weights: none, trainer: {max_epochs: 16}, members: 3",
         ),
-        (facts(shortest=64, longest=64), {"model.stem.stride": 1}),
-        (
-            facts(site=False),
-            {"model.position_gain": "none", "model.position_matrix": "none", "model.words": 4},
-        ),
+        (facts(shortest=64, longest=64), "model.stem.stride: 1"),
+        (facts(site=False), "model.position_gain: none, model.position_matrix: none, model.words: 4"),
         # Any length: the ends by the letter where no letters are merged, and k-mers.
-        (
-            of_any_length(200),
-            {"model.ends": 24, "model.words": 4, "model.stem.stride": 1, "data.window": 200},
-        ),
-        (of_any_length(200, alphabet=RNA), {"model.alphabet": "rna", "model.dropout": 0.15}),
+        (of_any_length(200), "model.ends: 24, model.words: 4, model.stem.stride: 1, data.window: 200"),
+        (of_any_length(200, alphabet=RNA), "model.alphabet: rna, model.dropout: 0.15"),
         (
             of_any_length(200, alphabet=PROTEIN),
-            {"model.ends": 12, "model.words": 2, "model.dropout": 0.4, "model.stem.kernels": (3, 7)},
+            "model.ends: 12, model.words: 2, model.dropout: 0.4, model.stem.kernels: [3, 7]",
         ),
-        (of_any_length(512), {"model.pooling": ("cls",), "data.truncate": "ends"}),
-        (facts(), {"data.truncate": "none"}),
+        (of_any_length(512), "model.pooling: [cls], data.truncate: ends"),
+        (facts(), "data.truncate: none"),
         # Long: 1024 tokens or fewer (5000 / 5), and batches of 2^18 letters (52 x 5000); all tokens are read.
         (
             of_any_length(5000),
-            {
-                "model.ends": 24,
-                "model.stem.stride": 5,
-                "optimizer.batch_size": 52,
-                "model.pooling": ("mean", "max", "ends"),
-                "trainer": {"max_epochs": 14},
-                "stopping.patience": 5,
-                "model.composition": (),
-            },
+            "model.ends: 24, model.stem.stride: 5, optimizer.batch_size: 52, "
+            "model.pooling: [mean, max, ends], trainer: {max_epochs: 14}, stopping.patience: 5, "
+            "model.composition: []",
         ),
         # Long proteins: their composition beside 256 tokens or fewer (600 / 3, 5000 / 20).
         (
             of_any_length(600, alphabet=PROTEIN),
-            {
-                "model.composition": ("whole", "ends", "pairs"),
-                "model.pooling": ("cls",),
-                "model.ends": 0,
-                "model.words": 0,
-                "model.stem.stride": 3,
-            },
+            "model.composition: [whole, ends, pairs], model.pooling: [cls], model.ends: 0, "
+            "model.words: 0, model.stem.stride: 3",
         ),
-        (of_any_length(512, alphabet=PROTEIN), {"model.composition": (), "model.ends": 12}),
-        (of_any_length(100_000), {"model.stem.stride": 64, "optimizer.batch_size": 2}),
-        (of_any_length(5001, alphabet=PROTEIN), {"data.window": 5000, "model.stem.stride": 20}),
+        (of_any_length(512, alphabet=PROTEIN), "model.composition: [], model.ends: 12"),
+        (of_any_length(100_000), "model.stem.stride: 64, optimizer.batch_size: 2"),
+        (of_any_length(5001, alphabet=PROTEIN), "data.window: 5000, model.stem.stride: 20"),
         # The number of examples.
-        (
-            facts(counts=FEW),
-            {"optimizer.batch_size": 16, "trainer": {"max_epochs": 40}, "data.validation": 0.2},
-        ),
+        (facts(counts=FEW), "optimizer.batch_size: 16, trainer: {max_epochs: 40}, data.validation: 0.2"),
         (
             facts(counts=MANY),
-            {
-                "model.d_model": 128,
-                "model.layers": 3,
-                "model.dropout": 0.15,
-                "optimizer.batch_size": 128,
-                "optimizer.ema": 0.999,
-                "members": 1,
-                "stopping.patience": 4,
-            },
+            "model.d_model: 128, model.layers: 3, model.dropout: 0.15, optimizer.batch_size: 128, "
+            "optimizer.ema: 0.999, members: 1, stopping.patience: 4",
         ),
         # Classes.
+        # Kinds of sites differ in their k-mers, and need more epochs.
         (
             facts(counts=RARE),
-            {
-                "model.classes": 3,
-                "optimizer.class_weights": "none",
-                "optimizer.logit_adjustment": 0.5,
-                "calibration.method": "auto",
-                "data.positive": "c",
-                # Kinds of sites differ in their k-mers, and need more epochs.
-                "model.words": 4,
-                "model.position_gain": "shared",
-                "trainer": {"max_epochs": 30},
-            },
+            "model.classes: 3, optimizer.class_weights: none, optimizer.logit_adjustment: 0.5, "
+            "calibration.method: auto, data.positive: c, model.words: 4, model.position_gain: shared, "
+            "trainer: {max_epochs: 30}",
         ),
-        (facts(counts={"a": 9, "b": 1}), {"optimizer.logit_adjustment": 0.0}),
-        (facts(counts={"a": 9, "b": 1, "c": 1}), {"optimizer.logit_adjustment": 0.0}),
-        (
-            facts(counts={"a": 96, "b": 4}),
-            {"optimizer.logit_adjustment": 0.5, "calibration.method": "auto"},
-        ),
+        (facts(counts={"a": 9, "b": 1}), "optimizer.logit_adjustment: 0.0"),
+        (facts(counts={"a": 9, "b": 1, "c": 1}), "optimizer.logit_adjustment: 0.0"),
+        (facts(counts={"a": 96, "b": 4}), "optimizer.logit_adjustment: 0.5, calibration.method: auto"),
         # Contexts.
         (
             facts(contexts=("x", "y")),
-            {
-                "model.contexts": ("x", "y"),
-                "model.position_gain": "context",
-                "model.position_matrix": "none",
-                "augment.hide_context": 0.2,
-            },
+            "model.contexts: [x, y], model.position_gain: context, model.position_matrix: none, "
+            "augment.hide_context: 0.2",
         ),
-        (
-            of_any_length(200, contexts=("x", "y")),
-            {"model.contexts": ("x", "y"), "model.position_gain": "none"},
-        ),
-        (facts(contexts=("x",)), {"model.contexts": (), "augment.hide_context": 0.0}),
+        (of_any_length(200, contexts=("x", "y")), "model.contexts: [x, y], model.position_gain: none"),
+        (facts(contexts=("x",)), "model.contexts: [], augment.hide_context: 0.0"),
     ],
 )
 def test_the_rules(data, expected):
+    """Settings as YAML has them, by the names that ``--set`` takes."""
     config = choose_settings(data)
-    found = {}
-    for key in expected:
-        found[key] = config
-        for name in key.split("."):
-            found[key] = getattr(found[key], name)
-    assert found == expected
+    for key, value in yaml.safe_load(f"{{{expected}}}").items():
+        found = attrgetter(key)(config)
+        assert (list(found) if isinstance(found, tuple) else found) == value, key
 
 
 SPECIES = RunConfig(

@@ -14,13 +14,7 @@ import torch
 from seqray.core.errors import SERVED, InputError, SeqrayError
 from seqray.core.model_config import ModelConfig
 from seqray.training import fit, members as side_by_side
-from seqray.training.members import (
-    RunOptions,
-    call_side_by_side,
-    free_memory,
-    network_bytes,
-    plan_processes,
-)
+from seqray.training.members import RunOptions, call_side_by_side, free_memory, network_bytes, plan_processes
 
 WORK = """
 import os, time, torch

@@ -45,13 +45,6 @@ def test_subclasses_that_nobody_names_are_an_error(make_config):
         count_subclasses(make_config(data={"subclasses": True}), plain, CLASSES)
 
 
-@pytest.mark.parametrize("kind", ["alignment", "locator"])
-def test_only_single_sequences_have_subclasses(kind, make_config):
-    settings = {"kind": kind, "positions": "rotary"} if kind == "locator" else {"kind": kind}
-    with pytest.raises(ConfigError, match=r"'data.subclasses' requires a model of single sequences"):
-        make_config(model=settings, data={"subclasses": True})
-
-
 def test_the_column_decides_where_settings_are_chosen():
     told = measure_data(10 * ROWS, DNA)
     assert choose_settings(told).data.subclasses

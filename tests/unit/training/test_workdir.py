@@ -54,16 +54,6 @@ def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["q"]}
 
 
-def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
-    WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
-    torch.save({}, tmp_path / "member-1" / "last.ckpt")
-    assert WorkDir(tmp_path, MINE, ("p",), True).checkpoint(1, "last") == tmp_path / "member-1" / "last.ckpt"
-    fresh = WorkDir(tmp_path, MINE, ("p",), False)
-    assert fresh.result(1) is None
-    assert fresh.checkpoint(1, "last") is None
-    assert WorkDir(tmp_path, MINE, ("p",), True).result(2) is None
-
-
 def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path):
     """On another machine it has to be named, if it is not the one that this machine would choose."""
 

@@ -14,18 +14,8 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.records import Intervals, LabeledSequence, SequenceRecord
-from seqray.datasets.negatives.genome import (
-    GeneIntervals,
-    GenomeContext,
-    JoinedGenome,
-    near_starts,
-)
-from seqray.datasets.negatives.make import (
-    Member,
-    assign_groups,
-    assign_recipes,
-    make_negatives,
-)
+from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome, near_starts
+from seqray.datasets.negatives.make import Member, assign_groups, assign_recipes, make_negatives
 from seqray.datasets.negatives.recipes import NegativeOptions, allot, parse_mix
 from seqray.io.lines import Feature
 

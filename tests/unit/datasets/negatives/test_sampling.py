@@ -13,10 +13,7 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import make as sampling
-from seqray.datasets.negatives.genome import (
-    AllowedRegions,
-    JoinedGenome,
-)
+from seqray.datasets.negatives.genome import AllowedRegions, JoinedGenome
 from seqray.datasets.negatives.make import (
     OccupiedIntervals,
     candidates,

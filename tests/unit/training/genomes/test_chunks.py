@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.errors import InputError
 from seqray.genome.genes import Gene
 from seqray.homology.kmers import KmerSet
 from seqray.training.genomes.chunks import (
@@ -224,17 +223,6 @@ def test_the_end_of_a_region_is_validated_on_too_and_what_is_beyond_it_does_not_
     scores = np.full((2, 256), 0.01)
     scores[1, [1390 - 1256, 1450 - 1256]] = 0.9, 0.95  # the second site is learned from
     assert validation_auprc(scores, plus, 0) == 1.0
-
-
-def test_no_site_to_choose_the_epoch_by_is_refused(make_genome, make_config, random_letters):
-    """Of 60 chunks two are read, from the ends of the regions; the only site lies between."""
-    sites = {"c": [(4000, "+", 0, 1.0), (9000, "+", 0, 1.0)]}
-    genome = make_genome({"c": random_letters(12_000, 13)}, sites, {"c": [(1000, 8000, DEV)]})
-    config = make_config(genomes={"validation_chunks": 2})
-    with pytest.raises(InputError, match="no site of class promoter lies in the 2 stretches that choose"):
-        divide_genomes([genome], ("promoter",), [], config)
-    by_loss = make_config(genomes={"validation_chunks": 2}, stopping={"monitor": "loss"})
-    assert len(divide_genomes([genome], ("promoter",), [], by_loss).validation) == 2
 
 
 def test_sources_are_drawn_by_their_share_and_alike_after_a_resumption():
