@@ -82,14 +82,6 @@ def test_the_stem_by_its_definition():
     torch.testing.assert_close(tokens[0], torch.stack(expected))
 
 
-@pytest.mark.parametrize(
-    ("letters", "stride"), list(itertools.product((1, 2, 11, 12, 13), (1, 2, 3, 4, 12, 50)))
-)
-def test_tokens_of_the_stem_are_counted(letters, stride):
-    tokens, _ = stem_of(stride)(torch.randint(4, 8, (2, letters)), None)
-    assert tokens.shape == (2, math.ceil(letters / stride), D)
-
-
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kernels", [(3, 9), (7,), (1, 5, 3)])
 def test_the_detectors_as_one_product_are_convolutions_with_the_same_gradients(kernels, masked):

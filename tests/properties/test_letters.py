@@ -17,7 +17,6 @@ from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 from tables import bgzip
 
 ALPHABET = st.sampled_from([DNA, RNA, PROTEIN])
-IUPAC = DNA.letters + DNA.ambiguous
 CODES = st.lists(st.integers(0, 4), max_size=200).map(lambda codes: np.array(codes, dtype=np.uint8))
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom, norm
+from scipy.stats import norm
 
-from seqray.calibration.conformal import HeldOutScores, _misses, class_cutoffs, fit_ranks
+from seqray.calibration.conformal import HeldOutScores, class_cutoffs, fit_ranks
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 
@@ -81,13 +81,6 @@ def test_empty_sets_beyond_those_of_held_out_examples_are_told():
     assert held_out.empty_sets(p, 0.8) is None  # a fifth may miss
     assert held_out.empty_sets(p, 0.9999) is None  # 2,000 examples can't promise it
     assert held_out.empty_sets(p[-40:]) is None  # too few records
-
-
-@pytest.mark.parametrize(("n", "held", "coverage"), [(100, 99, 0.9), (1, 1000, 0.95), (5000, 20, 0.9)])
-def test_numbers_of_misses_are_beta_binomial(n, held, coverage):
-    j = round((held + 1) * (1 - coverage), 9) // 1
-    mean, variance = betabinom.stats(n, j, held + 1 - j)
-    assert _misses(n, held, coverage) == pytest.approx((mean, variance))
 
 
 def test_the_share_of_positives_that_calls_ask_for():

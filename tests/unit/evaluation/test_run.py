@@ -11,7 +11,7 @@ from sklearn import metrics as reference
 import seqray
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence
 from seqray.evaluation import run as subsets
 from seqray.evaluation.floor import (
     answers_from_probabilities,
@@ -23,7 +23,6 @@ from seqray.evaluation.floor import (
 from seqray.evaluation.run import evaluate_scores, summary
 from seqray.inference import labeled as score
 from seqray.inference.labeled import known_context, model_probabilities
-from seqray.inference.sequences import predict_records
 
 CLASSES = ("background", "promoter")
 
@@ -208,16 +207,6 @@ def test_thresholds_call_from_all_records_to_few_with_the_one_in_force():
 
 
 # --- a model ------------------------------------------------------------------------------------------
-
-
-def test_scores_of_a_model_are_its_predictions(tiny_model):
-    rng = np.random.default_rng(5)
-    letters = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(12)]
-    found = model_probabilities(tiny_model, [example(i, "anything", s) for i, s in enumerate(letters)])
-    records = [SequenceRecord(f"r{i}", s) for i, s in enumerate(letters)]
-    np.testing.assert_allclose(
-        found, [p.probabilities for p in predict_records(tiny_model, records)], atol=1e-6
-    )
 
 
 def test_each_context_is_scored_by_itself(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from sklearn.metrics import matthews_corrcoef
 
-from seqray.core.errors import ConfigError, SeqrayError
+from seqray.core.errors import SeqrayError
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
 from seqray.modelfile.file import load_model_file
@@ -186,26 +186,6 @@ def _uncalibrated_loss(result, data, config) -> float:
     labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
     with torch.inference_mode():
         return torch.nn.functional.cross_entropy(result.networks[0](tokens).logits, labels).item()
-
-
-def test_unequal_lengths_proteins_and_three_classes(make_config, tmp_path):
-    rng = np.random.default_rng(0)
-    data = []
-    for i in range(90):
-        letters = rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), rng.integers(8, 31))
-        data.append(LabeledSequence("MKW"[i % 3] * 4 + "".join(letters), "abc"[i % 3], f"p{i}"))
-    config = make_config(
-        model={"alphabet": "protein", "classes": 3, "dropout": 0.0, "d_model": 32},
-        data={"positive": "b"},
-        trainer={"max_epochs": 12},
-        optimizer={"batch_size": 8, "class_weights": "balanced"},
-    )
-    result = fit.train(config, data, tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
-    assert result.card.classes == ("a", "c", "b")
-    assert result.validation["accuracy"] > 0.9
-    flipped = replace(config, augment=replace(config.augment, reverse_complement=0.5))
-    with pytest.raises(ConfigError, match="reverse_complement' is for nucleotides only"):
-        fit.train(flipped, data, None, RunOptions(tmp_path / "x"))
 
 
 def test_balanced_weights_undo_the_share_of_a_class(make_config):

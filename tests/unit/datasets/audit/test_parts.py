@@ -36,17 +36,6 @@ def test_the_threshold_has_the_highest_mcc(pairs):
     assert found == pytest.approx(best)
 
 
-def test_a_threshold_turns_round_where_low_values_tell_the_class():
-    values = np.array([1.0, 2, 3, 4, 5, 6])
-    labels = np.array([True, True, True, False, False, False])
-    rule = learned(Feature("x", values), labels, np.arange(6))
-    assert rule.edges is None
-    assert (rule.scores(Feature("x", np.array([2.5, 4.5])), np.arange(2)) >= rule.threshold).tolist() == [
-        True,
-        False,
-    ]
-
-
 def test_bins_see_what_a_threshold_misses():
     values = np.tile(np.arange(16.0), 20)
     labels = (values >= 6) & (values < 10)  # the middle
@@ -65,14 +54,6 @@ def test_a_category_scores_the_share_of_the_class_in_it():
     expected = [(2 + overall) / 4, (0 + overall) / 3, overall]
     assert rule.scores(Feature("first", np.array([0, 1, 2]), True), np.arange(3)) == pytest.approx(expected)
     assert rule.threshold == pytest.approx(expected[0])
-
-
-def test_measured_rows_teach_nothing():
-    rng = np.random.default_rng(0)
-    values, labels = rng.normal(size=40), rng.random(40) < 0.5
-    changed = np.concatenate((values[:20], rng.normal(size=20)))
-    one, other = (learned(Feature("x", v), labels, np.arange(20)) for v in (values, changed))
-    assert one.threshold == other.threshold
 
 
 def runs(labels):

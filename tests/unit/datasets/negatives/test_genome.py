@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +24,7 @@ from seqray.datasets.negatives.genome import (
     to_genome_coordinates,
 )
 from seqray.io.lines import Feature
+from tables import letters as random_letters
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda p: (min(p), max(p))), max_size=6
@@ -153,10 +153,6 @@ def test_a_pseudogene_does_not_code_but_is_a_gene():
     annotation = GeneIntervals.of([gene("a", 0, 30, "+", "CDS"), broken], GENOME)
     assert annotation.coding["+"] == [(0, 30)]
     assert annotation.genes["+"] == [(0, 30), (40, 60)]
-
-
-def random_letters(n: int, seed: int) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=n))
 
 
 def brute_force(positives, text, k=24) -> set[int]:

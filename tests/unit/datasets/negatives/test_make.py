@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from fractions import Fraction
@@ -18,13 +17,10 @@ from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, Joine
 from seqray.datasets.negatives.make import Member, assign_groups, assign_recipes, make_negatives
 from seqray.datasets.negatives.recipes import NegativeOptions, allot, parse_mix
 from seqray.io.lines import Feature
+from tables import letters as random_letters
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
 DISTANCE = 100
-
-
-def random_letters(n: int, seed: int) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=n))
 
 
 TEXTS = {"chr1": random_letters(40_000, 1), "chr2": random_letters(10_000, 2)}
