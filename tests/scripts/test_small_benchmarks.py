@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
-import house
 import locator_explanations
 import memory
 from locator_cards import FIGURES, rows_of
@@ -111,32 +108,3 @@ def test_company_within_the_region_outranks_a_site_alone():
     scores = strands(plus={40: 0.4, 150: 0.35, 200: 0.3})
     assert call(scores, Choice(0, 0, 25)).position.tolist() == [40, 150, 200]
     assert call(scores, Choice(0, 80, 25)).position[0] == 150
-
-
-@pytest.mark.parametrize(
-    ("line", "asks"),
-    [
-        ("model.kind == 'locator'", True),
-        ("kind in ('sequence', 'backbone')", True),
-        ("match card.kind:\n    case 'alignment':\n        pass", True),
-        ("row.kind == 'CDS'", False),
-        ("a.kind == b.kind", False),
-    ],
-)
-def test_a_file_asks_for_the_kind_where_it_compares_it_with_a_name(line, asks):
-    assert house.asks_for_kind(ast.parse(line)) is asks
-
-
-def test_the_house_counts_what_files_hold(tmp_path):
-    (tmp_path / "core").mkdir()
-    (tmp_path / "core" / "a.py").write_text("import x\n@dataclass\nclass A:\n    def f(self): ...\n")
-    (tmp_path / "core" / "a.pyi").write_text("from . import a\n")
-    found = house.measure(tmp_path)
-    assert [found[name] for name in ("lines", "files", "functions", "classes", "dataclasses")] == [
-        5,
-        1,
-        1,
-        1,
-        1,
-    ]
-    assert (found["import lines, %"], found["lines in core"]) == (25.0, 5)

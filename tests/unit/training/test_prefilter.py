@@ -13,7 +13,7 @@ from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
 from seqray.inference.sequences import score_codes
 from seqray.modelfile.file import load_model_file
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.scorers import Cutoffs, make_scorer
+from seqray.scanning.scorers import make_scorer
 from seqray.training import prefilter
 from seqray.training.prefilter import DrawnWindows, WindowSource, measure_prefilter, teach_prefilter
 
@@ -71,30 +71,20 @@ def test_the_weights_and_the_probabilities_stay(taught, tiny_model):
     assert tiny_model.prefilter is None
 
 
-def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
-    levels = [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]]
-    model = replace(taught, card=replace(taught.card, prefilter=PrefilterFacts(levels=np.array(levels))))
-
-    def rule(**options):
-        return make_scorer(model, ScanOptions(**options))
-
-    low, high = Cutoffs(-1.0, passed=0.09), Cutoffs(2.0, passed=0.01)
-    assert [(rule(threshold=t).cutoffs, rule(threshold=t).stride) for t in (0.4, 0.5, 0.89, 0.9, 0.99)] == [
-        (None, 10),
-        (low, 1),
-        (low, 1),
-        (high, 1),
-        (high, 1),
-    ]
-    assert rule(threshold=0.9, stride=5).cutoffs is None
-    assert (rule(threshold=0.9, prefilter="none").cutoffs, rule(threshold=0.9, prefilter="none").stride) == (
-        None,
-        10,
-    )
-    too_many = replace(
-        model, card=replace(model.card, prefilter=PrefilterFacts(levels=np.array([[0.5, -1.0, 0.11]])))
-    )
-    assert make_scorer(too_many, ScanOptions(threshold=0.9)).cutoffs is None
+@pytest.mark.parametrize(
+    ("options", "passed", "stride"),
+    [
+        ({"threshold": 0.9}, 0.09, 1),
+        ({"threshold": 0.4}, 0.09, 10),  # below all levels
+        ({"threshold": 0.9}, 0.11, 10),  # too many would pass
+        ({"threshold": 0.9, "stride": 5}, 0.09, 5),
+        ({"threshold": 0.9, "prefilter": "none"}, 0.09, 10),
+    ],
+)
+def test_a_scan_reads_every_window_where_the_prefilter_spares_enough(taught, options, passed, stride):
+    facts = PrefilterFacts(levels=np.array([[0.5, -1.0, passed]]))
+    scorer = make_scorer(replace(taught, card=replace(taught.card, prefilter=facts)), ScanOptions(**options))
+    assert (scorer.stride, scorer.cutoffs is not None) == (stride, stride == 1)
 
 
 def test_the_threshold_of_scans_is_a_level(tiny_model):
