@@ -32,14 +32,7 @@ def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str
     held-out example of that class, j = floor((n + 1)(1 - coverage)). If the sequence is exchangeable with the
     n held-out examples of its class, the set misses its class with probability j / (n + 1) or less.
 
-    Parameters
-    ----------
-    probabilities
-        (N, K) of held-out examples.
-    labels
-        (N,) class indices.
-    classes
-        Names [K].
+    `probabilities`: (N, K) of held-out examples; `labels`: (N,) class indices; `classes`: names [K].
 
     Source: Vovk 2012, Conditional validity of inductive conformal predictors (Mondrian: class by class).
     Sadinle, Lei and Wasserman 2019, Least ambiguous set-valued classifiers with bounded error levels.
@@ -108,14 +101,8 @@ def label_sets(
 ) -> list[tuple[str, ...]]:
     """Name the classes in the set of each record, in the order of the classes.
 
-    Parameters
-    ----------
-    probabilities
-        (N, K) calibrated probabilities.
-    cutoffs
-        (K,) of `coverage_cutoffs`.
-    classes
-        Names [K].
+    `probabilities`: (N, K) calibrated probabilities; `cutoffs`: (K,) of `coverage_cutoffs`; `classes`: names
+    [K].
 
     Examples
     --------
@@ -168,32 +155,17 @@ class UnclearScores:
 
 @dataclass(frozen=True, slots=True)
 class CalledShare:
-    """More or fewer records called positive than a share of positives near the expected one explains.
+    """More or fewer records called positive than a share of positives near the expected one explains."""
 
-    Attributes
-    ----------
-    called
-        Share of the records that are called, at the threshold of the model.
-    expected
-        Share of positives that the probabilities assume.
-    likely
-        Lowest and highest share of positives that explain all scores of the file, not the number of calls
-        alone, if the sequences of each class are like the held-out ones; None where no share does.
-    """
-
-    called: float
-    expected: float
+    called: float  # share of the records that are called, at the threshold of the model
+    expected: float  # share of positives that the probabilities assume
+    # lowest and highest share of positives that explain all scores of the file, not the number of calls
+    # alone, if the sequences of each class are like the held-out ones; None where no share does
     likely: tuple[float, float] | None
 
 
 class HeldOutScores:
-    """Scores of held-out examples of each class, as the card of a model keeps them, to judge those of a file.
-
-    Parameters
-    ----------
-    card
-        Of a model with ranks of held-out examples (`Card.conformal`).
-    """
+    """Scores of held-out examples of each class, as a card keeps them, to judge those of a file."""
 
     def __init__(self, card: Card) -> None:
         self._card = card
@@ -207,12 +179,8 @@ class HeldOutScores:
 
         Of two classes the empty sets of the held-out examples are known, of more only that each is wrong.
 
-        Parameters
-        ----------
-        probabilities
-            (N, K) calibrated, before any re-weighting.
-        coverage
-            Of the sets; `COVERAGE` by default.
+        `probabilities`: (N, K) calibrated, before any re-weighting; `coverage`: of the sets; `COVERAGE` by
+        default.
         """
         n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
         try:
@@ -254,10 +222,7 @@ class HeldOutScores:
         value left of the middle, or above one right of it. The smallest over all shares decides, less what
         the numbers of scores and `TOLERANCE` explain.
 
-        Parameters
-        ----------
-        probabilities
-            (N, K) calibrated, before any re-weighting.
+        `probabilities`: (N, K) calibrated, before any re-weighting.
         """
         n = len(probabilities)
         if n < MIN_RECORDS or not self._has_two:
@@ -297,12 +262,8 @@ class HeldOutScores:
     def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
         """Tell whether the calls of two classes ask for another share of positives; None if not.
 
-        Parameters
-        ----------
-        probabilities
-            (N, K) calibrated, before any re-weighting.
-        prior
-            Expected share of positives; that of the calibration data by default.
+        `probabilities`: (N, K) calibrated, before any re-weighting; `prior`: expected share of positives;
+        that of the calibration data by default.
         """
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
@@ -320,13 +281,7 @@ class HeldOutScores:
         return CalledShare(called, expected, self._explaining_shares(probabilities))
 
     def has_few_calls(self, probabilities: Floats, prior: float | None = None) -> bool:
-        """Whether clearly fewer records are called than the expected share of positives gives.
-
-        Parameters
-        ----------
-        probabilities, prior
-            As `called_share` takes them.
-        """
+        """Whether clearly fewer records are called than the expected share of positives gives."""
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
         if n < MIN_RECORDS or not self._has_two:
@@ -339,12 +294,7 @@ class HeldOutScores:
     def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
         """Share of the sets that hold the true class, by class; empty where the promise may be kept.
 
-        Parameters
-        ----------
-        probabilities
-            (N, K) calibrated, before any re-weighting.
-        labels
-            (N,) index of the true class.
+        `probabilities`: (N, K) calibrated, before any re-weighting; `labels`: (N,) index of the true class.
         """
         try:
             inside = probabilities >= class_cutoffs(self._ranks, COVERAGE)

@@ -35,22 +35,11 @@ def fit_domain(
     quantile: float = 0.997,
     contexts: Sequence[str | None] | None = None,
 ) -> Domain:
-    """Describe training sequences.
+    """Describe training sequences; each of three limits holds the share ``quantile`` of them.
 
-    Parameters
-    ----------
-    sequences
-        N sequences of letter codes.
-    alphabet
-        Of the codes.
-    labels
-        (N,) classes. With them the limits hold the quantile of each class: a rare one is not flagged
-        because it is rare.
-    quantile
-        Share of the training sequences that lie within each limit. There are three, so about 1 % of sequences
-        like those of training are flagged.
-    contexts
-        N names, None for unknown, as `fit_signature` takes them; without them there is no signature.
+    `labels`: (N,) classes. With them the limits hold the quantile of each class: a rare one is not flagged
+    because it is rare; `contexts`: N names, None for unknown, as `fit_signature` takes them; without them
+    there is no signature.
     """
     stack = stack_codes(sequences)
     if not len(stack):

@@ -19,46 +19,25 @@ _PER_KB, _RECALL, _PRECISION = 1, 2, 3  # columns of a table
 
 
 class SpeciesRow(NamedTuple):
-    """Figures of one species at a threshold.
+    """Figures of one species at a threshold."""
 
-    Attributes
-    ----------
-    species, held_out
-        As in `SpeciesTable`.
-    calls_per_kb
-        On both strands.
-    recall
-        Share of the mapped sites that a call is near.
-    precision, low, high
-        Share of the calls near a mapped site, and its interval.
-    """
-
-    species: str
+    species: str  # as in `SpeciesTable`
     held_out: str
-    calls_per_kb: float
-    recall: float
-    precision: float
+    calls_per_kb: float  # on both strands
+    recall: float  # share of the mapped sites that a call is near
+    precision: float  # share of the calls near a mapped site, and its interval
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What to expect at a threshold.
+    """What to expect at a threshold."""
 
-    Attributes
-    ----------
-    rows
-        One per species; never empty.
-    left_out
-        Whether the spread is that of species that training did not see; else of all, for want of them.
-    low, median, high
-        Precision over these species: the lowest, the median, the highest.
-    """
-
-    rows: tuple[SpeciesRow, ...]
+    rows: tuple[SpeciesRow, ...]  # one per species; never empty
+    # whether the spread is that of species that training did not see; else of all, for want of them
     left_out: bool
-    low: float
+    low: float  # precision over these species: the lowest, the median, the highest
     median: float
     high: float
 
@@ -74,15 +53,7 @@ class Expectation:
 
 
 class ExpectedPrecision:
-    """The figures of a locator's card.
-
-    Parameters
-    ----------
-    facts
-        That part of the card, which may lack all figures.
-    foreign
-        Whether they are wanted for a genome that no training data is like. Figures hold there only if species
-        were left out of training; of regions that were left out, nothing is known.
+    """The figures of a locator's card; of a ``foreign`` genome, those of species left out of training alone.
 
     Examples
     --------
@@ -120,19 +91,7 @@ class ExpectedPrecision:
     def precisions(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
         """Precision to expect of the calls of at least each score.
 
-        Parameters
-        ----------
-        scores
-            (n,) scores.
-        genes
-            Whether the model is given genes.
-        species
-            One that was measured gives its own figure; any other the median of `Expectation`.
-
-        Returns
-        -------
-        ndarray or None
-            (n,), nan below `lowest_measured`; None if no species was measured so.
+        `scores`: (n,) scores. Gives (n,), nan below `lowest_measured`; None if no species was measured so.
         """
         tables = self._deciding(genes, species)
         if not tables:

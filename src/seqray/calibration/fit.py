@@ -102,16 +102,8 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     already decide the temperature; used a second time, a few hundred of them would move the threshold by more
     than the gain (docs/decisions/0008).
 
-    Parameters
-    ----------
-    probabilities
-        (N,) calibrated probabilities of the positive class on held-out data.
-
-    Returns
-    -------
-    float
-        Halfway between two neighboring probabilities; of equally good places the nearest to 0.5.
-        0.5 where all probabilities are alike.
+    `probabilities`: (N,) calibrated probabilities of the positive class on held-out data. The threshold lies
+    halfway between two of them, and is 0.5 where all are alike.
     """
     p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
     if p.ndim != 1 or len(p) == 0:
@@ -129,21 +121,12 @@ def choose_threshold(probabilities: ArrayLike) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What turns mean log-probabilities of the members into probabilities.
+    """What turns mean log-probabilities of the members into probabilities."""
 
-    Attributes
-    ----------
-    positive
-        Column of the positive class.
-    temperature
-        Divides the log-probabilities.
-    isotonic
-        Then maps the log-odds of the positive class, for two classes only; None for no map. A shift is a
-        map of one knot.
-    """
-
-    positive: int
-    temperature: float = 1.0
+    positive: int  # column of the positive class
+    temperature: float = 1.0  # divides the log-probabilities
+    # then maps the log-odds of the positive class, for two classes only; None for no map. A shift is a map of
+    # one knot
     isotonic: RisingMap | None = None
 
     @classmethod
@@ -157,14 +140,7 @@ class Calibration:
     ) -> Calibration:
         """Fit to held-out examples.
 
-        Parameters
-        ----------
-        raw, labels
-            (N, K) log-probabilities and (N,) class indices.
-        positive
-            Column of the positive class.
-        method
-            ``temperature``, ``platt``, ``isotonic``, or ``auto`` for that of `choose_method`.
+        `raw`, `labels`: (N, K) log-probabilities and (N,) class indices.
 
         Notes
         -----
@@ -223,12 +199,7 @@ def cross_fitted(
 ) -> np.ndarray | None:
     """Probabilities (N, K), each by a calibration that was fitted without the example's group.
 
-    Parameters
-    ----------
-    raw, labels, groups
-        (N, K) log-probabilities, (N,) class indices, (N,) groups of relatives.
-    positive, method
-        As `Calibration.fit` takes them.
+    `raw`, `labels`, `groups`: (N, K) log-probabilities, (N,) class indices, (N,) groups of relatives.
 
     Notes
     -----
@@ -276,30 +247,10 @@ def calibrated_card(
 ) -> tuple[Card, dict[str, Any]]:
     """Fit all calibration values on the card from held-out logits.
 
-    Parameters
-    ----------
-    card
-        Of the model that answered.
-    raw
-        (N, K) mean log-probabilities of the members, before any calibration, for held-out examples.
-    labels
-        (N,) class indices.
-    groups
-        (N,) examples of one group are related.
-    method
-        As `Calibration.fit` takes it.
-    before
-        Earlier calibration of the model; none by default.
-
-    Returns
-    -------
-    card
-        With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
-    facts
-        ``method`` that was taken, number of ``examples`` and ``groups``, ECE and log loss before and after,
-        log loss of the classes' shares, and what is ``at_bounds``. The later figures are cross-fitted over
-        groups (``figures``), and so is the card's ECE; with too few groups they are those of the examples
-        fitted to.
+    `raw`: (N, K) mean log-probabilities of the members, before any calibration, for held-out examples;
+    `labels`: (N,) class indices; `groups`: (N,) examples of one group are related; `before`: earlier
+    calibration of the model; none by default. The facts say how well it fits, cross-fitted over the groups
+    unless these are too few.
     """
     positive = card.positive_index
     found = Calibration.fit(raw, labels, positive, method)

@@ -37,13 +37,7 @@ SIZE = SIGNATURE_WORDS
 
 
 class KmerCounter:
-    """Counts 4-mers in a stream of sequences, on both strands together.
-
-    Parameters
-    ----------
-    alphabet
-        Of nucleotides. Words with an ambiguous letter don't count.
-    """
+    """Counts 4-mers in a stream of sequences, on both strands together."""
 
     def __init__(self, alphabet: Alphabet) -> None:
         self._alphabet = alphabet
@@ -86,18 +80,11 @@ def strandless_counts(stack: CodeStack) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class ContextDistance:
-    """How far a file is from one context of the training data.
+    """How far a file is from one context of the training data."""
 
-    Attributes
-    ----------
-    context
-        Name of the context; None for all training data of a model without contexts.
-    distance
-        Total variation distance (0 to 1) of the 4-mer frequencies from the best mixture of the classes of
-        that context, minus the distance expected from sampling.
-    """
-
-    context: str | None
+    context: str | None  # name of the context; None for all training data of a model without contexts
+    # total variation distance (0 to 1) of the 4-mer frequencies from the best mixture of the classes of that
+    # context, minus the distance expected from sampling
     distance: float
 
     @property
@@ -136,12 +123,8 @@ def fit_signature(
 class Signature:
     """4-mer frequencies in each class of each context of the training data, to compare a file with.
 
-    Attributes
-    ----------
-    contexts
-        Their names; ``(None,)`` for a model without contexts.
-    shares, words
-        For each context an array (classes, 136), and the number of 4-mers counted.
+    `contexts`: their names; ``(None,)`` for a model without contexts; `shares`, `words`: for each context an
+    array (classes, 136), and the number of 4-mers counted.
     """
 
     def __init__(self, entries: Sequence[ContextWords]) -> None:
@@ -181,12 +164,8 @@ class Signature:
     def nearest_context(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
         """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
 
-        Parameters
-        ----------
-        counts
-            Of a file.
-        clear
-            None, too, where the next context is not foreign and less than twice as far, or within `MIN_LEAD`.
+        `clear`: None, too, where the next context is not foreign and less than twice as far, or within
+        `MIN_LEAD`.
         """
         nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]
         near = [other for other in others if clear and not other.is_foreign]
@@ -249,17 +228,10 @@ SAMPLE = 1000  # hashes: 5 kB on the card
 
 @dataclass(frozen=True, slots=True)
 class SketchCount:
-    """How many of some sequences are known to be training data.
+    """How many of some sequences are known to be training data."""
 
-    Attributes
-    ----------
-    known
-        Sequences that the model was trained on.
-    checked
-        Sequences that the sample decides on: ``known`` of them are in it, the others were not trained on.
-    """
-
-    known: int
+    known: int  # sequences that the model was trained on
+    # sequences that the sample decides on: ``known`` of them are in it, the others were not trained on
     checked: int
 
 

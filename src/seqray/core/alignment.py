@@ -28,17 +28,9 @@ def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
 def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
     """Conservation of each column: 1 - H / log A, with H the entropy of its letters.
 
-    Parameters
-    ----------
-    codes
-        (R, C); gaps, missing data and ambiguous letters aren't counted, rows have equal weight.
-    alphabet
-        Of A letters.
-
-    Returns
-    -------
-    array of float64, shape (C,)
-        1 for one letter only, 0 for equal frequencies; nan for a column without letters.
+    `codes`: (R, C); gaps, missing data and ambiguous letters aren't counted, rows have equal weight;
+    `alphabet`: of A letters. Gives shape (C,): 1 for one letter only, 0 for equal frequencies; nan for a
+    column without letters.
     """
     letters, counts = len(alphabet.letters), letter_counts(codes, alphabet).astype(np.float64)
     total = counts.sum(axis=0)
@@ -55,12 +47,7 @@ def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
 
     No row has a gap, and two rows share hardly more letters of a column than two letters drawn from all.
 
-    Parameters
-    ----------
-    codes
-        (R, C) codes of the rows.
-    alphabet
-        Of the letters.
+    `codes`: (R, C) codes of the rows; `alphabet`: of the letters.
     """
     rows = len(codes)
     if rows < 2 or (codes > alphabet.unknown).any():
@@ -86,23 +73,12 @@ def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int 
 
     Raises `ValueError` for a depth below 1, or an unknown choice.
 
-    Parameters
-    ----------
-    codes
-        (R, C) of the alignment; row 0 is the query.
-    depth
-        Most rows to choose.
-    choice
-        ``diverse``: from the query on, add the row whose mean distance to all rows chosen is the largest (the
-        first of equals), where the distance is the number of columns that differ; so the same rows each time
-        (Rao et al. 2021, "MSA Transformer", section 3.2). ``random``: any rows, all sets equally likely.
-    seed
-        Of the random choice. It starts anew for each alignment, so that none depends on its neighbors.
+    ``diverse`` adds, from the query on, the row whose mean distance to all rows chosen is the largest (the
+    first of equals), where the distance is the number of columns that differ (Rao et al. 2021, "MSA
+    Transformer", section 3.2). ``random`` takes any rows; ``seed`` starts anew for each alignment.
 
-    Returns
-    -------
-    array of int64, shape (min(R, depth),)
-        Ascending, so 0 comes first.
+    `codes`: (R, C) of the alignment; row 0 is the query. Gives shape (min(R, depth),): Ascending, so 0 comes
+    first.
     """
     if depth < 1:
         raise ValueError(f"depth is {depth}, which must be 1 (the query alone) or more")
@@ -134,18 +110,9 @@ def _most_different(codes: Codes, count: int) -> list[int]:
 def row_weights(codes: Codes, letters: int) -> npt.NDArray[np.float64]:
     """One over the number of rows that are nearly the same, the row itself counted.
 
-    Parameters
-    ----------
-    codes
-        (R, C).
-    letters
-        Number of codes that are letters, the ambiguity letter included: ``alphabet.unknown + 1``. All above
-        are gaps or missing data.
-
-    Returns
-    -------
-    array of float64, shape (R,)
-        Their sum is the effective number of rows.
+    `codes`: (R, C); `letters`: number of codes that are letters, the ambiguity letter included:
+    ``alphabet.unknown + 1``. All above are gaps or missing data. Gives shape (R,): Their sum is the effective
+    number of rows.
 
     Notes
     -----
@@ -197,20 +164,9 @@ def _words(bits: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
 def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
     """Choose the columns that a model reads: all of them unless there are too many.
 
-    Parameters
-    ----------
-    codes
-        (R, C).
-    letters
-        Number of codes that are letters, as in `row_weights`.
-    budget
-        Most columns.
-
-    Returns
-    -------
-    array of int64
-        Ascending. Columns without any letter are left out first; then those with the fewest letters, from the
-        right where they have as many.
+    `codes`: (R, C); `letters`: number of codes that are letters, as in `row_weights`. Gives ascending.
+    Columns without any letter are left out first; then those with the fewest letters, from the right where
+    they have as many.
     """
     occupied = np.count_nonzero(codes < letters, axis=0)
     kept = np.flatnonzero(occupied)
@@ -224,20 +180,6 @@ def choose_cells(alignment: Alignment, depth: int, budget: int) -> tuple[Ints, I
     """Choose the rows that a model reads, then the columns with letters in these rows.
 
     Raises `InputError` if these rows have no letters.
-
-    Parameters
-    ----------
-    alignment
-        R rows, C columns.
-    depth
-        Largest number of rows.
-    budget
-        Largest number of columns.
-
-    Returns
-    -------
-    rows, columns
-        Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
     """
     rows = choose_rows(alignment.codes, depth)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
@@ -251,25 +193,13 @@ def choose_cells(alignment: Alignment, depth: int, budget: int) -> tuple[Ints, I
 
 
 def omits_letters(alignment: Alignment, rows: Ints, columns: Ints) -> bool:
-    """Whether these rows have letters in columns other than these.
-
-    Parameters
-    ----------
-    alignment, rows, columns
-        R rows and C columns, and the indices that `choose_cells` gave.
-    """
+    """Whether these rows have letters in columns other than these."""
     omitted = np.delete(alignment.codes[rows], columns, axis=1)
     return bool(np.any(omitted <= alignment.alphabet.unknown))
 
 
 def crop_alignment(alignment: Alignment, depth: int, budget: int) -> Alignment:
-    """Crop an alignment to the rows and columns that a model reads.
-
-    Parameters
-    ----------
-    alignment, depth, budget
-        See `choose_cells`.
-    """
+    """Crop an alignment to the rows and columns that a model reads."""
     rows, columns = choose_cells(alignment, depth, budget)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)
@@ -282,18 +212,7 @@ _BRACKETS = {"(": ")", "<": ">", "[": "]", "{": "}"}
 
 
 def average_product_correction(scores: npt.ArrayLike) -> Floats:
-    """Take out of a symmetric score what the two columns have with all others: S_ij - S_i· S_·j / S_··.
-
-    Parameters
-    ----------
-    scores
-        (..., C, C); the diagonal isn't read.
-
-    Returns
-    -------
-    array of float64, shape (..., C, C)
-        0 on the diagonal. Means are over the other columns; where they are 0, nothing is taken out.
-    """
+    """Take out of a symmetric score what the two columns have with all others: S_ij - S_i· S_·j / S_··."""
     matrix = np.array(scores, dtype=np.float64)
     columns = matrix.shape[-1]
     diagonal = np.arange(columns)
@@ -311,13 +230,8 @@ def average_product_correction(scores: npt.ArrayLike) -> Floats:
 def pairs_from_maps(maps: npt.ArrayLike) -> Floats:
     """Scores of column pairs from maps of row attention: made symmetric, corrected one by one, and averaged.
 
-    Parameters
-    ----------
-    maps
-        (M, C, C), one for each layer and head, without CLS.
+    `maps`: (M, C, C), one for each layer and head, without CLS.
 
-    Returns
-    -------
     array of float64, shape (C, C)
     """
     array = np.asarray(maps, dtype=np.float64)
@@ -327,19 +241,9 @@ def pairs_from_maps(maps: npt.ArrayLike) -> Floats:
 def mutual_information(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
     """Mutual information of each pair of columns, in nats.
 
-    Parameters
-    ----------
-    codes
-        (R, C).
-    letters
-        Number K of canonical letters; a row counts for a pair of columns only where it has one in both.
-    weights
-        (R,) how much each row counts; 1 by default. See `seqray.core.msa.row_weights`.
-
-    Returns
-    -------
-    array of float64, shape (C, C)
-        Symmetric; 0 on the diagonal, and where no row counts.
+    `codes`: (R, C); `letters`: number K of canonical letters; a row counts for a pair of columns only where
+    it has one in both; `weights`: (R,) how much each row counts; 1 by default. See
+    `seqray.core.msa.row_weights`. Gives shape (C, C): Symmetric; 0 on the diagonal, and where no row counts.
     """
     rows, columns = codes.shape
     counted = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -370,11 +274,6 @@ def covariation(codes: Codes, letters: int, weights: npt.ArrayLike | None = None
     """Score each pair of columns by mutual information times `coverage`, corrected: (C, C).
 
     The factor lowers the score of pairs that few rows have letters in, which is high by chance.
-
-    Parameters
-    ----------
-    codes, letters, weights
-        See `coverage`.
     """
     information = mutual_information(codes, letters, weights) * coverage(codes, letters, weights)
     return average_product_correction(information)
@@ -390,20 +289,11 @@ def _information(joint: Floats) -> Floats:
 
 
 def base_pairs(structure: str) -> Ints:
-    """Paired columns of a consensus structure in WUSS notation.
+    """Paired columns of a consensus structure in WUSS notation, pseudoknots (``A`` with ``a``) among them.
 
     Raises `ValueError` for a bracket without its partner.
 
-    Parameters
-    ----------
-    structure
-        ``()``, ``<>``, ``[]`` and ``{}`` pair, and so do ``A`` and ``a`` to ``Z`` and ``z`` (pseudoknots);
-        every other sign is unpaired.
-
-    Returns
-    -------
-    array of int64, shape (P, 2)
-        0-based columns, the left one first, in ascending order.
+    Gives shape (P, 2): 0-based columns, the left one first, in ascending order.
     """
     pairs: list[tuple[int, int]] = []
     open_: dict[str, list[int]] = {}
@@ -425,14 +315,7 @@ def base_pairs(structure: str) -> Ints:
 def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
     """Pairs of columns with the highest scores: (n, 2), best first; equal scores from left to right.
 
-    Parameters
-    ----------
-    scores
-        (C, C), symmetric.
-    count
-        Largest number of pairs.
-    separation
-        Smallest distance of a pair, in columns.
+    `scores`: (C, C), symmetric.
     """
     left, right = np.triu_indices(len(scores), k=max(1, separation))
     order = np.argsort(-scores[left, right], kind="stable")[:count]
@@ -442,16 +325,7 @@ def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
 def pair_precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
     """Share of the `best_pairs` that are true pairs; nan if there are no pairs.
 
-    Parameters
-    ----------
-    scores
-        (C, C), symmetric.
-    truth
-        (P, 2) columns of the true pairs.
-    count
-        Largest number of pairs.
-    separation
-        Smallest distance of a pair, in columns.
+    `scores`: (C, C), symmetric; `truth`: (P, 2) columns of the true pairs.
     """
     best = best_pairs(scores, count, separation)
     true = {(min(pair), max(pair)) for pair in np.asarray(truth).tolist()}

@@ -36,17 +36,10 @@ _INVALID = 255
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The letters of one kind of sequence.
+    """The letters of one kind of sequence."""
 
-    Attributes
-    ----------
-    name
-        ``dna``, ``rna`` or ``protein``.
-    letters, ambiguous
-        Canonical letters, in the order of the codes 0, 1, ...; ambiguity letters share the code `unknown`.
-    """
-
-    name: str
+    name: str  # ``dna``, ``rna`` or ``protein``
+    # canonical letters, in the order of the codes 0, 1, ...; ambiguity letters share the code `unknown`
     letters: str
     ambiguous: str
 
@@ -76,18 +69,7 @@ class Alphabet:
         Raises `InputError` for a letter outside the alphabet, with its 1-based position; for a protein given
         as nucleotides, or nucleotides given as a protein, judged by content.
 
-        Parameters
-        ----------
-        text
-            Letters without white space. One ``*`` at the end of a protein is dropped, unless it is
-            all there is.
-        where
-            File and record, for the error.
-
-        Returns
-        -------
-        str
-            Upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
+        Gives upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
         """
         try:
             data = text.encode("ascii")
@@ -118,18 +100,8 @@ class Alphabet:
 
         Raises `InputError` as `normalize`, if a letter has no code.
 
-        Parameters
-        ----------
-        sequence
-            Letters [n]; case does not matter.
-        where
-            File and record, for the error.
-
-        Returns
-        -------
-        array of uint8, shape (n,)
-            0 to ``unknown - 1`` for canonical letters, ``unknown`` for ambiguous ones. The array is the
-            caller's own and may be written to.
+        `sequence`: letters [n]; case does not matter. Gives shape (n,): 0 to ``unknown - 1`` for canonical
+        letters, ``unknown`` for ambiguous ones. The array is the caller's own and may be written to.
         """
         data = bytearray(sequence, "ascii", "replace").translate(self._table("_codes"))
         codes = np.frombuffer(data, dtype=np.uint8)
@@ -256,18 +228,7 @@ def canonical_strand(sequence: str, alphabet: Alphabet) -> str:
 
 
 def reverse_complement_codes(codes: Codes) -> Codes:
-    """Codes of the other strand: base c becomes 3 - c, unknown stays 4, the last axis is reversed.
-
-    Parameters
-    ----------
-    codes
-        Nucleotide codes, shape (..., n).
-
-    Returns
-    -------
-    array of uint8, shape (..., n)
-        Contiguous, because torch takes no negative strides.
-    """
+    """Codes of the other strand: base c becomes 3 - c, unknown stays 4, the last axis is reversed."""
     return np.ascontiguousarray(_COMPLEMENT_CODES[codes[..., ::-1]])
 
 
@@ -296,19 +257,9 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
     given as nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
 
-    Parameters
-    ----------
-    rows
-        R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA.
-    names
-        Of the rows, for errors.
-    alphabet
-        Gives the letters.
-    where
-        File and alignment, for errors.
+    `rows`: R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA;
+    `alphabet`: gives the letters.
 
-    Returns
-    -------
     array of uint8, shape (R, C)
     """
     if alphabet.name == "protein":

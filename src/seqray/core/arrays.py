@@ -81,15 +81,8 @@ def local_maxima(scores: Floats) -> Bools:
 
     Every point of a plateau is marked, because any of them may lead to the best refined score.
 
-    Parameters
-    ----------
-    scores
-        (n,) profile in order of position; NaN if not scored.
-
-    Returns
-    -------
-    ndarray
-        (n,) booleans; False if the score is NaN.
+    `scores`: (n,) profile in order of position; NaN if not scored. Gives (n,) booleans; False if the score is
+    NaN.
     """
     padded = np.pad(np.where(np.isnan(scores), -np.inf, scores), 1, constant_values=-np.inf)
     center = padded[1:-1]
@@ -103,19 +96,7 @@ def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: i
     left, and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of
     the input. The sites above a threshold are the same whether it is applied before or after.
 
-    Parameters
-    ----------
-    sites, scores
-        (n,) positions and their scores.
-    min_distance
-        Smallest distance between two kept sites, at least 1.
-    length
-        Length of a circular sequence, where distances run across the origin as well.
-
-    Returns
-    -------
-    ndarray
-        Indices of the kept sites, in order of site.
+    `sites`, `scores`: (n,) positions and their scores.
     """
     order = np.argsort(sites, kind="stable")
     ordered = sites[order]
@@ -144,13 +125,7 @@ RESERVOIR_T = TypeVar("RESERVOIR_T")
 
 
 class Reservoir(Generic[RESERVOIR_T]):
-    """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R).
-
-    Parameters
-    ----------
-    size, seed
-        Most to keep; the same things and seed give the same draw.
-    """
+    """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R)."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.offered = 0

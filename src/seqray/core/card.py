@@ -27,81 +27,41 @@ class Card:
 
     A key that this version does not know is ignored at the top level (a later version may add facts
     without changing a score) and refused within ``model``, where it would change what is computed.
-
-    Attributes
-    ----------
-    format
-        Version of this layout; raised only when an older seqray would misread the file.
-    name, summary
-        Short name and one line about what the model classifies.
-    seqray_version
-        The version that wrote the file, and so one that can read it.
-    classes
-        Class names [K] in the order of the logits.
-    positive
-        The class that ``scan`` looks for and whose probability the metrics rank by.
-    window
-        Length in letters of the training sequences.
-    site
-        Index of the transcription start within the window (0-based); None if there is none.
-    truncate
-        What is read of longer sequences, see `seqray.core.DataConfig`.
-    model
-        Shape of each network.
-    members
-        Number of networks in the file, 1 to 5.
-    temperature
-        Divides the mean log-probabilities of the members; fitted on held-out data.
-    isotonic
-        Then maps the log-odds of the positive class; None for no map. A card with one has format 2.
-    threshold
-        Probability of the positive class at and above which it is called.
-    prevalence
-        Share of the positive class in the calibration data.
-    ece
-        Expected calibration error on held-out data.
-    conformal
-        What `predict --coverage` needs, by class; empty if not recorded.
-    domain
-        What the training sequences looked like; None if not recorded.
-    locator
-        Of a locator: how calls are drawn, and what to expect of them. Empty for other kinds.
-    prefilter
-        Of a model with a prefilter. A card with one has format 3, and 4 with a second network.
-    metrics
-        Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
-        ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
-    training
-        Settings, seeds, versions, counts, and sha256 of the training data.
-    info
-        For people: licence, data, use, limits (a list), citation.
-    self_test
-        ``sequences`` and the ``logits`` that the file must give for them; written by `save_model`.
     """
 
-    format: int = 1
-    name: str
+    format: int = 1  # version of this layout; raised only when an older seqray would misread the file
+    name: str  # short name and one line about what the model classifies
     summary: str = ""
-    seqray_version: str = __version__
-    classes: tuple[str, ...]
-    positive: str
-    window: int
+    seqray_version: str = __version__  # the version that wrote the file, and so one that can read it
+    classes: tuple[str, ...]  # class names [K] in the order of the logits
+    positive: str  # the class that ``scan`` looks for and whose probability the metrics rank by
+    window: int  # length in letters of the training sequences
+    # index of the transcription start within the window (0-based); None if there is none
     site: int | None = None
-    truncate: Truncation = "none"
-    model: ModelConfig
-    members: int = 1
-    temperature: float = 1.0
+    truncate: Truncation = "none"  # what is read of longer sequences, see `seqray.core.DataConfig`
+    model: ModelConfig  # shape of each network
+    members: int = 1  # number of networks in the file, 1 to 5
+    temperature: float = 1.0  # divides the mean log-probabilities of the members; fitted on held-out data
+    # then maps the log-odds of the positive class; None for no map. A card with one has format 2
     isotonic: RisingMap | None = None
-    threshold: float = 0.5
-    prevalence: float = 0.5
-    ece: float = 0.0
+    threshold: float = 0.5  # probability of the positive class at and above which it is called
+    prevalence: float = 0.5  # share of the positive class in the calibration data
+    ece: float = 0.0  # expected calibration error on held-out data
+    # what `predict --coverage` needs, by class; empty if not recorded
     conformal: dict[str, HeldOutRanks] = field(default_factory=dict)
-    domain: Domain | None = None
+    domain: Domain | None = None  # what the training sequences looked like; None if not recorded
+    # of a locator: how calls are drawn, and what to expect of them. Empty for other kinds
     locator: LocatorFacts = field(default_factory=LocatorFacts)
+    # of a model with a prefilter. A card with one has format 3, and 4 with a second network
     prefilter: PrefilterFacts | None = None
+    # measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
+    # ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}
     metrics: dict[str, Any] = field(default_factory=dict)
+    # settings, seeds, versions, counts, and sha256 of the training data
     training: dict[str, Any] = field(default_factory=dict)
+    # for people: licence, data, use, limits (a list), citation
     info: dict[str, Any] = field(default_factory=dict)
+    # ``sequences`` and the ``logits`` that the file must give for them; written by `save_model`
     self_test: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

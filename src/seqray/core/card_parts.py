@@ -32,16 +32,11 @@ def _are_shares(*values: Floats) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class RisingMap(CardPart):
-    """A strictly rising, piecewise linear map of log-odds: isotonic calibration, or with one knot a shift.
+    """A strictly rising, piecewise linear map of log-odds: isotonic calibration, or with one knot a shift."""
 
-    Attributes
-    ----------
-    after, before : float64 (M,)
-        Log-odds of the positive class after and before the map at its knots. Between knots the map is linear,
-        beyond the first and the last it goes on with slope 1, so that no two scores are made equal and no
-        probability becomes 0 or 1.
-    """
-
+    # float64 (M,); Log-odds of the positive class after and before the map at its knots. Between knots the
+    # map is linear, beyond the first and the last it goes on with slope 1, so that no two scores are made
+    # equal and no probability becomes 0 or 1
     after: Floats
     before: Floats
 
@@ -65,19 +60,12 @@ class RisingMap(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRanks(CardPart):
-    """Low order statistics of the probability of the true class, for the held-out examples of a class.
+    """Low order statistics of the probability of the true class, for the held-out examples of a class."""
 
-    Attributes
-    ----------
-    n
-        Number of examples.
-    probability, rank
-        (M,) ranks from 1, and the probability at each, rounded down. Of more than 200 examples the lowest 100
-        ranks are kept, then ever fewer; a rank between two takes the lower, which makes sets a little larger,
-        never smaller.
-    """
-
-    n: int
+    n: int  # number of examples
+    # (M,) ranks from 1, and the probability at each, rounded down. Of more than 200 examples the lowest 100
+    # ranks are kept, then ever fewer; a rank between two takes the lower, which makes sets a little larger,
+    # never smaller
     probability: Floats
     rank: Ints
 
@@ -108,22 +96,13 @@ class WordTable(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain(CardPart):
-    """Markov chain of the training sequences.
-
-    Attributes
-    ----------
-    order
-        Letters that the next one depends on.
-    log_p
-        (letters**(order + 1),) ln p of the last letter of each word given the others, in hundredths.
-    mean, spread, within, limit
-        See `calibration.domain`.
-    """
+    """Markov chain of the training sequences."""
 
     limit: float
+    # (letters**(order + 1),) ln p of the last letter of each word given the others, in hundredths
     log_p: Ints
-    mean: float
-    order: int
+    mean: float  # see `calibration.domain`
+    order: int  # letters that the next one depends on
     spread: float
     within: float
 
@@ -183,29 +162,17 @@ class Sketch(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class Domain(CardPart):
-    """What the training sequences looked like.
+    """What the training sequences looked like."""
 
-    Attributes
-    ----------
-    alphabet, length
-        Name of the alphabet, and shortest and longest sequence.
-    words
-        Letter composition and, for nucleotides, the composition of 3-letter words.
-    chain, signature
-        Of nucleotides, to judge a sequence and a whole file; None in older cards.
-    calibration, calibrated
-        Of the data that `seqray calibrate` used: what they looked like, and a sample of them.
-    learned
-        A sample of the training sequences; None in older cards.
-    """
-
-    alphabet: Literal["dna", "rna", "protein"]
+    alphabet: Literal["dna", "rna", "protein"]  # name of the alphabet, and shortest and longest sequence
     length: tuple[int, ...]
-    words: tuple[WordTable, ...]
+    words: tuple[WordTable, ...]  # letter composition and, for nucleotides, the composition of 3-letter words
     calibrated: Sketch | None = None
+    # of the data that `seqray calibrate` used: what they looked like, and a sample of them
     calibration: CalibrationDomain | None = None
+    # of nucleotides, to judge a sequence and a whole file; None in older cards
     chain: MarkovChain | None = None
-    learned: Sketch | None = None
+    learned: Sketch | None = None  # A sample of the training sequences; None in older cards
     signature: tuple[ContextWords, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -234,23 +201,14 @@ class ScoreMap(CardPart):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SpeciesTable(CardPart):
-    """Figures of a locator on one species by threshold; ``genes`` says whether it was given genes.
-
-    Attributes
-    ----------
-    species, held_out
-        Its name, and ``region`` where other parts of its genome were seen in training, else ``species``.
-    rows
-        (M, 6): threshold, calls per kb, recall, precision and its interval; thresholds fall.
-    kilobases, sites
-        What was searched, and the mapped sites there.
-    """
+    """Figures of a locator on one species by threshold; ``genes`` says whether it was given genes."""
 
     genes: bool
     held_out: Literal["region", "species"]
-    kilobases: float | None = None
-    rows: Floats
+    kilobases: float | None = None  # what was searched, and the mapped sites there
+    rows: Floats  # (M, 6): threshold, calls per kb, recall, precision and its interval; thresholds fall
     sites: int | None = None
+    # its name, and ``region`` where other parts of its genome were seen in training, else ``species``
     species: str
 
     def __post_init__(self) -> None:
@@ -263,26 +221,14 @@ class SpeciesTable(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class LocatorFacts(CardPart):
-    """Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out.
+    """Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out."""
 
-    Attributes
-    ----------
-    expected
-        Recall and precision by species.
-    extent
-        Letters that a call spans before and behind its site.
-    probability
-        Of a call by its score, with ``genes`` and by ``letters`` alone.
-    threshold_without_genes
-        Where no genes are known; the card's threshold by default.
-    tolerance
-        Letters between a call and a mapped site within which the call counts as right.
-    """
-
-    expected: tuple[SpeciesTable, ...] = ()
-    extent: tuple[int, ...] | None = None
+    expected: tuple[SpeciesTable, ...] = ()  # recall and precision by species
+    extent: tuple[int, ...] | None = None  # letters that a call spans before and behind its site
+    # of a call by its score, with ``genes`` and by ``letters`` alone
     probability: dict[str, ScoreMap] | None = None
-    threshold_without_genes: float | None = None
+    threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
+    # letters between a call and a mapped site within which the call counts as right
     tolerance: int | None = None
 
     def __post_init__(self) -> None:
@@ -302,25 +248,15 @@ class LocatorFacts(CardPart):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrefilterFacts(CardPart):
-    """Of a model with a prefilter: what a window must answer to be read further, in log-odds.
+    """Of a model with a prefilter: what a window must answer to be read further, in log-odds."""
 
-    Attributes
-    ----------
-    levels
-        (L, 3): rising thresholds, the cutoff of the prefilter at each, and the share of windows that pass.
-    lost
-        Share of the windows at or above a threshold that the prefilter loses.
-    members, second
-        (L, members - 1) and (L,) cutoffs of the first members, and of the second network, if there is one.
-    learned_from, letters, measured_on, seed
-        Numbers of windows and letters, and the seed of the training.
-    """
-
-    learned_from: int | None = None
+    learned_from: int | None = None  # numbers of windows and letters, and the seed of the training
     letters: int | None = None
+    # (L, 3): rising thresholds, the cutoff of the prefilter at each, and the share of windows that pass
     levels: Floats
-    lost: float | None = None
+    lost: float | None = None  # share of the windows at or above a threshold that the prefilter loses
     measured_on: int | None = None
+    # (L, members - 1) and (L,) cutoffs of the first members, and of the second network, if there is one
     members: Floats | None = None
     second: Floats | None = None
     seed: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 import shlex
 import signal
@@ -53,15 +54,7 @@ class InputError(SeqrayError):
 
 
 class OtherLettersError(InputError):
-    """Sequences are of another kind than the one expected.
-
-    Parameters
-    ----------
-    what, where, remedy
-        As in `SeqrayError`.
-    found
-        ``protein`` or ``nucleotides``, where it is known what they are.
-    """
+    """Sequences are of another kind than expected: ``found`` is ``protein`` or ``nucleotides``, if known."""
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "", found: str = "") -> None:
         super().__init__(what, where=where, remedy=remedy)
@@ -141,39 +134,34 @@ def missing_package(package: str, extra: str) -> ConfigError:
 
 
 def require(condition: bool, key: str, rule: str) -> None:
-    """Raise `ConfigError` unless a condition holds.
-
-    Parameters
-    ----------
-    condition, key, rule
-        What must hold, name of the setting, and what the message says after the name.
-    """
+    """Raise `ConfigError` unless a condition holds."""
     if not condition:
         raise ConfigError(f"{field_name(key)} {rule}")
 
 
-def require_type(value: object, kind: type, remedy: str) -> None:
-    """Raise `ConfigError` for an object of another type.
+def require_ranges(settings: object, section: str, **ranges: str) -> None:
+    """Raise `ConfigError` for the first number of some settings out of its range.
 
-    Parameters
-    ----------
-    value, kind, remedy
-        The object, its type, and what to give instead.
+    A range is ``[0, 1)`` (a bracket includes the bound), ``1 or more`` or ``between 1 and 64``.
     """
+    for name, text in ranges.items():
+        value, bounds = getattr(settings, name), [float(number) for number in re.findall(r"[\d.]+", text)]
+        low, high = (*bounds, math.inf)[:2]
+        inside = (low < value if text[0] == "(" else low <= value) and (
+            value < high if text[-1] == ")" else value <= high
+        )
+        rule = f"must {'be' if text.endswith('more') else 'lie'} {'in ' if text[0] in '[(' else ''}{text}"
+        require(inside, f"{section}.{name}", rule)
+
+
+def require_type(value: object, kind: type, remedy: str) -> None:
+    """Raise `ConfigError` for an object of another type."""
     if not isinstance(value, kind):
         raise ConfigError(f"got {type(value).__name__}, not {kind.__name__}", remedy=remedy)
 
 
 def require_number(value: Any, key: str, *, whole: bool = False, least: float = -math.inf) -> None:
-    """Raise `ConfigError` unless a value is a number, of Python or NumPy, or None.
-
-    Parameters
-    ----------
-    value, key
-        The value, and name of the setting.
-    whole, least
-        Whether it must be a whole number, and the smallest one allowed.
-    """
+    """Raise `ConfigError` unless a value is a number, of Python or NumPy, or None."""
     kind: type[Any] = Integral if whole else Real
     known = isinstance(value, kind) and not isinstance(value, bool) and value >= least
     if value is not None and not known:
@@ -285,16 +273,7 @@ class OnProgress(Protocol):
 def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | None) -> Iterator[T]:
     """Yield items, and report each one when the next is requested.
 
-    Parameters
-    ----------
-    items
-        Any iterable.
-    total
-        Number of items.
-    phase
-        What is being done, for the user.
-    on_progress
-        Receives the report; None for nobody.
+    `on_progress`: receives the report; None for nobody.
     """
     for done, item in enumerate(items, start=1):
         yield item

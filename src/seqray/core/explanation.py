@@ -157,163 +157,93 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One figure about a method over a set of records, with a 95 % interval from a bootstrap over records.
+    """One figure about a method over a set of records, with a 95 % interval from a bootstrap over records."""
 
-    Attributes
-    ----------
-    method
-        That is judged.
-    measure
-        ``deletion_gain``, ``insertion_gain``, ``share_of_reference``, ``rank_correlation``, ``stability``,
-        ``randomised_weights``, ...
-    against
-        What it is compared with: ``random``, ``ism``, another method, ...
-    value, low, high
-        The figure and its interval; nan if undefined.
-    records
-        Number of records behind it.
-    """
-
-    method: str
+    method: str  # that is judged
+    # ``deletion_gain``, ``insertion_gain``, ``share_of_reference``, ``rank_correlation``, ``stability``,
+    # ``randomised_weights``, ...
     measure: str
-    against: str
-    value: float
+    against: str  # what it is compared with: ``random``, ``ism``, another method, ...
+    value: float  # the figure and its interval; nan if undefined
     low: float
     high: float
-    records: int
+    records: int  # number of records behind it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Log-odds of the explained class while letters are replaced (deletion) or put back (insertion).
+    """Log-odds of the explained class while letters are replaced (deletion) or put back (insertion)."""
 
-    Attributes
-    ----------
-    method, kind
-        Whose ranking decides the order (``random``: the mean of random ones); ``deletion`` or ``insertion``.
-    shares
-        (S,) share of letters replaced or put back, from 0 to 1.
-    mean, low, high
-        (S,) over records, with a 95 % bootstrap interval.
-    """
-
+    # whose ranking decides the order (``random``: the mean of random ones); ``deletion`` or ``insertion``
     method: str
     kind: str
-    shares: Floats
-    mean: Floats
+    shares: Floats  # (S,) share of letters replaced or put back, from 0 to 1
+    mean: Floats  # (S,) over records, with a 95 % bootstrap interval
     low: Floats
     high: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Faithfulness:
-    """Whether rankings are faithful, for this model and these records.
+    """Whether rankings are faithful, for this model and these records."""
 
-    Attributes
-    ----------
-    checks, curves, verdicts
-        The figures, and the conclusion for each method in a sentence or two.
-    """
-
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...]  # the figures, and the conclusion for each method in a sentence or two
     curves: tuple[Curve, ...]
     verdicts: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadFigures:
-    """One attention head of one member, the means over records.
+    """One attention head of one member, the means over records."""
 
-    Attributes
-    ----------
-    member, layer, head
-        Counted from 1.
-    entropy
-        Of the weights of a query, over its largest possible value: 0 for one key, 1 for equal weights.
-    distance
-        Mean distance in letters between query and key, CLS left out.
-    cls_mass
-        Share of the weights of all queries that goes to CLS.
-    importance
-        Change of the log-odds of the explained class when the head gives zeros; below 0 it supported it.
-    """
-
-    member: int
+    member: int  # counted from 1
     layer: int
     head: int
+    # of the weights of a query, over its largest possible value: 0 for one key, 1 for equal weights
     entropy: float
-    distance: float
-    cls_mass: float
+    distance: float  # mean distance in letters between query and key, CLS left out
+    cls_mass: float  # share of the weights of all queries that goes to CLS
+    # change of the log-odds of the explained class when the head gives zeros; below 0 it supported it
     importance: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Motif:
-    """A pattern of sites with high scores.
+    """A pattern of sites with high scores."""
 
-    Attributes
-    ----------
-    name, letters
-        ``motif_1`` for the one with the most sites; letters of the alphabet in the order of the columns.
-    counts
-        (w, A) count of each letter at each position of the aligned sites.
-    bits
-        (w,) information content of each place over the background of the records.
-    sites
-        Number of sites.
-    positions
-        (sites,) index in the record of each site's first place.
-    consensus
-        Most frequent letters, or IUPAC codes where no letter is in half of the sites.
-    known
-        Name of the known consensus that resembles it most, with the similarity; empty if none was given.
-    similarity
-        Mean over the places of the known consensus of the share of sites that agree with it, at the best
-        shift; nan if none was given.
-    """
-
+    # ``motif_1`` for the one with the most sites; letters of the alphabet in the order of the columns
     name: str
     letters: str
-    counts: Floats
-    bits: Floats
-    sites: int
-    positions: npt.NDArray[np.int64]
-    consensus: str
+    counts: Floats  # (w, A) count of each letter at each position of the aligned sites
+    bits: Floats  # (w,) information content of each place over the background of the records
+    sites: int  # number of sites
+    positions: npt.NDArray[np.int64]  # (sites,) index in the record of each site's first place
+    consensus: str  # most frequent letters, or IUPAC codes where no letter is in half of the sites
+    # name of the known consensus that resembles it most, with the similarity; empty if none was given
     known: str = ""
+    # mean over the places of the known consensus of the share of sites that agree with it, at the best shift;
+    # nan if none was given
     similarity: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputShares:
-    """What the letters and the genes around a call add to its score.
+    """What the letters and the genes around a call add to its score."""
 
-    Attributes
-    ----------
-    record, id, place, target, probability
-        As in `Explanation`.
-    score
-        Log-odds of ``target``, the mean over the members.
-    letters
-        Share of the letters in the sum of all absolute effects by gradient times input, the rest being that
-        of the gene tracks; letters are compared with the mean letter, tracks with those of unknown genes.
-    without_genes
-        Change of the score when the genes are hidden; 0 where they are not known.
-    shuffled
-        Mean change of the score when a shuffled copy with the same dinucleotides replaces the letters.
-    tracks
-        Effect of each gene track by gradient times input, summed over the positions; its sign is that of the
-        change of the score.
-    """
-
-    record: int
+    record: int  # as in `Explanation`
     id: str
     place: Place
     target: str
     probability: float
-    score: float
+    score: float  # log-odds of ``target``, the mean over the members
+    # share of the letters in the sum of all absolute effects by gradient times input, the rest being that of
+    # the gene tracks; letters are compared with the mean letter, tracks with those of unknown genes
     letters: float
-    without_genes: float
+    without_genes: float  # change of the score when the genes are hidden; 0 where they are not known
+    # mean change of the score when a shuffled copy with the same dinucleotides replaces the letters
     shuffled: float
+    # effect of each gene track by gradient times input, summed over the positions; its sign is that of the
+    # change of the score
     tracks: dict[str, float]
 
 
@@ -322,52 +252,30 @@ class InputShares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentScores:
-    """Scores by one method of the R' rows and C' columns that a model has read.
+    """Scores by one method of the R' rows and C' columns that a model has read."""
 
-    Attributes
-    ----------
-    method, signed
-        Its name, and whether a score below 0 speaks against the class; if not, scores sum to 1.
-    columns, rows
-        (C',) and (R',) scores; nan if a row has none, as the query has under occlusion.
-    grid
-        (R', C') score of each cell; None if the method has none.
-    """
-
-    method: str
+    method: str  # its name, and whether a score below 0 speaks against the class; if not, scores sum to 1
     signed: bool
-    columns: Floats
+    columns: Floats  # (C',) and (R',) scores; nan if a row has none, as the query has under occlusion
     rows: Floats
-    grid: Floats | None = None
+    grid: Floats | None = None  # (R', C') score of each cell; None if the method has none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentExplanation:
-    """Scores of one alignment by all methods.
+    """Scores of one alignment by all methods."""
 
-    Attributes
-    ----------
-    record, alignment
-        Number in the input, from 0 (ids may repeat), and the alignment in the file: R rows, C columns.
-    label, target
-        The class called, and the class explained. Rollout is the same for every class.
-    probabilities, probability
-        Calibrated probability of each class, in the order of the card, and that of ``target``.
-    rows, columns
-        (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query.
-    scores
-        By method, in the order requested.
-    """
-
+    # number in the input, from 0 (ids may repeat), and the alignment in the file: R rows, C columns
     record: int
     alignment: Alignment
-    label: str
+    label: str  # the class called, and the class explained. Rollout is the same for every class
     target: str
+    # calibrated probability of each class, in the order of the card, and that of ``target``
     probabilities: tuple[float, ...]
     probability: float
-    rows: Ints
+    rows: Ints  # (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query
     columns: Ints
-    scores: tuple[AlignmentScores, ...]
+    scores: tuple[AlignmentScores, ...]  # by method, in the order requested
 
     @property
     def id(self) -> str:

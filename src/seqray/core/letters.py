@@ -15,18 +15,10 @@ from seqray.core.arrays import Codes
 
 @dataclass(frozen=True, slots=True)
 class CodeStack:
-    """Many sequences laid end to end.
+    """Many sequences laid end to end."""
 
-    Attributes
-    ----------
-    codes : uint8 (T,)
-        Letter codes of all sequences, one after the other.
-    lengths : int64 (N,)
-        Letters of each sequence; they sum to T.
-    """
-
-    codes: np.ndarray
-    lengths: np.ndarray
+    codes: np.ndarray  # uint8 (T,); Letter codes of all sequences, one after the other
+    lengths: np.ndarray  # int64 (N,); Letters of each sequence; they sum to T
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -51,19 +43,8 @@ def stack_codes(sequences: Sequence[np.ndarray] | np.ndarray) -> CodeStack:
 def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find all k-mers without ambiguous letters.
 
-    Parameters
-    ----------
-    stack
-        N sequences.
-    k
-        Length of a k-mer, in letters.
-    letters
-        Number of canonical letters.
-
-    Returns
-    -------
-    start, owner, position : int64 (M,)
-        Index of the first letter in the stack, index of the sequence, and position in the sequence.
+    `k`: length of a k-mer, in letters; `letters`: number of canonical letters. Gives start, owner, position:
+    Index of the first letter in the stack, index of the sequence, and position in the sequence.
     """
     total = len(stack.codes)
     owner = np.repeat(np.arange(len(stack), dtype=np.int64), stack.lengths)
@@ -79,16 +60,8 @@ def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
 def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
     """Number the k-mers from 0 to letters**k - 1, first letter most significant: int64 (M,).
 
-    Parameters
-    ----------
-    stack
-        Sequences with the k-mers.
-    start
-        (M,) index of the first letter of each k-mer in the stack.
-    k
-        Length of a k-mer, in letters.
-    letters
-        Number of canonical letters.
+    `start`: (M,) index of the first letter of each k-mer in the stack; `k`: length of a k-mer, in letters;
+    `letters`: number of canonical letters.
     """
     index = np.zeros(len(start), dtype=np.int64)
     for offset in range(k):
@@ -97,13 +70,7 @@ def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> n
 
 
 def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
-    """Count the k-mers of each sequence: int64 (N, letters**k).
-
-    Parameters
-    ----------
-    stack, k, letters
-        See `kmer_starts`.
-    """
+    """Count the k-mers of each sequence: int64 (N, letters**k)."""
     start, owner, _ = kmer_starts(stack, k, letters)
     size = letters**k
     flat = owner * size + kmer_indices(stack, start, k, letters)
@@ -119,17 +86,7 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
     The last letter then is the same, too. Unknown letters are letters like any other. Raises `ValueError` for
     an array of another shape.
 
-    Parameters
-    ----------
-    codes
-        Letter codes, shape (n,).
-    rng
-        Source of randomness; the same state gives the same shuffle.
-
-    Returns
-    -------
-    array of uint8, shape (n,)
-        A new array.
+    `codes`: letter codes, shape (n,). Gives shape (n,): A new array.
     """
     if codes.ndim != 1:
         raise ValueError(f"codes have shape {codes.shape}, not (n,)")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from seqray.core.errors import require
+from seqray.core.errors import require, require_ranges
 
 # --- Parts of a network that have settings of their own: stem, backbone, and what a locator adds
 
@@ -22,21 +22,12 @@ def refuse_set(settings: Any, section: str, names: Iterable[str], rule: str) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StemConfig:
-    """Convolutions before attention: local detectors first, attention over fewer tokens.
+    """Convolutions before attention: local detectors first, attention over fewer tokens."""
 
-    Attributes
-    ----------
-    kernels
-        Widths of the parallel first convolutions, odd; their channels are concatenated to ``d_model``.
-    stride
-        Letters per token after the stem.
-    depth
-        Residual convolutions of width 5 at full resolution before the stride is taken.
-    """
-
+    # widths of the parallel first convolutions, odd; their channels are concatenated to ``d_model``
     kernels: tuple[int, ...] = (7,)
-    stride: int = 1
-    depth: int = 0
+    stride: int = 1  # letters per token after the stem
+    depth: int = 0  # residual convolutions of width 5 at full resolution before the stride is taken
 
     def __post_init__(self) -> None:
         require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
@@ -46,46 +37,33 @@ class StemConfig:
             "stem.kernels",
             "takes odd widths below 1024",
         )
-        require(1 <= self.stride <= 64, "stem.stride", "must lie between 1 and 64")
-        require(0 <= self.depth <= 8, "stem.depth", "must lie between 0 and 8")
+        require_ranges(self, "stem", stride="between 1 and 64", depth="between 0 and 8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackboneConfig:
-    """A pretrained encoder, in a directory as Hugging Face's transformers writes it.
+    """A pretrained encoder, in a directory as Hugging Face's transformers writes it."""
 
-    Attributes
-    ----------
-    path
-        The directory; relative to where the command runs.
-    tuning
-        What is trained besides the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
-        or the whole encoder (``full``).
-    rank, alpha
-        Of ``lora``: the additions are alpha / rank times a product of two matrices of that rank.
-    targets
-        Of ``lora``: names of the linear maps that are added to; those of query and value by default.
-    pooling
-        What the head reads: the final state of CLS (``cls``) or the mean over the letters' tokens (``mean``);
-        ``auto`` is CLS where the tokenizer adds one.
-    name, files, width
-        Filled in by training: the directory's name, the sha256 of each file that decides what it computes,
-        and the size of its states. Another directory is refused; where ``files`` are given, by training too.
-    """
-
-    path: str = ""
+    path: str = ""  # the directory; relative to where the command runs
+    # what is trained besides the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
+    # or the whole encoder (``full``)
     tuning: Literal["frozen", "lora", "full"] = "frozen"
-    rank: int = 8
+    rank: int = 8  # of ``lora``: the additions are alpha / rank times a product of two matrices of that rank
     alpha: float = 16.0
+    # of ``lora``: names of the linear maps that are added to; those of query and value by default
     targets: tuple[str, ...] = ()
+    # what the head reads: the final state of CLS (``cls``) or the mean over the letters' tokens (``mean``);
+    # ``auto`` is CLS where the tokenizer adds one
     pooling: Literal["auto", "cls", "mean"] = "auto"
+    # filled in by training: the directory's name, the sha256 of each file that decides what it computes, and
+    # the size of its states. Another directory is refused; where ``files`` are given, by training too
     name: str = ""
     files: dict[str, str] = field(default_factory=dict)
     width: int = 0
 
     def __post_init__(self) -> None:
         require(self.path.isprintable(), "model.backbone.path", "is no name of a directory")
-        require(1 <= self.rank <= 1024, "model.backbone.rank", "must lie between 1 and 1024")
+        require_ranges(self, "model.backbone", rank="between 1 and 1024")
         require(0 < self.alpha < math.inf, "model.backbone.alpha", "must be above 0")
         require(all(self.targets), "model.backbone.targets", "must be names, none of them empty")
         if self.tuning != "lora":
@@ -94,35 +72,23 @@ class BackboneConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatorConfig:
-    """What a locator has besides blocks of attention.
+    """What a locator has besides blocks of attention."""
 
-    Attributes
-    ----------
-    tracks
-        Names of the gene tracks that it reads beside the letters, see `seqray.annotation.TRACKS`; without
-        any it reads letters alone.
-    window
-        Tokens on either side that a token attends to [W].
-    stem
-        Channels of the first convolution.
-    no_gene_ahead
-        For each class of site, what is added to its logit, outside of training, at a letter where genes are
-        known and none of its strand begins within 510 letters ahead; nothing by default, and near the end of
-        a contig. It corrects for starts inside genes, of which species have more or fewer mapped than those
-        of training.
-    smoothing
-        Letters on either side whose probabilities count for the score of a letter, outside of training, see
-        `seqray.models.Smoothing`; 0 for none.
-    region
-        Letters on either side: outside of training, the score is multiplied by the probability that any site
-        lies among them; 0 for not.
-    """
-
+    # names of the gene tracks that it reads beside the letters, see `seqray.annotation.TRACKS`; without any
+    # it reads letters alone
     tracks: tuple[str, ...] = ()
-    window: int = 32
-    stem: int = 32
+    window: int = 32  # tokens on either side that a token attends to [W]
+    stem: int = 32  # channels of the first convolution
+    # for each class of site, what is added to its logit, outside of training, at a letter where genes are
+    # known and none of its strand begins within 510 letters ahead; nothing by default, and near the end of a
+    # contig. It corrects for starts inside genes, of which species have more or fewer mapped than those of
+    # training
     no_gene_ahead: tuple[float, ...] = ()
+    # letters on either side whose probabilities count for the score of a letter, outside of training, see
+    # `seqray.models.Smoothing`; 0 for none
     smoothing: int = 0
+    # letters on either side: outside of training, the score is multiplied by the probability that any site
+    # lies among them; 0 for not
     region: int = 0
 
     def __post_init__(self) -> None:
@@ -132,11 +98,9 @@ class LocatorConfig:
         require(
             all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "must lie between -100 and 100"
         )
-        require(0 <= self.smoothing <= 100, "model.locator.smoothing", "must lie between 0 and 100")
-        require(0 <= self.region <= 1000, "model.locator.region", "must lie between 0 and 1000")
+        require_ranges(self, "model.locator", smoothing="between 0 and 100", region="between 0 and 1000")
         require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
-        require(1 <= self.window <= 1024, "model.locator.window", "must lie between 1 and 1024")
-        require(1 <= self.stem <= 1024, "model.locator.stem", "must lie between 1 and 1024")
+        require_ranges(self, "model.locator", window="between 1 and 1024", stem="between 1 and 1024")
 
 
 # --- The shape of a network
@@ -159,114 +123,71 @@ MAX_KMER_LENGTH = {"dna": 7, "rna": 7, "protein": 3}  # tables of all k-mers hav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """The shape of a network; letters in brackets are those of the docs.
+    """The shape of a network; letters in brackets are those of the docs."""
 
-    Attributes
-    ----------
-    kind
-        ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
-        character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
-        ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape,
-        so that only ``backbone``, ``alphabet``, ``classes``, ``subclasses``, ``dropout`` (before the head)
-        and ``max_length`` remain to be set. ``locator`` scores every position of a strand for each class of
-        site, by attention within windows; it takes dna, rotary positions and none of the options of single
-        sequences.
-    locator
-        Of ``locator``: gene tracks, window of attention, stem.
-    backbone
-        Of ``backbone``: which encoder, and what of it is trained.
-    tied
-        Of ``alignment``: whether all rows share the weights of row attention.
-    max_rows
-        Of ``alignment``: most rows that the model reads, the query counted, see
-        `seqray.core.alignment.choose_rows`.
-    alphabet
-        Letters that the model reads.
-    tokenizer, k
-        ``character`` (one token a letter) or ``kmer`` (overlapping words of ``k`` letters).
-    classes
-        Number of classes [K].
-    subclasses
-        Number of subclasses of each class, in the order of the classes. The probability of a class is the
-        sum over its subclasses. Empty: classes only. Training counts them in the data, see
-        `DataConfig.subclasses`.
-    d_model
-        Model width [D].
-    layers
-        Number of blocks.
-    heads, kv_heads
-        Query heads [H], and key/value heads: equal to ``heads`` (the default, multi-head), fewer
-        (grouped-query) or 1 (multi-query).
-    d_ff
-        Width of the feed-forward layer; 4D by default.
-    activation
-        Of the feed-forward layer and the stem.
-    dropout
-        Applied to embeddings, attention output and feed-forward output while training.
-    positions
-        ``sinusoidal``, ``learned`` or ``rotary``.
-    position_gain
-        A trained factor for each letter position and channel, for data whose sites are at a fixed index:
-        ``none``, ``shared``, or ``context``, which adds one for each context.
-    position_matrix
-        A trained vector for each letter at each position, for the same data, as in a position weight matrix:
-        ``none``, ``shared`` or ``context``. The vectors lie in `MATRIX_RANK` dimensions.
-    ends
-        This many letters at either end of a sequence, or of each row, count by their distance to it: a
-        trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
-        Not with k-mers. A stem that merges letters adds up the vectors of the letters of a token.
-    words
-        Longest words that count as such, 2 letters or more: a trained vector for each word of 2 to so many
-        letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets.
-        Not with k-mers.
-    pooling
-        What the head reads, side by side: the final state of CLS (``cls``), the mean (``mean``) and the
-        largest value of each channel (``max``) over all letters' tokens, and the means over the tokens of the
-        first and of the last ``ends`` letters (``ends``). More than CLS suits long sequences.
-    composition
-        Shares of letters that a linear map adds to the vector of CLS before the blocks: of the ``whole``
-        sequence, of its first and last 15, 30 and 60 letters (``ends``), and of pairs of letters 1, 2 and 3
-        apart (``pairs``). For small sets of long sequences. The head must read CLS. Not with k-mers.
-    helices
-        Of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
-        `seqray.models.helices`.
-    max_length
-        Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
-    stem
-        Optional convolutional stem; of ``alignment`` along each row.
-    contexts
-        Names of what else may be known of a sequence, such as its species. The vector of the one that is
-        given is added to every token; without one nothing is added.
-    """
-
-    alphabet: Literal["dna", "rna", "protein"] = "dna"
+    alphabet: Literal["dna", "rna", "protein"] = "dna"  # letters that the model reads
+    # ``character`` (one token a letter) or ``kmer`` (overlapping words of ``k`` letters)
     tokenizer: Literal["character", "kmer"] = "character"
     k: int = 1
-    classes: int = 2
+    classes: int = 2  # number of classes [K]
+    # number of subclasses of each class, in the order of the classes. The probability of a class is the sum
+    # over its subclasses. Empty: classes only. Training counts them in the data, see `DataConfig.subclasses`
     subclasses: tuple[int, ...] = ()
-    d_model: int = 64
-    layers: int = 3
+    d_model: int = 64  # model width [D]
+    layers: int = 3  # number of blocks
+    # query heads [H], and key/value heads: equal to ``heads`` (the default, multi-head), fewer
+    # (grouped-query) or 1 (multi-query)
     heads: int = 4
     kv_heads: int | None = None
-    d_ff: int | None = None
-    activation: Literal["relu", "gelu"] = "gelu"
-    dropout: float = 0.1
+    d_ff: int | None = None  # width of the feed-forward layer; 4D by default
+    activation: Literal["relu", "gelu"] = "gelu"  # of the feed-forward layer and the stem
+    dropout: float = 0.1  # applied to embeddings, attention output and feed-forward output while training
+    # ``sinusoidal``, ``learned`` or ``rotary``
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    # A trained factor for each letter position and channel, for data whose sites are at a fixed index:
+    # ``none``, ``shared``, or ``context``, which adds one for each context
     position_gain: Literal["none", "shared", "context"] = "none"
+    # A trained vector for each letter at each position, for the same data, as in a position weight matrix:
+    # ``none``, ``shared`` or ``context``. The vectors lie in `MATRIX_RANK` dimensions
     position_matrix: Literal["none", "shared", "context"] = "none"
+    # longest input in letters or columns (learned tables have that many rows, others take it as a limit)
     max_length: int = 1024
-    stem: StemConfig | None = None
+    stem: StemConfig | None = None  # optional convolutional stem; of ``alignment`` along each row
+    # names of what else may be known of a sequence, such as its species. The vector of the one that is given
+    # is added to every token; without one nothing is added
     contexts: tuple[str, ...] = ()
+    # ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
+    # character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
+    # ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape, so that
+    # only ``backbone``, ``alphabet``, ``classes``, ``subclasses``, ``dropout`` (before the head) and
+    # ``max_length`` remain to be set. ``locator`` scores every position of a strand for each class of site,
+    # by attention within windows; it takes dna, rotary positions and none of the options of single sequences
     kind: Literal["sequence", "alignment", "backbone", "locator"] = "sequence"
-    tied: bool = True
+    tied: bool = True  # of ``alignment``: whether all rows share the weights of row attention
+    # of ``alignment``: most rows that the model reads, the query counted, see
+    # `seqray.core.alignment.choose_rows`
     max_rows: int = 64
+    # this many letters at either end of a sequence, or of each row, count by their distance to it: a trained
+    # vector for each letter at each of these places. For sequences of different lengths; 0 is none. Not with
+    # k-mers. A stem that merges letters adds up the vectors of the letters of a token
     ends: int = 0
+    # longest words that count as such, 2 letters or more: a trained vector for each word of 2 to so many
+    # letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets. Not
+    # with k-mers
     words: int = 0
+    # what the head reads, side by side: the final state of CLS (``cls``), the mean (``mean``) and the largest
+    # value of each channel (``max``) over all letters' tokens, and the means over the tokens of the first and
+    # of the last ``ends`` letters (``ends``). More than CLS suits long sequences
     pooling: tuple[Literal["cls", "mean", "max", "ends"], ...] = ("cls",)
+    # of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
+    # `seqray.models.helices`
     helices: bool = False
+    # shares of letters that a linear map adds to the vector of CLS before the blocks: of the ``whole``
+    # sequence, of its first and last 15, 30 and 60 letters (``ends``), and of pairs of letters 1, 2 and 3
+    # apart (``pairs``). For small sets of long sequences. The head must read CLS. Not with k-mers
     composition: tuple[Literal["whole", "ends", "pairs"], ...] = ()
-    backbone: BackboneConfig | None = None
-    locator: LocatorConfig | None = None
+    backbone: BackboneConfig | None = None  # of ``backbone``: which encoder, and what of it is trained
+    locator: LocatorConfig | None = None  # of ``locator``: gene tracks, window of attention, stem
 
     @property
     def tracks(self) -> tuple[str, ...]:
@@ -375,8 +296,7 @@ class ModelConfig:
             )
 
     def _check_network(self) -> None:
-        require(self.layers >= 1, "model.layers", "must be 1 or more")
-        require(self.heads >= 1, "model.heads", "must be 1 or more")
+        require_ranges(self, "model", layers="1 or more", heads="1 or more")
         require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,
             "model.d_model",
@@ -396,8 +316,7 @@ class ModelConfig:
                 f"({self.kv_heads}) must divide 'model.heads' ({self.heads})",
             )
         require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "must be 1 or more")
-        require(0 <= self.dropout < 1, "model.dropout", "must lie in [0, 1)")
-        require(self.max_length >= 1, "model.max_length", "must be 1 or more")
+        require_ranges(self, "model", dropout="[0, 1)", max_length="1 or more")
 
     def _check_tokenizer(self) -> None:
         if self.tokenizer == "character":

@@ -68,33 +68,17 @@ def require_record(thing: SequenceRecord) -> SequenceRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabeledSequence:
-    """One training or test example.
+    """One training or test example."""
 
-    Attributes
-    ----------
-    sequence, label
-        Validated letters, and the name of their class.
-    id
-        Identifier; made from the row number where the table has none.
-    group
-        Examples of one group (a gene family, a genome region) never fall on both sides of a split.
-    split
-        ``train``, ``validation`` or ``test`` if the data assign it.
-    context
-        Additional information, such as the species, if the data have it.
-    subclass
-        Part of its class, such as how a negative was made, if the data name it.
-    file
-        Where it was read, for errors; two examples are equal without it.
-    """
-
-    sequence: str
+    sequence: str  # validated letters, and the name of their class
     label: str
-    id: str
+    id: str  # identifier; made from the row number where the table has none
+    # examples of one group (a gene family, a genome region) never fall on both sides of a split
     group: str | None = None
-    split: str | None = None
-    context: str | None = None
-    subclass: str | None = None
+    split: str | None = None  # ``train``, ``validation`` or ``test`` if the data assign it
+    context: str | None = None  # additional information, such as the species, if the data have it
+    subclass: str | None = None  # part of its class, such as how a negative was made, if the data name it
+    # where it was read, for errors; two examples are equal without it
     file: str = field(default="", compare=False, repr=False)
 
     @property
@@ -105,38 +89,20 @@ class LabeledSequence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alignment:
-    """Sequences aligned so that homologous letters share a column.
+    """Sequences aligned so that homologous letters share a column."""
 
-    Attributes
-    ----------
-    id
-        Accession or name in the file, or the name of the file.
-    names
-        Of the R rows, as in the file; a name may occur twice.
-    codes
-        (R, C) uint8, not writable: letters, gaps and missing data, see `column_codes`. Row 0 is the query.
-    alphabet
-        Of the codes.
-    label
-        Name of its class, where one is known.
-    group
-        Alignments of one group (a clan, a superfamily) never fall on both sides of a split.
-    split
-        ``train``, ``validation`` or ``test`` if the data assign it.
-    ss_cons
-        Consensus structure, one sign a column, where the file has one.
-    metadata
-        Other annotations of the file, by key; several lines of one key are lines of its text.
-    """
-
-    id: str
-    names: tuple[str, ...] = field(repr=False)
+    id: str  # accession or name in the file, or the name of the file
+    names: tuple[str, ...] = field(repr=False)  # of the R rows, as in the file; a name may occur twice
+    # (R, C) uint8, not writable: letters, gaps and missing data, see `column_codes`. Row 0 is the query
     codes: Codes = field(repr=False)
-    alphabet: Alphabet = field(repr=False)
-    label: str | None = None
+    alphabet: Alphabet = field(repr=False)  # of the codes
+    label: str | None = None  # name of its class, where one is known
+    # alignments of one group (a clan, a superfamily) never fall on both sides of a split
     group: str | None = None
-    split: str | None = None
+    split: str | None = None  # ``train``, ``validation`` or ``test`` if the data assign it
+    # consensus structure, one sign a column, where the file has one
     ss_cons: str | None = field(default=None, repr=False)
+    # other annotations of the file, by key; several lines of one key are lines of its text
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
     ID_SOURCE: ClassVar[str] = "#=GF AC, else the first word of #=GF ID, else the name of the file"
 
@@ -235,15 +201,9 @@ _MAX_KEPT_NAMES = 10_000
 
 @dataclass(frozen=True)
 class Intervals:
-    """Sorted intervals that neither touch nor overlap.
+    """Sorted intervals that neither touch nor overlap."""
 
-    Attributes
-    ----------
-    starts, ends
-        (n,) 0-based and half-open.
-    """
-
-    starts: Ints
+    starts: Ints  # (n,) 0-based and half-open
     ends: Ints
 
     @classmethod
@@ -289,14 +249,7 @@ class Intervals:
     def extended(self, by: int, length: int, *, circular: bool = False) -> Intervals:
         """Extend each interval on both sides.
 
-        Parameters
-        ----------
-        by
-            Letters to add on each side.
-        length
-            Length of the sequence, in letters.
-        circular
-            Continue across the origin; otherwise stop at the ends of the sequence.
+        `length`: length of the sequence, in letters.
         """
         if by * 2 >= length and circular:
             return Intervals.merge([(0, length)] if len(self.starts) else [])
@@ -310,23 +263,13 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One part of a genome that a user selects.
+    """One part of a genome that a user selects."""
 
-    Attributes
-    ----------
-    contig, start, end
-        Interval of a sequence, 0-based and half-open; ``end`` is None for the rest of the sequence.
-    text
-        As the user wrote it; it means the whole contig if one has exactly this name.
-    where
-        Origin of the text, for errors.
-    """
-
-    contig: str
+    contig: str  # interval of a sequence, 0-based and half-open; ``end`` is None for the rest of the sequence
     start: int
     end: int | None
-    text: str
-    where: str
+    text: str  # as the user wrote it; it means the whole contig if one has exactly this name
+    where: str  # origin of the text, for errors
 
     def __str__(self) -> str:
         """As `parse_region` reads it.

@@ -53,56 +53,32 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A promoter element that the letters before a site show.
+    """A promoter element that the letters before a site show."""
 
-    Attributes
-    ----------
-    start
-        0-based, of its left end on the plus strand of the contig, whatever the strand of the call.
-    letters
-        In the direction of reading.
-    """
-
-    start: int
-    letters: str
+    start: int  # 0-based, of its left end on the plus strand of the contig, whatever the strand of the call
+    letters: str  # in the direction of reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What the letters and genes around a call of a locator say about it.
+    """What the letters and genes around a call of a locator say about it."""
 
-    Attributes
-    ----------
-    probability
-        Share of calls of such a score that lie near a mapped site, on held-out data; None if not measured.
-    precision
-        Share of such calls among all of at least this score, as the card leads to expect; None if not
-        measured.
-    gene, locus
-        Name and locus tag of the gene that starts next on the strand of the call; empty if there is none.
-    distance
-        Letters from the site to the first letter of its start codon: 0 for a transcript without a leader.
-    within, within_strand
-        Name of the gene that the site lies in, and ``same`` or ``opposite``; empty if there is none.
-    minus10, minus35
-        Elements of a promoter of sigma 70; None if not found.
-    spacer
-        Letters between the two.
-    extended
-        Whether TG lies one letter before the -10 element.
-    """
-
+    # share of calls of such a score that lie near a mapped site, on held-out data; None if not measured
     probability: float | None = None
+    # share of such calls among all of at least this score, as the card leads to expect; None if not measured
     precision: float | None = None
+    # name and locus tag of the gene that starts next on the strand of the call; empty if there is none
     gene: str = ""
     locus: str = ""
+    # letters from the site to the first letter of its start codon: 0 for a transcript without a leader
     distance: int | None = None
+    # name of the gene that the site lies in, and ``same`` or ``opposite``; empty if there is none
     within: str = ""
     within_strand: Literal["same", "opposite", ""] = ""
-    minus10: Box | None = None
+    minus10: Box | None = None  # elements of a promoter of sigma 70; None if not found
     minus35: Box | None = None
-    spacer: int | None = None
-    extended: bool = False
+    spacer: int | None = None  # letters between the two
+    extended: bool = False  # whether TG lies one letter before the -10 element
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,62 +118,33 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """Scores and calls of one classifier for N records.
+    """Scores and calls of one classifier for N records."""
 
-    Attributes
-    ----------
-    source, note
-        ``model``, ``against``, ``floor`` or the name of a rule, and its description.
-    scores
-        (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true.
-    calls
-        (N,) index of the class called.
-    probabilities
-        False for scores of another kind: they rank and call, but have no calibration.
-    threshold
-        On the score of the positive class; None if the calls don't follow from one.
-    """
-
-    source: str
+    source: str  # ``model``, ``against``, ``floor`` or the name of a rule, and its description
     note: str
-    scores: Floats
-    calls: npt.NDArray[np.int64]
+    scores: Floats  # (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true
+    calls: npt.NDArray[np.int64]  # (N,) index of the class called
+    # false for scores of another kind: they rank and call, but have no calibration
     probabilities: bool = True
+    # on the score of the positive class; None if the calls don't follow from one
     threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of merit, or a difference of two, with its 95 % interval from a bootstrap over groups.
+    """One figure of merit, or a difference of two, with its 95 % interval from a bootstrap over groups."""
 
-    Attributes
-    ----------
-    subset
-        ``all``, or ``context:<name>``, or ``similarity:<range>``.
-    source
-        Whose figure: see `Answers`; ``model-floor`` for a difference.
-    label
-        The class that counts as positive; with more than two classes also ``all`` (a figure of the whole
-        confusion table or of all probabilities) and ``macro`` (mean over the classes).
-    metric
-        Its name.
-    value, low, high
-        nan if undefined, the interval also where there are fewer than two groups.
-    p
-        Of a difference: two-sided, that it is 0; nan otherwise.
-    n, positives, groups
-        Records, those of the class among them (0 for ``all`` and ``macro``), and groups drawn from.
-    """
-
-    subset: str
-    source: str
+    subset: str  # ``all``, or ``context:<name>``, or ``similarity:<range>``
+    source: str  # whose figure: see `Answers`; ``model-floor`` for a difference
+    # the class that counts as positive; with more than two classes also ``all`` (a figure of the whole
+    # confusion table or of all probabilities) and ``macro`` (mean over the classes)
     label: str
-    metric: str
-    value: float
+    metric: str  # its name
+    value: float  # nan if undefined, the interval also where there are fewer than two groups
     low: float
     high: float
-    p: float
-    n: int
+    p: float  # of a difference: two-sided, that it is 0; nan otherwise
+    n: int  # records, those of the class among them (0 for ``all`` and ``macro``), and groups drawn from
     positives: int
     groups: int
 
@@ -281,95 +228,48 @@ ALARMING = ("leak", "shortcut")
 
 @dataclass(frozen=True, slots=True)
 class AuditFigure:
-    """One number of an audit.
+    """One number of an audit."""
 
-    Attributes
-    ----------
-    section
-        What it belongs to: ``counts``, ``copies``, ``rules`` and so on.
-    split
-        Part of the data it was measured on; ``test to train`` compares two parts.
-    label
-        Class it was measured on, ``*`` for all of them.
-    quantity
-        Its name.
-    value
-        The number; shares lie between 0 and 1.
-    low, high
-        95 % bootstrap interval; NaN if there is none.
-    """
-
-    section: str
-    split: str
-    label: str
-    quantity: str
-    value: float
-    low: float = math.nan
+    section: str  # what it belongs to: ``counts``, ``copies``, ``rules`` and so on
+    split: str  # part of the data it was measured on; ``test to train`` compares two parts
+    label: str  # class it was measured on, ``*`` for all of them
+    quantity: str  # its name
+    value: float  # the number; shares lie between 0 and 1
+    low: float = math.nan  # 95 % bootstrap interval; NaN if there is none
     high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem or fact to consider before training.
+    """One problem or fact to consider before training."""
 
-    Attributes
-    ----------
-    severity
-        One of `SEVERITIES`.
-    kind
-        Short name of the rule that fired, as in docs/concepts/audit.md.
-    what
-        One sentence with figures: what was found.
-    effect
-        Its effect on the measured performance.
-    remedy
-        What to do about it.
-    """
-
-    severity: str
-    kind: str
-    what: str
-    effect: str
-    remedy: str
+    severity: str  # one of `SEVERITIES`
+    kind: str  # short name of the rule that fired, as in docs/concepts/audit.md
+    what: str  # one sentence with figures: what was found
+    effect: str  # its effect on the measured performance
+    remedy: str  # what to do about it
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of a quantity in bins, of one class in one part of the data.
+    """Counts of a quantity in bins, of one class in one part of the data."""
 
-    Attributes
-    ----------
-    quantity, split, label
-        As in `AuditFigure`.
-    edges, counts
-        Edges of the bins, one more than there are bins; sequences in each, the last includes its upper edge.
-    """
-
-    quantity: str
+    quantity: str  # as in `AuditFigure`
     split: str
     label: str
+    # edges of the bins, one more than there are bins; sequences in each, the last includes its upper edge
     edges: tuple[float, ...]
     counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit.
+    """The result of an audit."""
 
-    Attributes
-    ----------
-    figures, histograms
-        What was measured.
-    findings
-        Worst first.
-    settings
-        What the figures depend on, such as the length of the words: name and value.
-    """
-
-    figures: Sequence[AuditFigure]
+    figures: Sequence[AuditFigure]  # what was measured
     histograms: Sequence[Histogram]
-    findings: Sequence[Finding]
-    settings: Mapping[str, str]
+    findings: Sequence[Finding]  # worst first
+    settings: Mapping[str, str]  # what the figures depend on, such as the length of the words: name and value
 
     @property
     def alarming(self) -> bool:

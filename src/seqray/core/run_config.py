@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seqray.core.card import MAX_MEMBERS
-from seqray.core.errors import ConfigError, require
+from seqray.core.errors import ConfigError, require, require_ranges
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 from seqray.core.text import Truncation, class_name_fault
@@ -20,44 +20,29 @@ CalibrationMethod = Literal["temperature", "platt", "isotonic", "auto"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataConfig:
-    """What the sequences are.
+    """What the sequences are."""
 
-    Attributes
-    ----------
-    window
-        Length in letters that the model is trained on and scans with.
-    positive
-        The class that ``scan`` looks for and whose probability metrics rank by.
-    site
-        Index of the transcription start within the window (0-based), for ``scan``.
-    validation
-        Share of the training groups that each member holds out for early stopping and calibration, another
-        one for each, where the data name no validation split.
-    flank
-        Letters on each side of the window that training sequences may carry, used by random shifts.
-    truncate
-        What is read of sequences longer than the window: the first and the last half of it (``ends``), its
-        first letters (``start``), or nothing (``none``), and they are refused. The model keeps this rule.
-    subclasses
-        Whether the network learns the subclasses that the column ``subclass`` of the table names, such as
-        negatives made in different ways. Predictions name classes.
-    """
-
-    window: int = 81
-    positive: str = "promoter"
-    site: int | None = None
+    window: int = 81  # length in letters that the model is trained on and scans with
+    positive: str = "promoter"  # the class that ``scan`` looks for and whose probability metrics rank by
+    site: int | None = None  # index of the transcription start within the window (0-based), for ``scan``
+    # share of the training groups that each member holds out for early stopping and calibration, another one
+    # for each, where the data name no validation split
     validation: float = 0.15
+    # letters on each side of the window that training sequences may carry, used by random shifts
     flank: int = 0
+    # what is read of sequences longer than the window: the first and the last half of it (``ends``), its
+    # first letters (``start``), or nothing (``none``), and they are refused. The model keeps this rule
     truncate: Truncation = "none"
+    # whether the network learns the subclasses that the column ``subclass`` of the table names, such as
+    # negatives made in different ways. Predictions name classes
     subclasses: bool = False
 
     def __post_init__(self) -> None:
-        require(self.window >= 1, "data.window", "must be 1 or more")
+        require_ranges(self, "data", window="1 or more")
         _require_class("data.positive", self.positive)
         if self.site is not None:
             require(0 <= self.site < self.window, "data.site", "must lie within the window")
-        require(0 < self.validation < 0.9, "data.validation", "must lie in (0, 0.9)")
-        require(self.flank >= 0, "data.flank", "must be 0 or more")
+        require_ranges(self, "data", validation="(0, 0.9)", flank="0 or more")
         fixed = self.flank > 0 or self.site is not None
         require(
             self.truncate == "none" or not fixed,
@@ -68,137 +53,81 @@ class DataConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugmentConfig:
-    """Random changes to training sequences only.
+    """Random changes to training sequences only."""
 
-    Attributes
-    ----------
-    shift
-        Largest shift in letters, uniform on both sides; letters from the flank where there is one, else
-        the end that is uncovered becomes unknown.
-    shift_share
-        Probability that a sequence is shifted at all; below 1 the stated place counts more than its
-        neighbors.
-    mask
-        Probability that a letter is replaced by the mask token.
-    reverse_complement
-        Probability of reading the other strand; only where the class does not depend on the strand.
-    hide_context
-        Probability that the context of a sequence is withheld, so that the model also learns to do without.
-    query
-        Of alignments: probability that another row takes the place of the query, for any member of a family
-        is of its class.
-    """
-
+    # largest shift in letters, uniform on both sides; letters from the flank where there is one, else the end
+    # that is uncovered becomes unknown
     shift: int = 0
+    # probability that a sequence is shifted at all; below 1 the stated place counts more than its neighbors
     shift_share: float = 1.0
-    mask: float = 0.0
+    mask: float = 0.0  # probability that a letter is replaced by the mask token
+    # probability of reading the other strand; only where the class does not depend on the strand
     reverse_complement: float = 0.0
+    # probability that the context of a sequence is withheld, so that the model also learns to do without
     hide_context: float = 0.0
+    # of alignments: probability that another row takes the place of the query, for any member of a family is
+    # of its class
     query: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.shift >= 0, "augment.shift", "must be 0 or more")
+        require_ranges(self, "augment", shift="0 or more")
         require(0 < self.shift_share <= 1, "augment.shift_share", "must lie above 0 and up to 1")
-        require(0 <= self.mask < 1, "augment.mask", "must lie in [0, 1)")
-        require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "must lie in [0, 1]")
-        require(0 <= self.hide_context <= 1, "augment.hide_context", "must lie in [0, 1]")
-        require(0 <= self.query <= 1, "augment.query", "must lie in [0, 1]")
+        chances = dict.fromkeys(("reverse_complement", "hide_context", "query"), "[0, 1]")
+        require_ranges(self, "augment", mask="[0, 1)", **chances)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW with linear warm-up and cosine decay to a tenth of a percent of the peak rate.
+    """AdamW with linear warm-up and cosine decay to a tenth of a percent of the peak rate."""
 
-    Attributes
-    ----------
-    learning_rate, weight_decay
-        Peak rate and decoupled decay (matrices only, not biases or norms).
-    warmup
-        Share of all steps over which the rate rises.
-    batch_size
-        Sequences a step and device.
-    class_weights
-        ``balanced`` weighs each class by the inverse of its share, ``root`` by the square root of that, which
-        calls rare classes less often; ``none`` leaves the prior as it is.
-    logit_adjustment
-        While training, this many times the log of each class's share is added to its logits, so that rare
-        classes must be told from common ones by a margin: 1 aims at the mean sensitivity over the classes,
-        about 0.5 at their mean MCC; 0 is off (Menon et al. 2021, arXiv:2007.07314, equation 10).
-    label_smoothing
-        Mass spread over the other classes.
-    teacher
-        Share of the target that comes from the probabilities of the teacher, where one is given.
-    ema
-        Decay of an exponential moving average of the weights, which is then validated and saved; 0 is off.
-    beta2
-        Decay of AdamW's average of squared gradients.
-    """
-
-    learning_rate: float = 1e-3
+    learning_rate: float = 1e-3  # peak rate and decoupled decay (matrices only, not biases or norms)
     weight_decay: float = 0.01
-    warmup: float = 0.1
-    batch_size: int = 64
+    warmup: float = 0.1  # share of all steps over which the rate rises
+    batch_size: int = 64  # sequences a step and device
+    # ``balanced`` weighs each class by the inverse of its share, ``root`` by the square root of that, which
+    # calls rare classes less often; ``none`` leaves the prior as it is
     class_weights: Literal["balanced", "root", "none"] = "none"
+    # while training, this many times the log of each class's share is added to its logits, so that rare
+    # classes must be told from common ones by a margin: 1 aims at the mean sensitivity over the classes,
+    # about 0.5 at their mean MCC; 0 is off (Menon et al. 2021, arXiv:2007.07314, equation 10)
     logit_adjustment: float = 0.0
-    label_smoothing: float = 0.0
+    label_smoothing: float = 0.0  # mass spread over the other classes
+    # share of the target that comes from the probabilities of the teacher, where one is given
     teacher: float = 0.7
+    # decay of an exponential moving average of the weights, which is then validated and saved; 0 is off
     ema: float = 0.0
-    beta2: float = 0.999
+    beta2: float = 0.999  # decay of AdamW's average of squared gradients
 
     def __post_init__(self) -> None:
         require(0 < self.learning_rate <= 10, "optimizer.learning_rate", "must be above 0 and at most 10")
-        require(0 <= self.weight_decay <= 1000, "optimizer.weight_decay", "must lie between 0 and 1000")
-        require(0 <= self.warmup < 1, "optimizer.warmup", "must lie in [0, 1)")
-        require(self.batch_size >= 1, "optimizer.batch_size", "must be 1 or more")
-        require(0 <= self.logit_adjustment <= 10, "optimizer.logit_adjustment", "must lie between 0 and 10")
-        require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "must lie in [0, 1)")
-        require(0 <= self.teacher <= 1, "optimizer.teacher", "must lie in [0, 1]")
-        require(0 <= self.ema < 1, "optimizer.ema", "must lie in [0, 1)")
-        require(0 < self.beta2 < 1, "optimizer.beta2", "must lie in (0, 1)")
+        ranges = {"weight_decay": "between 0 and 1000", "warmup": "[0, 1)", "batch_size": "1 or more"}
+        ranges |= {"logit_adjustment": "between 0 and 10", "label_smoothing": "[0, 1)", "teacher": "[0, 1]"}
+        require_ranges(self, "optimizer", **ranges, ema="[0, 1)", beta2="(0, 1)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenomesConfig:
-    """How a locator learns from genomes with mapped sites.
+    """How a locator learns from genomes with mapped sites."""
 
-    Attributes
-    ----------
-    classes
-        Names of the kinds of site, in the order of the outputs; ``data.positive`` alone by default.
-    rename
-        Names of sites in the files that count as another class, as in ``{internal: promoter}``.
-    chunk
-        Letters that are read at once, a multiple of 4. ``optimizer.batch_size`` chunks make a step.
-    steps_per_epoch
-        Steps between two validations.
-    validation_chunks
-        Chunks of the development regions that are scored after each epoch, as many of each species.
-    sigma
-        Width of the target around a site, in letters: it is 1 at the site, and falls as a Gaussian.
-    gap
-        Weight of stretches that may hold sites that nobody mapped: without a coding gene, at most 300 letters
-        before the start of one ahead, and no site near.
-    hide
-        Share of the chunks whose genes are hidden, so that the model also learns to do without.
-    auxiliary
-        Weight of predicting the hidden genes from the letters.
-    mutate
-        Probability that a letter is replaced by a random one.
-    cut
-        Probability that a chunk is cut at a random place, as by the end of a contig.
-    """
-
+    # names of the kinds of site, in the order of the outputs; ``data.positive`` alone by default
     classes: tuple[str, ...] = ()
+    # names of sites in the files that count as another class, as in ``{internal: promoter}``
     rename: dict[str, str] = field(default_factory=dict)
+    # letters that are read at once, a multiple of 4. ``optimizer.batch_size`` chunks make a step
     chunk: int = 2048
-    steps_per_epoch: int = 200
+    steps_per_epoch: int = 200  # steps between two validations
+    # chunks of the development regions that are scored after each epoch, as many of each species
     validation_chunks: int = 400
+    # width of the target around a site, in letters: it is 1 at the site, and falls as a Gaussian
     sigma: float = 2.5
+    # weight of stretches that may hold sites that nobody mapped: without a coding gene, at most 300 letters
+    # before the start of one ahead, and no site near
     gap: float = 0.3
+    # share of the chunks whose genes are hidden, so that the model also learns to do without
     hide: float = 0.3
-    auxiliary: float = 0.2
-    mutate: float = 0.02
-    cut: float = 0.1
+    auxiliary: float = 0.2  # weight of predicting the hidden genes from the letters
+    mutate: float = 0.02  # probability that a letter is replaced by a random one
+    cut: float = 0.1  # probability that a chunk is cut at a random place, as by the end of a contig
 
     def __post_init__(self) -> None:
         require(len(set(self.classes)) == len(self.classes), "genomes.classes", "repeats a name")
@@ -209,12 +138,10 @@ class GenomesConfig:
             "genomes.chunk",
             "must be a multiple of 4, and 64 or more",
         )
-        require(self.steps_per_epoch >= 1, "genomes.steps_per_epoch", "must be 1 or more")
-        require(self.validation_chunks >= 1, "genomes.validation_chunks", "must be 1 or more")
-        require(0 < self.sigma <= 10, "genomes.sigma", "must lie in (0, 10]")
-        require(self.auxiliary >= 0, "genomes.auxiliary", "must be 0 or more")
-        for name in ("gap", "hide", "mutate", "cut"):
-            require(0 <= getattr(self, name) <= 1, f"genomes.{name}", "must lie in [0, 1]")
+        ranges = dict.fromkeys(("steps_per_epoch", "validation_chunks"), "1 or more")
+        ranges |= {"sigma": "(0, 10]", "auxiliary": "0 or more"}
+        ranges |= dict.fromkeys(("gap", "hide", "mutate", "cut"), "[0, 1]")
+        require_ranges(self, "genomes", **ranges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,60 +152,43 @@ class StoppingConfig:
     patience: int = 10
 
     def __post_init__(self) -> None:
-        require(self.patience >= 1, "stopping.patience", "must be 1 or more")
+        require_ranges(self, "stopping", patience="1 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationConfig:
-    """What turns scores into probabilities after training.
+    """What turns scores into probabilities after training."""
 
-    Attributes
-    ----------
-    method
-        ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one,
-        and ``isotonic`` maps them by an increasing function, given some hundred held-out examples or more.
-        ``auto`` is ``platt`` where the held-out examples show that a shift is needed, else ``temperature``.
-    """
-
+    # ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one, and
+    # ``isotonic`` maps them by an increasing function, given some hundred held-out examples or more. ``auto``
+    # is ``platt`` where the held-out examples show that a shift is needed, else ``temperature``
     method: CalibrationMethod = "temperature"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """One training run: everything that decides the model file, but the data.
+    """One training run: everything that decides the model file, but the data."""
 
-    Attributes
-    ----------
-    name, summary
-        As the model card shows them.
-    genomes
-        Of ``model.kind: locator``: how it learns from genomes.
-    card
-        Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
-        ``scan_threshold``, is the default threshold of ``scan``: sites are far more frequent in training
-        data than in a genome.
-    trainer
-        Goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
-        ``num_nodes``, ``strategy``, ...
-    members
-        Networks trained from different seeds into one file, 1 to 5; their log-probabilities are averaged.
-    seed
-        Of the first member; the others count up from it.
-    """
-
-    name: str = "model"
+    name: str = "model"  # as the model card shows them
     summary: str = ""
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
+    # of ``model.kind: locator``: how it learns from genomes
     genomes: GenomesConfig = field(default_factory=GenomesConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
+    # goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
+    # ``num_nodes``, ``strategy``, ...
     trainer: dict[str, Any] = field(default_factory=dict)
+    # free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
+    # ``scan_threshold``, is the default threshold of ``scan``: sites are far more frequent in training data
+    # than in a genome
     card: dict[str, Any] = field(default_factory=dict)
+    # networks trained from different seeds into one file, 1 to 5; their log-probabilities are averaged
     members: int = 1
-    seed: int = 1
+    seed: int = 1  # of the first member; the others count up from it
 
     @property
     def max_epochs(self) -> Any:
@@ -305,16 +215,12 @@ class RunConfig:
             "name",
             "must be one word without slashes",
         )
-        require(
-            self.data.truncate == "none" or self.model.reads_sequences,
-            "data.truncate",
-            f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
-        )
-        require(
-            not self.data.subclasses or self.model.reads_sequences,
-            "data.subclasses",
-            f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
-        )
+        for name, unset in (
+            ("truncate", self.data.truncate == "none"),
+            ("subclasses", not self.data.subclasses),
+        ):
+            rule = f"requires a model of single sequences, but 'model.kind' is {self.model.kind}"
+            require(unset or self.model.reads_sequences, f"data.{name}", rule)
         require(
             self.data.window <= self.model.max_length,
             "data.window",

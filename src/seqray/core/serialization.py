@@ -189,17 +189,8 @@ def check_plain(value: Any, key: str) -> None:
 
     It reads no more than `MAX_VALUES`, so that lists that hold themselves, or one list many times, end here.
 
-    Parameters
-    ----------
-    value
-        Plain data, or a dataclass of settings.
-    key
-        Its name, for the error.
-
-    Raises
-    ------
-    ConfigError
-        For the first value of another type, number that is not finite, or text that is no Unicode.
+    Raises `ConfigError` for the first value of another type, number that is not finite, or text that is no
+    Unicode.
     """
     waiting: list[tuple[str, Any, int]] = [(key, value, 0)]
     read = 0

@@ -61,24 +61,13 @@ INTERVAL_DRAWS = 1000  # of the bootstrap behind intervals, where nobody asks fo
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
     """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
 
-    Parameters
-    ----------
-    low, high
-        Bounds; nan if undefined.
-    style
-        Number format of both.
+    `low`, `high`: bounds; nan if undefined.
     """
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns with two spaces between, without trailing spaces.
-
-    Parameters
-    ----------
-    rows
-        Cells, as many in each.
-    """
+    """Align columns with two spaces between, without trailing spaces."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -116,12 +105,7 @@ def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice
 
     Raises InputError for a sequence longer than the window where the rule is ``none``.
 
-    Parameters
-    ----------
-    length, window
-        Letters of the sequence, and most letters that are read.
-    rule
-        How it is cut.
+    `length`, `window`: letters of the sequence, and most letters that are read.
 
     Examples
     --------
@@ -146,12 +130,7 @@ def truncate(sequence: str, window: int, rule: Truncation) -> str:
 def describe_truncation(count: int, total: int, window: int, rule: Truncation) -> str:
     """State how many sequences are cut, and how.
 
-    Parameters
-    ----------
-    count, total
-        Sequences that are longer than the window, and all.
-    window, rule
-        Most letters that are read, and how longer ones are cut.
+    `window`, `rule`: most letters that are read, and how longer ones are cut.
     """
     kept = f"first {window}" if rule == "start" else f"first {-(-window // 2)} and last {window // 2}"
     return f"{count} of {total} sequences are longer than {window} letters: their {kept} are read"
@@ -160,12 +139,7 @@ def describe_truncation(count: int, total: int, window: int, rule: Truncation) -
 def describe_cropping(count: int, total: int, columns: int) -> str:
     """State how many alignments are cropped, and how.
 
-    Parameters
-    ----------
-    count, total
-        Alignments with letters in more columns than are read, and all.
-    columns
-        Most columns that are read.
+    `count`, `total`: alignments with letters in more columns than are read, and all.
     """
     which = f"{count} of {total} alignments have letters in more than {columns} columns"
     return f"{which}: the {columns} columns with the most letters are read"

@@ -40,23 +40,8 @@ def floor_answers(
 ) -> list[Answers]:
     """Fit the floor and the rules, and apply them to records.
 
-    Parameters
-    ----------
-    examples, train
-        N records to classify, and training records; if there are none, ``examples`` are cross-validated.
-    classes, positive
-        Names [K], and of two classes the one that is called at a threshold.
-    alphabet
-        Of the sequences.
-    groups
-        (N,) keys of ``examples``, for the folds.
-    seed
-        Of the folds.
-
-    Returns
-    -------
-    list of Answers
-        ``floor``, ``majority``, ``gc`` (nucleotides) and ``length``; the last two if the feature varies.
+    `classes`, `positive`: names [K], and of two classes the one that is called at a threshold; `groups`: (N,)
+    keys of ``examples``, for the folds.
 
     Raises an InputError for fewer than two groups to cross-validate, or training data of another class.
     """
@@ -91,18 +76,10 @@ def answers_from_probabilities(
 ) -> Answers:
     """Call a class for each record.
 
-    Parameters
-    ----------
-    source, note
-        Name of the classifier, and what it is.
-    scores
-        (N, K) probabilities.
-    classes, positive
-        Names [K]; of two classes the positive one is called at or above the threshold, of more the most
-        probable one.
-    threshold
-        By default that of the highest expected Matthews correlation if the probabilities are right, as for
-        seqray's models. It doesn't depend on labels.
+    `scores`: (N, K) probabilities; `classes`, `positive`: names [K]; of two classes the positive one is
+    called at or above the threshold, of more the most probable one; `threshold`: by default that of the
+    highest expected Matthews correlation if the probabilities are right, as for seqray's models. It doesn't
+    depend on labels.
     """
     if len(classes) != 2:
         return Answers(source, note, scores, scores.argmax(axis=1))
@@ -185,20 +162,13 @@ SHOWN_THRESHOLDS = 11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """Predicted probabilities and observed frequencies, by range of probability.
+    """Predicted probabilities and observed frequencies, by range of probability."""
 
-    Attributes
-    ----------
-    confidence, frequency, counts
-        (B,) mean probability of the positive class, share of positives, and number of records, for each range
-        that has records.
-    low, high
-        (B,) 95 % interval of the share (Clopper and Pearson 1934), records taken as independent.
-    """
-
+    # (B,) mean probability of the positive class, share of positives, and number of records, for each range
+    # that has records
     confidence: Floats
     frequency: Floats
-    low: Floats
+    low: Floats  # (B,) 95 % interval of the share (Clopper and Pearson 1934), records taken as independent
     high: Floats
     counts: np.ndarray
 
@@ -222,14 +192,7 @@ def precision_recall_points(labels: np.ndarray, scores: Floats) -> tuple[Floats,
 def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILITY_BINS) -> Reliability:
     """Compare probabilities with frequencies in equal ranges.
 
-    Parameters
-    ----------
-    labels
-        (N,) of 0 and 1.
-    probabilities
-        (N,) of class 1.
-    bins
-        Number of ranges of [0, 1].
+    `labels`: (N,) of 0 and 1; `probabilities`: (N,) of class 1.
     """
     bin_of = np.clip((probabilities * bins).astype(np.int64), 0, bins - 1)
     counts = np.bincount(bin_of, minlength=bins)
@@ -246,19 +209,8 @@ def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILI
 def threshold_rows(labels: np.ndarray, scores: Floats, own: float | None) -> list[dict[str, float]]:
     """Metrics of the calls at some thresholds, ascending.
 
-    Parameters
-    ----------
-    labels
-        (N,) of 0 and 1.
-    scores
-        (N,); the thresholds are quantiles of them, from all records called to few.
-    own
-        A further threshold.
-
-    Returns
-    -------
-    list of dict
-        ``threshold``, ``called`` and the metrics of `seqray.metrics.call_metrics`.
+    `labels`: (N,) of 0 and 1; `scores`: (N,); the thresholds are quantiles of them, from all records called
+    to few.
     """
     places = np.quantile(scores, np.linspace(0, 1, SHOWN_THRESHOLDS), method="lower")
     limits = np.unique([*places, *([] if own is None else [own])])

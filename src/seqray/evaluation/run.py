@@ -69,18 +69,8 @@ def by_similarity(
 ) -> dict[str, np.ndarray]:
     """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
 
-    Parameters
-    ----------
-    examples, train
-        Records to divide, and the training data.
-    alphabet
-        Of the sequences.
-
-    Returns
-    -------
-    dict
-        Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence
-        or are part of one. Ranges without a record are left out.
+    Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence or
+    are part of one.
     """
     identity, _ = best_matches(
         [example.sequence for example in train], [example.sequence for example in examples], alphabet
@@ -104,20 +94,12 @@ class Records:
 
     ConfigError is raised for a positive class that is none of the classes, InputError for a class with the
     name of a summary over classes, and for more or fewer groups than labels.
-
-    Attributes
-    ----------
-    classes, positive
-        Names [K], and of two classes the one that counts as positive.
-    labels
-        (N,) class indices.
-    groups
-        (N,) keys of the groups that are drawn whole; None for each record by itself.
     """
 
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # names [K], and of two classes the one that counts as positive
     positive: str
-    labels: Ints
+    labels: Ints  # (N,) class indices
+    # (N,) keys of the groups that are drawn whole; None for each record by itself
     groups: Sequence[object] | np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -296,21 +278,7 @@ def evaluate_answers(
     grouping: str = "",
     notes: Sequence[str] = (),
 ) -> Evaluation:
-    """Measure classifiers on the same records.
-
-    Parameters
-    ----------
-    records
-        With their labels.
-    answers
-        Of the model first, then of those that are compared with it.
-    subsets, draws, seed, split
-        As for `evaluate_scores`.
-    grouping
-        What the groups are, in words.
-    notes
-        Further notes for the reader.
-    """
+    """Measure classifiers on the same records."""
     versus = [one.source for one in answers if one.source in COMPARED]
     figures = measure(records, answers, versus=versus, draws=draws, seed=seed)
     shown = [one for one in answers if one.source in (MODEL, *COMPARED)]
@@ -397,14 +365,8 @@ def check_probabilities(
 ) -> None:
     """Raise an InputError unless scores are probabilities.
 
-    Parameters
-    ----------
-    scores
-        (count, classes), rows that sum to 1.
-    count, classes
-        Number of records and of classes.
-    ids
-        Of the records, for the error; by default their numbers, from 1.
+    `scores`: (count, classes), rows that sum to 1; `ids`: of the records, for the error; by default their
+    numbers, from 1.
     """
     if scores.shape != (count, classes):
         raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")

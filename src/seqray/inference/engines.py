@@ -84,24 +84,10 @@ def with_engine(
 ) -> TrainedModel:
     """Return the same model, computed by an engine.
 
-    Parameters
-    ----------
-    model
-        On the CPU, unless the engine is torch.
-    engine
-        ``torch``, ``onnx`` (ONNX Runtime), ``openvino``, or ``auto``: see `choose_engine`, torch on a GPU.
-    dtype
-        OpenVINO computes in float32 or ``bf16``, ONNX Runtime in float32 only.
-    threads
-        Batches that other engines compute at a time; torch's number of threads by default.
-
-    Raises
-    ------
-    ConfigError
-        The engine or dtype is unknown, or the engine is not installed or does not support the device or
-        dtype.
-    ModelFileError
-        The engine's float32 logits of the self-test differ from those of the card, or of torch.
+    `threads`: batches that other engines compute at a time; torch's number of threads by default. Raises
+    `ConfigError` if the engine or dtype is unknown, or the engine is not installed or does not support the
+    device or dtype. Raises `ModelFileError` if the engine's float32 logits of the self-test differ from those
+    of the card, or of torch.
 
     Examples
     --------

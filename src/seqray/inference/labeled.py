@@ -30,21 +30,7 @@ def model_probabilities(
 ) -> Floats:
     """Score examples, each sequence in the context that the data name for it.
 
-    Parameters
-    ----------
-    model
-        Reads examples of this type.
-    examples
-        N sequences, or N alignments. Contexts that the model doesn't know are left out.
-    on_batch
-        Receives the predictions as they come.
-    **settings
-        Fields of `seqray.inference.predictions.PredictOptions`.
-
-    Returns
-    -------
-    array of float64, shape (N, K)
-        Calibrated probabilities in the order of the examples.
+    Gives shape (N, K): Calibrated probabilities in the order of the examples.
     """
     options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
     alignments = [example for example in examples if isinstance(example, Alignment)]
@@ -90,13 +76,6 @@ def recognize_context(
     four letters are as near to a context of the training data as pieces of its genome are, and clearly
     nearer than to any other (`seqray.calibration.signature.Signature.nearest_context`), all records are taken
     to be of it. A model that knows no contexts, or whose context is set, is returned as it is.
-
-    Returns
-    -------
-    TrainedModel
-        The model, with the context if one was recognized.
-    iterable of SequenceRecord
-        All records, the first ones included.
     """
     unset = model.context is None and model.card.model.contexts
     signature = signature_of(model.card) if unset else None

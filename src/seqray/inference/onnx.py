@@ -50,26 +50,10 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 def export_onnx(model: TrainedModel, path: str | Path) -> float:
     """Write one graph with all members and the calibration, and return how near it is to torch.
 
-    Parameters
-    ----------
-    model
-        See `seqray.load_model`.
-    path
-        Ends in ``.onnx``. The same model gives the same bytes.
-
-    Returns
-    -------
-    float
-        Largest difference of a logit from torch's on the sequences of the check.
-
-    Raises
-    ------
-    ConfigError
-        As `require_graph`, or the package ``onnx`` or ``onnxruntime`` is not installed.
-    InputError
-        The name has another suffix, or the file can't be written.
-    ModelFileError
-        The logits of the graph differ from those of the model. Nothing is written.
+    `path`: ends in ``.onnx``. The same model gives the same bytes. Raises `ConfigError` as `require_graph`
+    does, or if the package ``onnx`` or ``onnxruntime`` is not installed. Raises `InputError` if the name has
+    another suffix, or the file can't be written. Raises `ModelFileError` if the logits of the graph differ
+    from those of the model. Nothing is written.
 
     Notes
     -----

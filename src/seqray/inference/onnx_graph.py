@@ -46,25 +46,10 @@ _RESIDUAL_KERNEL = 5  # of the convolutions that follow the detectors of a stem
 def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     """Describe all members and the calibration as one graph.
 
-    Parameters
-    ----------
-    model
-        A model of sequences without a backbone. Its context has no effect: the first token names the context.
-    masked
-        Whether the graph takes a mask. A graph without a mask is a little faster and takes no padding.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Inputs ``tokens`` (batch, length) int64 and ``mask`` (batch, length) bool, True at real tokens.
-        Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K).
-
-    Raises
-    ------
-    ModelFileError
-        The weights do not fit the card.
-    ConfigError
-        The model reads inputs too long for a graph.
+    Gives inputs ``tokens`` (batch, length) int64 and ``mask`` (batch, length) bool, True at real tokens.
+    Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K). Raises
+    `ModelFileError` if the weights do not fit the card. Raises `ConfigError` if the model reads inputs too
+    long for a graph.
     """
     g, members, card = Builder(), [], model.card
     for arrays in model.arrays():

@@ -288,16 +288,7 @@ _MAX_SCORES, _MAX_WINDOWS = 10_000, 400  # records that are held to judge a file
 class FileCheck:
     """Sees records and predictions of a run, and says whether the file is like the training data.
 
-    Parameters
-    ----------
-    model
-        With the context in which it reads the records.
-    coverage, prior
-        Of the predictions (`seqray.inference.predictions.PredictOptions`).
-    recognized
-        Whether the context of the model was recognized by the records.
-    labeled
-        Whether the share of each class is known, so that the number of calls says nothing new.
+    Where it is ``labeled``, the share of each class is known, and the number of calls says nothing new.
     """
 
     def __init__(

@@ -31,33 +31,22 @@ TRUNCATED = "truncated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictOptions:
-    """How records are computed and called.
+    """How records are computed and called."""
 
-    Attributes
-    ----------
-    batch_size
-        Records computed at once on a GPU; ``auto`` keeps the largest activation in its fast range, as it is
-        always done on the CPU.
-    dtype
-        ``bf16`` is faster on processors that support it and moves logits by about 0.01.
-    threshold
-        Probability at or above which the positive class is called; the card's where None. For models of two
-        classes.
-    prior
-        Share of the positive class among these records, where it differs from the calibration data: see
-        `reweight`.
-    coverage
-        Share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
-        class: see `seqray.calibration.conformal`. The prior changes no set. No sets where None.
-    rows
-        Of alignments: most rows to read, the query counted; 1 is the query alone. The model's number if None.
-    """
-
+    # records computed at once on a GPU; ``auto`` keeps the largest activation in its fast range, as it is
+    # always done on the CPU
     batch_size: BatchSize = "auto"
-    dtype: Dtype = "fp32"
+    dtype: Dtype = "fp32"  # ``bf16`` is faster on processors that support it and moves logits by about 0.01
+    # probability at or above which the positive class is called; the card's where None. For models of two
+    # classes
     threshold: float | None = None
+    # share of the positive class among these records, where it differs from the calibration data: see
+    # `reweight`
     prior: float | None = None
+    # share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
+    # class: see `seqray.calibration.conformal`. The prior changes no set. No sets where None
     coverage: float | None = None
+    # of alignments: most rows to read, the query counted; 1 is the query alone. The model's number if None
     rows: int | None = None
 
     def __post_init__(self) -> None:

@@ -22,18 +22,9 @@ _STRAND_PART, _WINDOW_PART = 1 << 14, 1 << 10  # windows that a thread computes 
 def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
     """What the first network of a prefilter answers for every window of a strand, by all threads.
 
-    Parameters
-    ----------
-    model
-        With a prefilter, in its context.
-    codes
-        (L,) letter codes of a strand, L at least the window W.
-
-    Returns
-    -------
-    array of float64, shape (L - W + 1,)
-        Log-odds of the positive class, as the model would calibrate them. They depend neither on the number
-        of threads nor on where a strand is cut.
+    `codes`: (L,) letter codes of a strand, L at least the window W. Gives shape (L - W + 1,): Log-odds of the
+    positive class, as the model would calibrate them. They depend neither on the number of threads nor on
+    where a strand is cut.
     """
     assert isinstance(model.prefilter, Prefilter)
     first = model.prefilter.networks[0]
@@ -86,20 +77,10 @@ def cascade_log_odds(
 ) -> Floats:
     """Log-odds of the positive class after each member of a model; windows out of reach are given up.
 
-    Parameters
-    ----------
-    model, codes, batch_size, dtype
-        As in `score_codes`.
-    cutoffs
-        Where the first n members give less than the n-th, the others do not read the window.
-    second
-        Where the second network of the prefilter gives less, no member reads the window.
-
-    Returns
-    -------
-    array of float64, shape (N, M)
-        From the mean log-probabilities of the first 1 to M members, calibrated. Where a window was given up,
-        the answer until then is repeated.
+    Where the first n members give less than the n-th of ``cutoffs``, the others do not read the window; no
+    member does where the second network of the prefilter gives less than ``second``. Gives shape (N, M): From
+    the mean log-probabilities of the first 1 to M members, calibrated. Where a window was given up, the
+    answer until then is repeated.
     """
     count, members, positive = len(codes), model.card.members, model.card.positive_index
     summed = np.zeros((count, model.card.model.classes))

@@ -170,17 +170,8 @@ def score_codes(
 ) -> Floats:
     """Probabilities of many sequences of one length: the fast path of a scan.
 
-    Parameters
-    ----------
-    model, batch_size, dtype
-        Model of sequences; the others as in `PredictOptions`.
-    codes
-        (N, W) letter codes of the model's alphabet, N may be 0; a strided view costs nothing extra.
-
-    Returns
-    -------
-    array of float64, shape (N, K)
-        Calibrated probabilities, rows sum to 1.
+    `codes`: (N, W) letter codes of the model's alphabet, N may be 0; a strided view costs nothing extra.
+    Gives shape (N, K): Calibrated probabilities, rows sum to 1.
     """
     count, length = codes.shape
     tokenizer, device = model.tokenizer, model.device

@@ -39,10 +39,7 @@ class McNemar:
 def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNemar:
     """Compare the calls of two classifiers on the same records, exactly.
 
-    Parameters
-    ----------
-    labels, first, second
-        (N,) class indices: the truth and the two calls.
+    `labels`, `first`, `second`: (N,) class indices: the truth and the two calls.
 
     Notes
     -----
@@ -67,32 +64,12 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNema
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
-    Parameters
-    ----------
-    kmers
-        Lengths of the k-mers that are counted over the whole sequence.
-    positional
-        Lengths of the k-mers whose presence at each position is a feature.
-    penalty
-        Strength of the L2 penalty (1 / C of scikit-learn).
-    alphabet
-        Name of the alphabet.
-    max_iter
-        Of the L-BFGS solver.
-    ends
-        Numbers of letters: the share of each letter among so many at the beginning and at the end of a
-        sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts
-        in sequences of different lengths mostly tell the length; positions then count only if the training
-        sequences have one length.
-
-    Attributes
-    ----------
-    classes_ : ndarray (K,)
-        Sorted class names.
-    window_ : int
-        Longest training sequence; positions beyond it carry no positional feature.
-    positional_ : tuple of int
-        Lengths of the k-mers whose positions are used.
+    `ends`: numbers of letters: the share of each letter among so many at the beginning and at the end of a
+    sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts in
+    sequences of different lengths mostly tell the length; positions then count only if the training sequences
+    have one length; `classes_`: ndarray (K,) Sorted class names; `window_`: int Longest training sequence;
+    positions beyond it carry no positional feature; `positional_`: tuple of int Lengths of the k-mers whose
+    positions are used.
     """
 
     def __init__(
@@ -178,21 +155,7 @@ def held_out_probabilities(
 ) -> Floats:
     """Fit a copy of a classifier and apply it to other sequences.
 
-    Parameters
-    ----------
-    model
-        A classifier with scikit-learn's conventions; it stays as it is.
-    train, labels
-        Training sequences, and their class indices.
-    test
-        N sequences to classify.
-    classes
-        Number of classes K.
-
-    Returns
-    -------
-    float64 (N, K)
-        Probabilities; 0 for a class without a training sequence, 1 for the only class of the training data.
+    Gives probabilities; 0 for a class without a training sequence, 1 for the only class of the training data.
     """
     fresh: Any = clone(model)
     present = np.unique(labels)
@@ -204,19 +167,8 @@ def held_out_probabilities(
 class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
     """Log-odds of the letter at each position of the positives, against the composition of the negatives.
 
-    Parameters
-    ----------
-    positive
-        Name of the class that the matrix describes; the last in sorted order where none is named.
-    alphabet
-        Name of the alphabet.
-
-    Attributes
-    ----------
-    weights_ : ndarray (W, letters + 1)
-        Log-odds in nats; the last column, for an ambiguous letter, is 0.
-    classes_ : ndarray (2,)
-        Sorted class names.
+    `weights_`: ndarray (W, letters + 1) Log-odds in nats; the last column, for an ambiguous letter, is 0;
+    `classes_`: ndarray (2,) Sorted class names.
     """
 
     def __init__(self, positive: str | None = None, alphabet: str = "dna") -> None:

@@ -40,13 +40,8 @@ def group_numbers(groups: Sequence[object] | np.ndarray | None, n: int) -> Ints:
 def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool = False) -> Iterator[Floats]:
     """Yield how often each record occurs in each draw, some draws at a time: (C, N), together ``draws`` rows.
 
-    Parameters
-    ----------
-    groups
-        (N,) group numbers from 0; the draws depend on the number of groups and not on the order of records.
-    one_by_one
-        Draw each group as a number of its own instead of all counts of a draw at once: the same distribution
-        from other random numbers, which the intervals of the audit were computed with from the start.
+    `groups`: (N,) group numbers from 0; the draws depend on the number of groups and not on the order of
+    records. ``one_by_one`` draws the same distribution from other random numbers: those of the audit.
     """
     count, rng = int(groups.max(initial=-1)) + 1, np.random.default_rng(seed)
     size = max(1, CELLS // max(1, len(groups)))
@@ -72,19 +67,8 @@ def bootstrap_samples(
 ) -> dict[Key, tuple[float, Floats]]:
     """Compute metrics of all records, and of each draw.
 
-    Parameters
-    ----------
-    measure
-        Function of weights (W, N) that gives (W,) for each metric.
-    groups
-        (N,) group numbers from 0.
-    draws, seed, one_by_one
-        Of `bootstrap_weights`; with fewer than two groups nothing is drawn.
-
-    Returns
-    -------
-    dict
-        The value, and (draws,) values of the draws.
+    `measure`: function of weights (W, N) that gives (W,) for each metric; `groups`: (N,) group numbers from
+    0. Gives the value, and (draws,) values of the draws.
     """
     values = {key: float(row[0]) for key, row in measure(np.ones((1, len(groups)))).items()}
     samples: dict[Key, list[Floats]] = {key: [] for key in values}
@@ -126,16 +110,8 @@ def mcc_and_auroc(
 ) -> dict[str, Estimate]:
     """Measure the scores and calls of a two-class rule, with 95 % intervals.
 
-    Parameters
-    ----------
-    labels, calls
-        (N,) True for the class that high scores indicate.
-    scores
-        (N,), ranked by AUROC.
-    groups
-        (N,) keys of groups that are drawn whole; with fewer than two groups there are no intervals.
-    draws, seed
-        Of the bootstrap; draws without one of the classes are left out.
+    `labels`, `calls`: (N,) True for the class that high scores indicate; `scores`: (N,), ranked by AUROC;
+    `groups`: (N,) keys of groups that are drawn whole; with fewer than two groups there are no intervals.
     """
 
     def measure(weights: Floats) -> dict[str, Floats]:

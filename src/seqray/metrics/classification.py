@@ -33,17 +33,7 @@ def matthews(tp: Floats, fp: Floats, tn: Floats, fn: Floats) -> Floats:
 def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict[str, Floats]:
     """Measure the calls of one class.
 
-    Parameters
-    ----------
-    labels, calls
-        (N,) of 0 and 1.
-    weights
-        (W, N).
-
-    Returns
-    -------
-    dict
-        (W,) for each of `CALL_METRICS`.
+    `labels`, `calls`: (N,) of 0 and 1; `weights`: (W, N). Gives (W,) for each of `CALL_METRICS`.
     """
     y, called = labels.astype(np.float64), calls.astype(np.float64)
     tp, positives = weights @ (y * called), weights @ y
@@ -115,16 +105,7 @@ def class_metrics(
 ) -> dict[str, Floats]:
     """Measure one class against the rest, in the order of `METRICS`.
 
-    Parameters
-    ----------
-    labels, calls
-        (N,) of 0 and 1.
-    scores
-        (N,) scores of class 1.
-    weights
-        (W, N).
-    probabilities
-        Whether the scores are probabilities; else `PROBABILITY_METRICS` are left out.
+    `labels`, `calls`: (N,) of 0 and 1; `scores`: (N,) scores of class 1; `weights`: (W, N).
     """
     found = call_metrics(labels, calls, weights) | ranking_metrics(labels, scores, weights)
     if probabilities:
@@ -137,19 +118,9 @@ def multiclass_metrics(
 ) -> dict[str, Floats]:
     """Measure all K classes at once.
 
-    Parameters
-    ----------
-    labels, calls, scores
-        (N,) class indices, twice, and (N, K).
-    weights, probabilities
-        See `class_metrics`.
-
-    Returns
-    -------
-    dict
-        (W,) each. ``mcc`` is the correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the
-        mean sensitivity over the classes present, ``brier`` sums the squares over the classes (Brier 1950),
-        ``ece`` is of the top class.
+    `labels`, `calls`, `scores`: (N,) class indices, twice, and (N, K). Gives (W,) each. ``mcc`` is the
+    correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the mean sensitivity over the
+    classes present, ``brier`` sums the squares over the classes (Brier 1950), ``ece`` is of the top class.
 
     References
     ----------
@@ -183,12 +154,8 @@ def macro_metrics(
 ) -> dict[str, Floats]:
     """Mean over the classes present of the metrics of each class against the rest.
 
-    Parameters
-    ----------
-    labels, weights
-        (N,) class indices, and (W, N).
-    by_class
-        `class_metrics` of each of the K classes; those that are NaN are left out of the mean.
+    `labels`, `weights`: (N,) class indices, and (W, N); `by_class`: `class_metrics` of each of the K classes;
+    those that are NaN are left out of the mean.
     """
     present = weights @ np.eye(len(by_class))[labels] > 0  # (W, K)
     tables = {name: np.stack([rows[name] for rows in by_class], axis=1) for name in by_class[0]}
@@ -231,12 +198,7 @@ def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]
 def calibration_error(probabilities: Floats, labels: np.ndarray, positive: int) -> float:
     """Expected calibration error of the positive class (two classes) or of the most probable one (more).
 
-    Parameters
-    ----------
-    probabilities, labels
-        (N, K) and (N,) class indices.
-    positive
-        Column of the positive class.
+    `probabilities`, `labels`: (N, K) and (N,) class indices.
 
     Examples
     --------
@@ -258,14 +220,9 @@ UNCLAIMED = -1
 def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, tolerance: int) -> Ints:
     """Index of the site that each call claims, or -1: (N,).
 
-    Parameters
-    ----------
-    positions, scores
-        (N,) of the calls of a strand, in any order. Of equal scores the lower position is first.
-    sites
-        (M,) positions of the known sites of the strand, rising.
-    tolerance
-        Most letters between a call and the site that it claims.
+    `positions`, `scores`: (N,) of the calls of a strand, in any order. Of equal scores the lower position is
+    first; `sites`: (M,) positions of the known sites of the strand, rising; `tolerance`: most letters between
+    a call and the site that it claims.
 
     Examples
     --------
@@ -293,16 +250,9 @@ def average_precision(
 
     Recall that no call reaches adds nothing. NaN without a site.
 
-    Parameters
-    ----------
-    gained
-        (N,) weight of the site that each call claims, 0 for none; by falling score.
-    correct
-        (N,) whether each call is right, for the precision.
-    total
-        Weight of all sites.
-    weights
-        (N,) how often each call counts for the precision, as in a draw of the bootstrap; once by default.
+    `gained`: (N,) weight of the site that each call claims, 0 for none; by falling score; `correct`: (N,)
+    whether each call is right, for the precision; `weights`: (N,) how often each call counts for the
+    precision, as in a draw of the bootstrap; once by default.
     """
     if not total:
         return float("nan")

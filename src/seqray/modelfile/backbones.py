@@ -199,16 +199,8 @@ class BackboneTokenizer(Tokenizer):
     where it doesn't know all letters of the alphabet. At most ``limit`` tokens are read, special ones
     included.
 
-    Attributes
-    ----------
-    letter_tokens
-        Tokens of letters of the alphabet alone, int64 (V,).
-    special_tokens
-        Tokens without letters: CLS, the end, padding and the like, int64 (S,).
-    pad
-        The directory's own id of padding.
-    starts_with_cls
-        Whether CLS is put in front.
+    `letter_tokens`: tokens of letters of the alphabet alone, int64 (V,); `special_tokens`: tokens without
+    letters: CLS, the end, padding and the like, int64 (S,).
     """
 
     def __init__(self, tokenizer: Any, alphabet: Alphabet, limit: int | None, where: str) -> None:

@@ -74,28 +74,8 @@ def save_model(
 ) -> Card:
     """Write a model file, through a temporary file in the same folder.
 
-    Parameters
-    ----------
-    path
-        Ends in ``.safetensors``.
-    networks
-        The members, as many as the card says.
-    card
-        Its self-test is made anew.
-    prefilter
-        That the card describes, if it does.
-
-    Returns
-    -------
-    Card
-        The card as written.
-
-    Raises
-    ------
-    ModelFileError
-        Where the networks don't fit the card, hold a number that is not finite, or the name ends otherwise.
-    InputError
-        Where the file can't be written.
+    Raises `ModelFileError` where the networks don't fit the card, hold a number that is not finite, or the
+    name ends otherwise. Raises `InputError` where the file can't be written.
     """
     check_model_path(path)
     if len(networks) != card.members:
@@ -126,21 +106,11 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
 
     The file cannot run code, and no network is contacted. The random state of torch does not change.
 
-    Parameters
-    ----------
-    path
-        The file.
-    backbone
-        Current directory of the encoder of a model with a backbone; by default what the environment
-        variable ``SEQRAY_BACKBONE`` names, else where it lay in training.
-
-    Raises
-    ------
-    ModelFileError
-        For a file that is missing, foreign (a pickle is refused unread), damaged, of a newer format, with
-        tensors that don't fit the card, or that fails its self-test.
-    ConfigError
-        For a backbone that is missing or another one, or given to a model without one.
+    `backbone`: current directory of the encoder of a model with a backbone; by default what the environment
+    variable ``SEQRAY_BACKBONE`` names, else where it lay in training. Raises `ModelFileError` for a file that
+    is missing, foreign (a pickle is refused unread), damaged, of a newer format, with tensors that don't fit
+    the card, or that fails its self-test. Raises `ConfigError` for a backbone that is missing or another one,
+    or given to a model without one.
     """
     where, header = str(path), read_header(path)
     card = _with_backbone(header.card, backbone)

@@ -43,27 +43,14 @@ def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenize
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A model ready to classify.
+    """A model ready to classify."""
 
-    Attributes
-    ----------
-    card
-        What it is, and its calibration.
-    networks
-        The members, in evaluation mode, without gradients.
-    sha256
-        Of the file; empty for a model that was never saved.
-    context
-        What the sequences are, of the names in ``card.model.contexts``; None where nothing is known.
-    prefilter
-        Which windows a scan need not score; None for a model without one.
-    """
-
-    card: Card
-    networks: tuple[Network, ...]
-    sha256: str = ""
+    card: Card  # what it is, and its calibration
+    networks: tuple[Network, ...]  # the members, in evaluation mode, without gradients
+    sha256: str = ""  # of the file; empty for a model that was never saved
+    # what the sequences are, of the names in ``card.model.contexts``; None where nothing is known
     context: str | None = None
-    prefilter: Prefilter | None = None
+    prefilter: Prefilter | None = None  # which windows a scan need not score; None for a model without one
 
     def __post_init__(self) -> None:
         for network in self.networks:
@@ -187,17 +174,9 @@ class TrainedModel:
     def locate(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
         """Return calibrated logits along a strand: the mean over members, divided by the temperature.
 
-        Parameters
-        ----------
-        letters
-            (B, L) codes; L is a multiple of 4.
-        tracks
-            (B, T, L) uint8, the gene tracks that the model names; None where no genes are known.
-
-        Returns
-        -------
-        Tensor
-            (B, L, K) float32; its logistic is the score of each class of site at each letter.
+        `letters`: (B, L) codes; L is a multiple of 4; `tracks`: (B, T, L) uint8, the gene tracks that the
+        model names; None where no genes are known. Gives (B, L, K) float32; its logistic is the score of each
+        class of site at each letter.
         """
         import torch
 
@@ -209,18 +188,9 @@ class TrainedModel:
     def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
         """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
 
-        Parameters
-        ----------
-        tokens
-            (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model.
-        masks
-            (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where nothing
-            is padded.
-
-        Returns
-        -------
-        Tensor
-            (B, K) float32; its softmax is the calibrated probability.
+        `tokens`: (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model;
+        `masks`: (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where
+        nothing is padded. Gives (B, K) float32; its softmax is the calibrated probability.
         """
         import torch
 

@@ -23,17 +23,8 @@ def available_models() -> list[str]:
 def locate_model(name_or_path: str | Path) -> Path:
     """Find a model file by the name of a shipped model or by path.
 
-    Parameters
-    ----------
-    name_or_path
-        Whatever exists as a file, or has a slash or a suffix, is a path; anything else is a name.
-
-    Raises
-    ------
-    ModelFileError
-        For a name that no shipped model has (the nearest is suggested) or a path without a file.
-    ConfigError
-        For an object of another type.
+    Raises `ModelFileError` for a name that no shipped model has (the nearest is suggested) or a path without
+    a file. Raises `ConfigError` for an object of another type.
     """
     if not isinstance(name_or_path, Path):
         require_type(name_or_path, str, "give the name of a shipped model, or the path of a model file")
