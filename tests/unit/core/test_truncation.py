@@ -30,17 +30,8 @@ def test_longer_ones_are_refused_without_a_rule():
 
 
 def test_windows_around_a_site_are_not_cut():
-    with pytest.raises(
-        ConfigError, match=r"'data.truncate' must be none where 'data.site' or 'flank' is set"
-    ):
+    with pytest.raises(ConfigError, match=r"'data.truncate' must be none where 'data.site' or 'flank'"):
         DataConfig(window=81, site=60, truncate="ends")
+    names = {"name": "m", "classes": ("a", "b"), "positive": "a"}
     with pytest.raises(ModelFileError, match="'truncate' is not none beside a site"):
-        Card(
-            name="m",
-            classes=("a", "b"),
-            positive="a",
-            window=9,
-            site=3,
-            truncate="ends",
-            model=ModelConfig(),
-        )
+        Card(**names, window=9, site=3, truncate="ends", model=ModelConfig())

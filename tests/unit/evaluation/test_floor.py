@@ -112,20 +112,16 @@ def test_too_few_groups():
         run(examples(6, 2), groups=["x"] * 6)
 
 
-def test_calls_follow_a_threshold_or_the_highest_expected_correlation():
+@pytest.mark.parametrize(
+    ("positive", "given", "threshold", "calls"),
+    [
+        ("promoter", 0.8, 0.8, [0, 0, 1, 0]),
+        ("background", 0.8, 0.8, [0, 1, 1, 0]),
+        ("promoter", None, 0.45, [0, 1, 1, 0]),  # halfway between .2 and .7, the widest gap
+    ],
+)
+def test_calls_follow_a_threshold_or_the_highest_expected_correlation(positive, given, threshold, calls):
     scores = np.array([[0.8, 0.2], [0.3, 0.7], [0.1, 0.9], [0.9, 0.1]])
-    assert answers_from_probabilities("model", "", scores, CLASSES, "promoter", 0.8).calls.tolist() == [
-        0,
-        0,
-        1,
-        0,
-    ]
-    assert answers_from_probabilities("model", "", scores, CLASSES, "background", 0.8).calls.tolist() == [
-        0,
-        1,
-        1,
-        0,
-    ]
-    chosen = answers_from_probabilities("floor", "", scores, CLASSES, "promoter")
-    assert chosen.threshold == pytest.approx(0.45)  # halfway between .2 and .7, the widest gap
-    assert chosen.calls.tolist() == [0, 1, 1, 0]
+    found = answers_from_probabilities("model", "", scores, CLASSES, positive, given)
+    assert found.threshold == pytest.approx(threshold)
+    assert found.calls.tolist() == calls

@@ -74,28 +74,19 @@ def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "classes", "message"),
     [
-        ({"model": {"alphabet": "protein"}}, "has the alphabet dna, the data protein"),
-        ({"data": {"window": 30}, "model": {"max_length": 30}}, "reads 20 letters, 'data.window' is 30"),
+        ({"model": {"alphabet": "protein"}}, ["promoter", "background"], "has the alphabet dna, the data"),
+        ({"data": {"window": 30}, "model": {"max_length": 30}}, ["promoter", "background"], "20 letters, "),
+        ({}, None, "has the classes promoter, background, the data background, prom"),
     ],
 )
-def test_a_teacher_of_another_kind_is_refused(motif_task, make_config, tiny_model, tmp_path, change, message):
-    data = motif_task(40, length=20)
-    with pytest.raises(ConfigError) as error:
-        fit.train(
-            make_config(**({"data": {"window": 20}} | change)),
-            data,
-            None,
-            RunOptions(tmp_path / "w"),
-            classes=["promoter", "background"],
-            teacher=tiny_model,
-        )
-    assert message in str(error.value)
-    with pytest.raises(ConfigError, match="has the classes promoter, background, the data background, prom"):
-        fit.train(
-            make_config(data={"window": 20}), data, None, RunOptions(tmp_path / "w"), teacher=tiny_model
-        )
+def test_a_teacher_of_another_kind_is_refused(
+    motif_task, make_config, tiny_model, tmp_path, change, classes, message
+):
+    data, config = motif_task(40, length=20), make_config(**({"data": {"window": 20}} | change))
+    with pytest.raises(ConfigError, match=message):
+        fit.train(config, data, None, RunOptions(tmp_path), classes=classes, teacher=tiny_model)
 
 
 def with_contexts(data):
