@@ -13,6 +13,7 @@ from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.arrays import Codes
 from seqray.core.errors import InputError, setting
 from seqray.core.records import SequenceRecord
+from seqray.core.text import first_and_more
 
 _OPPOSITE = {"+": "-", "-": "+"}
 
@@ -399,6 +400,4 @@ def _versionless(name: str) -> str:
 
 
 def _some(names: Collection[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in list(names)[:_MAX_SHOWN_NAMES])
-    more = len(names) - _MAX_SHOWN_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown or "none"
+    return first_and_more((f"'{name}'" for name in names), _MAX_SHOWN_NAMES) or "none"

@@ -18,7 +18,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.core.text import parse_float, round_number
+from seqray.core.text import first_and_more, parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
 from seqray.io.tables import delimited_rows, open_table, write_table
@@ -173,8 +173,7 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
     place = _rows_of_ids(table.columns[id_column], table.where)
     missing = [f"'{identifier}'" for identifier in ids if identifier not in place]
     if missing:
-        beyond = len(missing) - _MAX_SHOWN_IDENTIFIERS
-        shown = ", ".join(missing[:_MAX_SHOWN_IDENTIFIERS]) + (f" and {beyond} more" if beyond > 0 else "")
+        shown = first_and_more(missing, _MAX_SHOWN_IDENTIFIERS)
         remedy = f"predict all records of {labels_name}, or remove these from it"
         raise InputError(f"has no prediction for {shown}", where=table.where, remedy=remedy)
     return [place[identifier] for identifier in ids]

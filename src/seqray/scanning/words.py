@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from seqray.calibration.expected_precision import Expectation
 from seqray.core.errors import setting
-from seqray.core.text import counted
+from seqray.core.text import counted, first_and_more
 from seqray.inference.origin import CAUTION
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import ScanResult
@@ -87,9 +87,7 @@ def settings_facts(scorer: Scorer, options: ScanOptions) -> dict[str, str]:
 
 
 def _named_parts(parts: Sequence[str]) -> str:
-    more = len(parts) - _MAX_NAMED_PARTS
-    named = ", ".join(parts[:_MAX_NAMED_PARTS]) or "none"
-    return f"sites within {named}{f' and {more} more' if more > 0 else ''} only"
+    return f"sites within {first_and_more(parts, _MAX_NAMED_PARTS) or 'none'} only"
 
 
 def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:

@@ -18,7 +18,7 @@ from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import MISSING_TEXTS, Example, LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig
-from seqray.core.text import class_name_fault, counted, fits_label_sets, parse_float, truncate
+from seqray.core.text import class_name_fault, counted, first_and_more, fits_label_sets, parse_float, truncate
 from seqray.io.predictions import probability_column
 from seqray.modelfile.model import build_tokenizer
 
@@ -306,8 +306,7 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
 
 
 def _rare_labels(rare: Sequence[str]) -> InputError:
-    shown = ", ".join(f"'{name}'" for name in rare[:MAX_SHOWN_LABELS])
-    shown += f" and {len(rare) - MAX_SHOWN_LABELS} more" if len(rare) > MAX_SHOWN_LABELS else ""
+    shown = first_and_more((f"'{name}'" for name in rare), MAX_SHOWN_LABELS)
     what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
     remedy = "give two or more of each label"
     if all(math.isfinite(parse_float(name)) for name in rare):

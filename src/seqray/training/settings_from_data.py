@@ -20,6 +20,7 @@ from seqray.core.run_config import (
     RunConfig,
     StoppingConfig,
 )
+from seqray.core.text import first_and_more
 from seqray.training.data_facts import DataFacts, choose_positive, has_rare_class
 
 MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both ends are read
@@ -227,12 +228,10 @@ def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[
     model, window = config.model, config.data.window
     cut = "" if model.position_gain == model.position_matrix == "none" else ", cut around a site"
     letters = f"{window} letters" if facts.one_length else f"{facts.shortest} to {window} letters"
-    shown = sorted(facts.counts)[:10]
-    more = f" and {len(facts.counts) - 10} more" if len(facts.counts) > 10 else ""
     apart = ", and the subclasses that the column 'subclass' names" if config.data.subclasses else ""
     return [
         f"settings chosen from {source}: {model.alphabet}, {letters}{cut}; "
-        f"classes {', '.join(shown)}{more} (positive: {config.data.positive}){apart}",
+        f"classes {first_and_more(sorted(facts.counts), 10)} (positive: {config.data.positive}){apart}",
         f"{facts.total} examples: {model.d_model} channels, {model.layers} layers, at most "
         f"{config.max_epochs} epochs, networks: {config.members}; "
         "write the settings with --save-config FILE to change them",
