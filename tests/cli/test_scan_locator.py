@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from Bio import SeqIO
 
+from seqray.cli.inputs import GenomeInput
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.serialization import from_mapping, to_mapping
@@ -237,6 +238,29 @@ def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypa
     ended = scan("genome.fa")
     assert ended.facts["genes"] == "not known"
     assert "seqray[genes]" in ended.err
+
+
+@pytest.mark.parametrize("genes", ["none", "genes.gff3", "predict"])
+def test_a_long_input_is_streamed_beyond_what_genes_are_learned_from(scan, tmp_path, monkeypatch, genes):
+    held, names = [], ("c.tsv", "s.html", "x.gb")
+    hold = GenomeInput._hold_first
+    monkeypatch.setattr(
+        GenomeInput, "_hold_first", lambda own, records: (hold(own, records), held.append(records))
+    )
+    words = ("genome.fa --circular-id two --out c.tsv --html s.html --out x.gb --genes", genes)
+    scan(*words)
+    whole = [(tmp_path / name).read_bytes() for name in names]
+    monkeypatch.setattr(predict, "MAX_TRAINING_LETTERS", 3000)
+    scan(*words)
+    assert [(tmp_path / name).read_bytes() for name in names] == whole
+    assert list(map(len, held)) == ([] if genes == "none" else [3, 1])
+
+
+def test_a_contig_too_long_for_a_bacterium_is_refused_when_it_is_reached(scan, tmp_path, monkeypatch):
+    write(tmp_path / "long.fa", fasta({"one": letters(3000), "two": letters(4000, 1)}))
+    monkeypatch.setattr(predict, "MAX_TRAINING_LETTERS", 3000)
+    monkeypatch.setattr(predict, "MAX_CONTIG_LETTERS", 3500)
+    scan.refused("long.fa --genes predict", names="'two'")
 
 
 # --- outputs ------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     from seqray.kinds.kinds import kind_of
 
     kind, options = kind_of(model.card), request.records
-    genome = find_genome(request, model) if model.is_locator else (None, ())
+    opened, genome = find_genome(request, model) if model.is_locator else (None, (None, ()))
     total = records_in(request.input) if kind.reads_each_record and not request.target.calls else None
     with Staging() as staging:
         staged = {path: Path(staging.path(path)) for path in output_paths(request)}
@@ -85,8 +85,10 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             SkipLog(skip_path, provenance(request.command, model, {}), quiet=request.quiet) as skipped,
             Progress("explain", "records", total, quiet=request.quiet) as progress,
         ):
-            records = open_records(kind.read, request.input, options, model.alphabet, skipped)
-            model, read = recognize(request.model, model, records)
+            if opened is not None:
+                opened.skip_to(skipped)
+            records = opened or open_records(kind.read, request.input, options, model.alphabet, skipped)
+            model, read = recognize(request.model, model, opened.records if opened else records)
             work = EXPLAINERS[model.card.model.kind](model, request, genome)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)

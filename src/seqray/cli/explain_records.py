@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
-from seqray.cli.inputs import describe_input, find_genes
+from seqray.cli.inputs import GenomeInput, describe_input
 from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
 from seqray.core.errors import ConfigError, InputError
@@ -47,7 +47,7 @@ from seqray.io.explanations import (
     write_motifs,
     write_shares,
 )
-from seqray.io.files import keep_pipes, write_file
+from seqray.io.files import write_file
 from seqray.io.gff3 import read_circular, read_gff3_calls
 from seqray.io.lines import EXPECTED, read_scan_statement
 from seqray.io.tables import open_table
@@ -434,23 +434,18 @@ class LocatorExplainer(SequenceExplainer):
         super().write(staged, provenance, faithfulness)
 
 
-def find_genome(request: ExplainRequest, model: TrainedModel) -> Source:
-    """Find the genes that a locator reads beside the letters, before these are read."""
-    source, *others = request.input
+def find_genome(request: ExplainRequest, model: TrainedModel) -> tuple[GenomeInput, Source]:
+    """Open the genome that a locator reads, and find its genes."""
+    path, *others = request.input
     if others:
         raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
-    keep_pipes(source)
     calls = request.target.calls
     circular = read_circular(calls) if calls else frozenset[str]()
-    genes, notes = find_genes(
-        request.genes,
-        request.records,
-        source,
-        model.alphabet,
-        lambda record: record.circular or record.id in circular,
-    )
-    request.note(*notes)
-    return genes, circular.union(genes.circular if genes else ())
+    opened = GenomeInput(path, model.alphabet, request.records, request.genes)
+    opened.find_genes(lambda record: record.circular or record.id in circular)
+    request.note(*opened.notes)
+    genome = opened.genome
+    return opened, (genome, circular.union(genome.circular if genome else ()))
 
 
 # --- Models of alignments: columns and rows

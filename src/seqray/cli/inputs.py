@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Literal, NoReturn, Self, TypeVar
@@ -181,50 +183,125 @@ class GeneOptions(Options, heading="genes, for a locator"):
     )
 
 
-def find_genes(
-    options: GeneOptions,
-    reading: RecordOptions,
-    path: str,
-    alphabet: Alphabet,
-    is_circular: Callable[[SequenceRecord], bool],
-) -> tuple[Genome | None, list[str]]:
-    """Read a file for its genes, or to predict them, as the command line says."""
-    from seqray.io.sequences import read_sequences
+class GenomeInput(Iterable["SequenceRecord"]):
+    """The sequences of a scan, or of a genome whose calls are explained: opened and read once.
 
-    parsed: list[SeqRecord] = []
-    own = parsed.append if options.genes is None else None
-    unique, skip = reading.duplicates, (lambda record: None)
-    try:
-        read = read_sequences(path, alphabet, duplicates=unique, on_skip=skip, on_genbank=own)
-        return genes_among(options, reading, path, list(read), parsed, is_circular)
-    except NoRecordsError:
-        return None, []  # the verb says so, or takes it where --allow-empty is given
+    They are streamed. Before the first is used, a locator needs genes, and for these the first sequences are
+    held: as many letters as predictions are learned from, all of a GenBank file whose features are wanted,
+    none for ``--genes none``. Only what lies beyond is read again where it is needed twice.
 
-
-def genes_among(
-    options: GeneOptions,
-    reading: RecordOptions,
-    path: str,
-    records: Sequence[SequenceRecord],
-    parsed: Sequence[SeqRecord],
-    is_circular: Callable[[SequenceRecord], bool],
-    *,
-    ahead: bool = False,
-) -> tuple[Genome | None, list[str]]:
-    """Read or predict the genes of records that were read, and what to tell the user.
-
-    ``parsed`` are the same records of a GenBank file with their features, where its genes are wanted;
-    ``ahead`` predicts those of the first contig at once.
+    ``held`` are those, None for a model without genes; ``genome`` and ``notes`` are of `find_genes`.
     """
-    from seqray.genome.predict import choose_genes
-    from seqray.genome.read import genes_of_records
 
-    if not records:
-        return None, []
-    own = partial(genes_of_records, parsed, path, duplicates=reading.duplicates) if parsed else None
-    genes, table = options.genes or "auto", options.codon_table
-    genome, reason = choose_genes(genes, records, is_circular, table=table, own=own, ahead=ahead)
-    return genome, [f"no genes: {reason}"] if reason else []
+    def __init__(
+        self,
+        path: str,
+        alphabet: Alphabet,
+        reading: RecordOptions,
+        genes: GeneOptions | None,
+        *,
+        soft_masks: bool = False,
+        again: bool = False,
+        features: bool = False,
+    ) -> None:
+        """``genes`` is None for a model that reads none.
+
+        ``again`` says that the sequences may be needed twice, ``features`` that those of GenBank are written.
+        """
+        from seqray.io.files import keep_pipes
+        from seqray.io.sequences import read_sequences
+
+        self.path, self._alphabet, self._reading, self._genes = path, alphabet, reading, genes
+        self.genome: Genome | None = None
+        self.notes: list[str] = []
+        self.held: list[SequenceRecord] | None = None if genes is None else []
+        self.is_whole = False  # whether all are held
+        self._parsed: list[SeqRecord] = []  # of a GenBank file, with all that it says beside the letters
+        self._early: list[SkippedRecord] = []
+        self._on_skip: OnSkip = self._early.append
+        wanted = genes.genes if genes else "none"
+        if again or wanted not in (None, "none", "predict"):
+            keep_pipes(path)
+        parses = wanted is None or (features and wanted != "none")
+        read = partial(
+            read_sequences, soft_masks=soft_masks, on_genbank=self._parsed.append if parses else None
+        )
+        self._read = open_records(read, [path], reading, alphabet, lambda record: self._on_skip(record))
+        self.records: Iterable[SequenceRecord] = self._read
+
+    @property
+    def count(self) -> int:
+        """Records read so far."""
+        return self._read.count
+
+    def find_genes(self, is_circular: Callable[[SequenceRecord], bool], *, ahead: bool = False) -> None:
+        """Read or predict the genes for a locator; ``ahead`` predicts those of the first contig at once."""
+        if self._genes is None or self.held is None:
+            return
+        from seqray.genome.predict import choose_genes
+        from seqray.genome.read import genes_of_records
+
+        genes, records = self._genes.genes or "auto", self.held
+        if genes != "none":
+            self._hold_first(records)
+            if not records:
+                return
+        own = partial(genes_of_records, self._parsed, self.path, duplicates=self._reading.duplicates)
+        self.genome, reason = choose_genes(
+            *(genes, records if genes in ("auto", "predict") else self, is_circular),
+            table=self._genes.codon_table,
+            own=own if self._parsed and genes == "auto" else None,
+            ahead=ahead,
+        )
+        self.notes = [f"no genes: {reason}"] if reason else []
+
+    def _hold_first(self, held: list[SequenceRecord]) -> None:
+        from seqray.genome.predict import MAX_TRAINING_LETTERS
+
+        letters = 0
+        try:
+            for record in self._read:
+                held.append(record)
+                letters += len(record)
+                if letters >= MAX_TRAINING_LETTERS and not self._parsed:
+                    break
+            else:
+                self.is_whole = True
+        except InputError as error:
+            own = self._genes is not None and self._genes.genes is None
+            if not own or not re.search("feature|location", error.what):
+                raise  # else the file may be sound but for its features
+            remedy = "correct the genes, or give --genes predict"
+            raise InputError(error.what, where=error.where, remedy=remedy) from None
+        self.records = chain(held, self._read)
+
+    def __iter__(self) -> Iterator[SequenceRecord]:
+        """All records once more: those that are held, or by reading the file again."""
+        from seqray.io.sequences import read_sequences
+
+        if self.is_whole and self.held is not None:
+            return iter(self.held)
+        duplicates = self._reading.duplicates
+        return read_sequences(self.path, self._alphabet, duplicates=duplicates, on_skip=lambda record: None)
+
+    def for_genbank(self) -> str | Iterable[tuple[str, SeqRecord]]:
+        """The sequences for an output that holds them; the path of those that were streamed."""
+        from seqray.io.files import display_name
+        from seqray.io.genbank import named_records, plain_record
+
+        if self._parsed:
+            return named_records(self._parsed, display_name(self.path), self._reading.duplicates)
+        return map(plain_record, self) if self.is_whole else self.path
+
+    def skip_to(self, log: OnSkip) -> None:
+        """Hand over the records that were skipped before there was a log, and all later ones."""
+        for record in self._early:
+            log(record)
+        self._on_skip = log
+
+    def letters(self) -> int | None:
+        """Letters of all records, as far as known before they are read."""
+        return sum(map(len, self)) if self.is_whole else letters_in(self.path)
 
 
 # --- Records that are skipped: counted, the first ones named, all of them written to a file

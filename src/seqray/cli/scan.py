@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from seqray.cli.inputs import SkipLog, check_files, genes_among, letters_in, open_records, refuse_skipped
+from seqray.cli.inputs import GenomeInput, SkipLog, check_files, refuse_skipped
 from seqray.cli.messages import Progress
 from seqray.cli.model import context_fact, open_model, origin_of, provenance, recognize
 from seqray.cli.options import Outcome, fill, given
@@ -18,15 +17,10 @@ from seqray.cli.scan_options import ScanRequest, WindowOptions, divide_words, re
 from seqray.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from Bio.SeqRecord import SeqRecord
-
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.arrays import Floats
-    from seqray.core.card import Card
-    from seqray.core.records import Region, SequenceRecord
+    from seqray.core.records import Region
     from seqray.core.results import SkippedRecord
-    from seqray.genome.genes import Genome
-    from seqray.io.records import OnSkip
     from seqray.modelfile.model import TrainedModel
     from seqray.scanning.options import ScanOptions
     from seqray.scanning.results import ScanResult
@@ -42,6 +36,7 @@ def run(request: ScanRequest) -> Outcome:
     """Read, scan, write."""
     started = time.monotonic()
     from seqray.cli.scan_outputs import CallFiles
+    from seqray.core.alphabet import ALPHABETS
     from seqray.modelfile.header import read_card
     from seqray.modelfile.zoo import locate_model
     from seqray.scanning.scorers import check_scan_options, make_scorer
@@ -55,12 +50,20 @@ def run(request: ScanRequest) -> Outcome:
     options = _scan_options(request)
     card = read_card(locate_model(request.model.model))
     check_scan_options(card, given(request))
-    source = _Input(request, card, options, not isinstance(files, str) and files.has_genbank)
+    has_genbank = not isinstance(files, str) and files.has_genbank
+    source = GenomeInput(
+        *(request.input, ALPHABETS[card.model.alphabet], request.records),
+        request.genes if card.model.is_locator else None,
+        soft_masks=options.skip_soft_masked,
+        again=has_genbank or (card.model.is_locator and bool(request.outputs.html)),
+        features=has_genbank,
+    )
+    ahead = options.regions is None  # else the first contig may not be scanned
     with ThreadPoolExecutor(1) as pool:  # genes are predicted while torch is loaded
-        finding = pool.submit(source.read_genome)
+        finding = pool.submit(source.find_genes, options.is_circular, ahead=ahead)
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         finding.result()
-    model = source.recognize(model)
+    model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
     if isinstance(files, str):
@@ -110,100 +113,13 @@ def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list
     return [f"{unused}only every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
 
 
-class _Input:
-    """The sequences of a scan, opened and read once.
-
-    They are streamed to a model of windows; only for a GenBank output they are read once more. A locator's
-    are held, because its genes are looked for in all of them before the first is scanned.
-    """
-
-    def __init__(self, request: ScanRequest, card: Card, options: ScanOptions, write_genbank: bool) -> None:
-        from seqray.core.alphabet import ALPHABETS
-        from seqray.io.files import keep_pipes
-        from seqray.io.sequences import read_sequences
-
-        self._request, self._options = request, options
-        self.genome: Genome | None = None
-        self.notes: list[str] = []
-        self.held: list[SequenceRecord] | None = [] if card.model.is_locator else None
-        self._parsed: list[SeqRecord] = []  # of a GenBank file, with all that it says beside the letters
-        self._early: list[SkippedRecord] = []
-        self._on_skip: OnSkip = self._early.append
-        if self.held is None and write_genbank:
-            keep_pipes(request.input)
-        parses = self.held is not None and (write_genbank or request.genes.genes is None)
-        read = partial(
-            read_sequences,
-            soft_masks=options.skip_soft_masked,
-            on_genbank=self._parsed.append if parses else None,
-        )
-        alphabet = ALPHABETS[card.model.alphabet]
-        self._read = open_records(
-            read, [request.input], request.records, alphabet, lambda record: self._on_skip(record)
-        )
-        self.records: Iterable[SequenceRecord] = self._read
-
-    @property
-    def count(self) -> int:
-        """Records read so far."""
-        return self._read.count
-
-    def read_genome(self) -> None:
-        """Read all sequences of a locator, and find their genes."""
-        if self.held is None:
-            return
-        request, options = self._request, self._options
-        try:
-            self.records = self.held = list(self._read)
-        except InputError as error:
-            if request.genes.genes is not None or not re.search("feature|location", error.what):
-                raise  # else the file may be sound but for its features
-            remedy = "correct the genes, or give --genes predict"
-            raise InputError(error.what, where=error.where, remedy=remedy) from None
-        self.genome, self.notes = genes_among(
-            *(request.genes, request.records, request.input, self.held),
-            self._parsed if request.genes.genes is None else (),
-            options.is_circular,
-            ahead=options.regions is None,  # else the first contig may not be scanned
-        )
-
-    def recognize(self, model: TrainedModel) -> TrainedModel:
-        """The model for the species that the first records are like."""
-        model, records = recognize(self._request.model, model, self.records)
-        self.records = records if self.held is None else self.held
-        return model
-
-    def skip_to(self, log: OnSkip) -> None:
-        """Hand over the records that were skipped before there was a log, and all later ones."""
-        for record in self._early:
-            log(record)
-        self._on_skip = log
-
-    def letters(self) -> int | None:
-        """Letters of all records, as far as known before they are read."""
-        return letters_in(self._request.input) if self.held is None else sum(map(len, self.held))
-
-    def for_genbank(self) -> str | Iterable[tuple[str, SeqRecord]]:
-        """The sequences for an output that holds them; the path of those that were streamed."""
-        from seqray.io.files import display_name
-        from seqray.io.genbank import named_records, plain_record
-
-        path, duplicates = self._request.input, self._request.records.duplicates
-        if self.held is None:
-            return path
-        parsed = self._parsed
-        return (
-            named_records(parsed, display_name(path), duplicates) if parsed else map(plain_record, self.held)
-        )
-
-
 def _scan_whole(
     request: ScanRequest,
     files: CallFiles,
     model: TrainedModel,
     scorer: Scorer,
     options: ScanOptions,
-    source: _Input,
+    source: GenomeInput,
 ) -> tuple[list[str], str]:
     """Scan and write; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
@@ -234,7 +150,7 @@ def _scan_whole(
 
 
 def _letter_shares(
-    model: TrainedModel, source: _Input, result: ScanResult, shown: Sequence[int]
+    model: TrainedModel, source: GenomeInput, result: ScanResult, shown: Sequence[int]
 ) -> dict[int, Floats]:
     """Gradient times input of the letters around calls, from ``STRIP_START`` to ``STRIP_END``.
 
@@ -245,12 +161,12 @@ def _letter_shares(
     from seqray.kinds.kinds import tracks_reader
     from seqray.report.svg.genome import STRIP_END, STRIP_START
 
-    if source.held is None or not shown or (radius := model.locators[0].radius) < -STRIP_START:
+    if not model.is_locator or not shown or (radius := model.locators[0].radius) < -STRIP_START:
         return {}
     genes = result.genes.genes if result.genes else {}
     tracks = tracks_reader(model, lambda contig, _: genes.get(contig.id))
     calls = [result.calls[i] for i in shown]
-    stretches = cut_stretches(model, source.held, calls, tracks, circular=result.calls.circular)
+    stretches = cut_stretches(model, source, calls, tracks, circular=result.calls.circular)
     options = ExplainOptions(methods=("input-x-gradient",), shuffles=0, effects=False)
     around = slice(radius + STRIP_START, radius + STRIP_END)
     explained = explain_calls(model, stretches, options)
@@ -281,7 +197,7 @@ def _scan_share(
     model: TrainedModel,
     scorer: Scorer,
     options: ScanOptions,
-    source: _Input,
+    source: GenomeInput,
 ) -> str:
     """Scan one share, write its shard, and return a last line for the user."""
     from seqray.core.card import describe_card

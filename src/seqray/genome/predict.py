@@ -154,10 +154,10 @@ def predicted_genes(
     *,
     is_circular: Callable[[SequenceRecord], bool] | None = None,
 ) -> Genome:
-    """Genes that are predicted, contig by contig, by what is learned from all sequences.
+    """Genes that are predicted, contig by contig, by what is learned from the first sequences.
 
-    Raises `InputError` for a contig that is too long for a bacterium. ``is_circular`` tells how a contig will
-    be asked for: the genes of the first are then predicted at once.
+    Raises `InputError` if one of these is too long for a bacterium, and for a later one when it is reached.
+    ``is_circular`` tells how a contig will be asked for: the genes of the first are then predicted at once.
     """
     for record in records:  # training reads a part; too long a contig is refused before the scan
         check_predictable(record.sequence, where=f"record '{record.id}'")
@@ -193,7 +193,7 @@ def predict_all(records: Sequence[SequenceRecord], *, table: int | None = None, 
 
 def choose_genes(
     genes: str | Path | Genome,
-    records: Sequence[SequenceRecord],
+    records: Iterable[SequenceRecord],
     is_circular: Callable[[SequenceRecord], bool],
     *,
     table: int | None = None,
@@ -208,7 +208,8 @@ def choose_genes(
         ``auto`` (those of a GenBank input, else predicted), ``predict``, ``none``, a GenBank or GFF3 file, or
         genes that were read.
     records
-        All sequences.
+        All sequences, read more than once. If genes are predicted, the first ones do: as many letters as are
+        learned from.
     is_circular
         Tells how a contig is read.
     table
@@ -265,7 +266,7 @@ def choose_genes(
     if not needed and not can_predict_genes():
         return None, f"give {setting('genes')}, or pip install 'seqray[genes]' to predict them"
     try:
-        return predicted_genes(records, table, is_circular=is_circular if ahead else None), ""
+        return predicted_genes(list(records), table, is_circular=is_circular if ahead else None), ""
     except InputError as error:
         if needed:
             raise
