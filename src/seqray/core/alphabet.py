@@ -44,8 +44,13 @@ class Alphabet:
     ambiguous: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_fold", _fold_table(self))
-        object.__setattr__(self, "_codes", _code_table(self))
+        fold = bytes.maketrans(bytes(range(97, 123)), bytes(range(65, 91)))
+        if swap := {"dna": (b"Uu", b"TT"), "rna": (b"Tt", b"UU")}.get(self.name):
+            fold = fold.translate(bytes.maketrans(*swap))
+        codes = {ord(letter): code for code, letter in enumerate(self.letters)}
+        codes |= {ord(letter): self.unknown for letter in self.ambiguous}
+        object.__setattr__(self, "_fold", fold)
+        object.__setattr__(self, "_codes", bytes(codes.get(folded, _INVALID) for folded in fold))
         object.__setattr__(self, "_decode", (self.letters + self.unknown_letter).encode().ljust(256, b"?"))
 
     @property
@@ -134,18 +139,6 @@ class Alphabet:
             codes = f" and the ambiguity codes {self.ambiguous}" if self.ambiguous else ""
             remedy = f"{self.name} has the letters {self.letters}{codes}"
         return InputError(f"unknown letter {letter!r} at position {index + 1}", where=where, remedy=remedy)
-
-
-def _fold_table(alphabet: Alphabet) -> bytes:
-    table = bytes.maketrans(bytes(range(97, 123)), bytes(range(65, 91)))
-    swap = {"dna": (b"Uu", b"TT"), "rna": (b"Tt", b"UU")}.get(alphabet.name)
-    return table.translate(bytes.maketrans(*swap)) if swap else table
-
-
-def _code_table(alphabet: Alphabet) -> bytes:
-    codes = {ord(letter): code for code, letter in enumerate(alphabet.letters)}
-    codes |= {ord(letter): alphabet.unknown for letter in alphabet.ambiguous}
-    return bytes(codes.get(folded, _INVALID) for folded in _fold_table(alphabet))
 
 
 def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: bytes, where: str) -> None:
