@@ -23,12 +23,12 @@ import numpy as np
 from scipy.stats import binomtest
 
 from machine import add_data, describe, read_table, script_parser, with_decimals
-from seqray.calibration.domain import fit_domain
+from seqray.calibration.domain import fit_domain, out_of_domain
 from seqray.core.alphabet import DNA
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.homology.kmers import kmer_groups
 from seqray.homology.split import grouped_folds
-from seqray.io.fasta import read_fasta
+from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
 
 SEED, MAX_SEQUENCES = 1, 2000  # sequences of one kind that are judged
@@ -114,7 +114,7 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
     inputs += [pair for pair in foreign(data, codes.shape[1], rng) if pair[0] != name]
     for rule, judge in (("composition", composition), ("chain", domain)):
         for what, judged in inputs:
-            yield name, rule, what, len(judged), int(judge.out_of_domain(judged).sum())
+            yield name, rule, what, len(judged), int(out_of_domain(judge, judged).sum())
 
 
 def main() -> None:

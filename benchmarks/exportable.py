@@ -16,9 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from seqray.core.model_config import ModelConfig
-from seqray.models.attention import MultiHeadAttention
+from seqray.models.attention import MultiHeadAttention, PositionTerms, rotate, sinusoidal
 from seqray.models.layers import ConvolutionalStem
-from seqray.models.positions import PositionTerms, rotate, sinusoidal
 from seqray.models.sequence import SequenceTransformer
 
 
@@ -108,7 +107,7 @@ def rewritten(config: ModelConfig) -> Iterator[None]:
         replace(patch.object(ConvolutionalStem, "read", _read))
         replace(patch.object(MultiHeadAttention, "project", _project))
         replace(patch.object(MultiHeadAttention, "attend", staticmethod(_attention)))
-        replace(patch("seqray.models.positions.sum_over_strides", _strided_sums))
+        replace(patch("seqray.models.attention.sum_over_strides", _strided_sums))
         replace(patch("seqray.models.sequence.sum_over_strides", _strided_sums))
         replace(patch("seqray.models.sequence.sinusoidal", sinusoidal_positions))
         yield

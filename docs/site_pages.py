@@ -53,11 +53,10 @@ MODULES = {
         "core.run_config",
         "models.batches",
         "models.attention",
-        "models.positions",
         "models.layers",
         "models.sequence",
     ),
-    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.zoo"),
+    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.header"),
     "Probabilities": (
         "calibration.fit",
         "calibration.isotonic",

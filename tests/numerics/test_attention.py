@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seqray.models.attention import MultiHeadAttention
-from seqray.models.positions import rotary_angles
+from seqray.models.attention import MultiHeadAttention, rotary_angles
 
 B, L, D, H = 3, 11, 24, 6
 

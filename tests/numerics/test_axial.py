@@ -1,4 +1,4 @@
-"""Axial attention against plain loops and one attention matrix over all cells."""
+"""Axial attention against plain loops, fair-esm, and one attention matrix over all cells."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 
 import pytest
 import torch
+from esm.axial_attention import ColumnSelfAttention, RowSelfAttention
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seqray.models import axial
+from seqray.models.attention import rotary_angles
 from seqray.models.axial import ColumnAttention, RowAttention
-from seqray.models.positions import rotary_angles
 
 B, R, C, D, H = 2, 5, 7, 12, 3
 E = D // H
@@ -138,6 +139,22 @@ def test_rows_are_summed_in_parts(cells, monkeypatch):
             torch.testing.assert_close(layer(x, *given)[0][rows], expected[rows])
 
 
+def test_tied_weights_of_one_row_are_those_of_ordinary_attention():
+    tied, free = RowAttention(D, H, True), RowAttention(D, H, False)
+    free.load_state_dict(tied.state_dict())
+    x = torch.randn(B, 1, C, D)
+    torch.testing.assert_close(tied(x)[0], free(x)[0])
+
+
+def test_tied_weights_of_equal_rows_sharpen_with_the_root_of_their_number():
+    """n copies of a row: the sum is n times the score, divided by √n, so the scores grow as √n."""
+    layer, x = RowAttention(4, 1, True), torch.randn(1, 1, C, 4)
+    one = layer(x, need_weights=True)[1].log()
+    nine = layer(x.expand(1, 9, C, 4), need_weights=True)[1].log()
+    differences = [part[..., 1:] - part[..., :1] for part in (one, nine)]  # free of the norm of softmax
+    torch.testing.assert_close(differences[1], 3 * differences[0], rtol=1e-4, atol=1e-5)
+
+
 def test_rotary_positions_go_into_the_row_step():
     layer, x = RowAttention(D, H, True), torch.randn(B, R, C, D)
     rotation = rotary_angles(torch.arange(C).float(), E)
@@ -155,3 +172,48 @@ def test_strided_input_reaches_the_fused_kernel():
     with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         output = RowAttention(8, 2, tied=False)(x)[0]
     assert output.shape == x.shape
+
+
+# --- fair-esm: the reference MSA Transformer -------------------------------------------------------------
+
+
+def from_esm(theirs: nn.Module, ours: nn.Module) -> None:
+    """Give our layer the projections of theirs."""
+    parts = [theirs.q_proj, theirs.k_proj, theirs.v_proj]
+    ours.attention.qkv.load_state_dict(
+        {name: torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")}
+    )
+    ours.attention.out.load_state_dict(theirs.out_proj.state_dict())
+
+
+def run_esm(layer: nn.Module, x: Tensor, padded: Tensor | None = None) -> Tensor:
+    """Their layout is (R, C, B, D), and their mask is True at padding."""
+    return layer(x.permute(1, 2, 0, 3), self_attn_padding_mask=padded)[0].permute(2, 0, 1, 3)
+
+
+def esm_pair(axis: str) -> tuple[nn.Module, nn.Module]:
+    theirs = (RowSelfAttention if axis == "row" else ColumnSelfAttention)(D, H).eval()
+    ours = RowAttention(D, H, True) if axis == "row" else ColumnAttention(D, H)
+    from_esm(theirs, ours)
+    return theirs, ours
+
+
+@pytest.mark.parametrize("axis", ["row", "column"])
+@pytest.mark.parametrize("rows", [1, R])
+def test_against_fair_esm_without_padding(axis, rows):
+    theirs, ours = esm_pair(axis)
+    x = torch.randn(B, rows, C, D)
+    expected = run_esm(theirs, x)
+    for output in every_path(ours, x):
+        torch.testing.assert_close(output, expected)
+
+
+def test_padded_rows_change_fair_esm_and_leave_ours():
+    """Theirs divides by the rows of the batch, padding counted, and so weakens every score."""
+    theirs, ours = esm_pair("row")
+    x = torch.randn(1, R, C, D)
+    wide = torch.cat([x, torch.zeros(1, 4, C, D)], dim=1)
+    real = torch.arange(R + 4)[None] < R
+    padded = ~real[:, :, None].expand(1, R + 4, C)
+    assert (run_esm(theirs, wide, padded)[:, :R] - run_esm(theirs, x)).abs().max() > 1e-3
+    torch.testing.assert_close(ours(wide, real)[0][:, :R], ours(x)[0], rtol=0, atol=1e-6)

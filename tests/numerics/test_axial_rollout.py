@@ -16,7 +16,7 @@ from seqray.explanations.letters import without_cls
 from seqray.explanations.rollout import grad_rollout, rollout
 from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer
-from seqray.models.positions import sinusoidal
+from seqray.models.attention import sinusoidal
 
 R, C, D, H = 4, 5, 12, 3
 E = D // H

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from seqray.models.positions import (
+from seqray.models.attention import (
     EndMatrix,
     LearnedPositions,
     PositionGain,

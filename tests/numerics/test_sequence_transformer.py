@@ -15,9 +15,9 @@ from networks import random_network
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models import layers
 from seqray.models.alignment import AxialBlock, AxialContext
+from seqray.models.attention import rotary_angles
 from seqray.models.layers import Block, ConvolutionalStem
 from seqray.models.locator import WindowedBlock
-from seqray.models.positions import rotary_angles
 from seqray.models.sequence import SequenceTransformer
 
 D = 12

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.letters import dinucleotide_shuffle
+from seqray.models.attention import PositionTerms
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.locator import LETTERS, LocatorStem
-from seqray.models.positions import PositionTerms
 from seqray.models.tokenizers import FIRST_LETTER, OwnTokenizer
 
 # --- Scores of tokens, as those of the letters that each represents

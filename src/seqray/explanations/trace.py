@@ -20,6 +20,7 @@ from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
     SAFE_SUMS,
     MultiHeadAttention,
+    Rotation,
     WindowedAttention,
     attention_weights,
     fused_attention,
@@ -28,7 +29,6 @@ from seqray.models.attention import (
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.build import BackboneClassifier
 from seqray.models.locator import LocatorTransformer
-from seqray.models.positions import Rotation
 from seqray.models.sequence import SequenceTransformer
 
 CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache

@@ -199,7 +199,7 @@ class Member(Builder):
 
     def angles(self, width: int) -> npt.NDArray[np.float64]:
         """Angles of sinusoidal and rotary positions, position / 10000^(2i/width): (T, width / 2)."""
-        # The frequencies and the products are float32, as those of `seqray.models.positions` are.
+        # The frequencies and the products are float32, as those of `seqray.models.attention` are.
         exponent = np.arange(0, width, 2, dtype=np.float32) / np.float32(width)
         frequency = (10000.0 ** -exponent.astype(np.float64)).astype(np.float32)
         return (np.arange(self.longest, dtype=np.float32)[:, None] * frequency).astype(np.float64)
@@ -415,7 +415,7 @@ class Member(Builder):
         return added[0] if count == 1 else self.op("Sum", *added)
 
     def _sum_over_strides(self, vectors: str) -> str:
-        """As `seqray.models.positions.sum_over_strides`: the average over neighbors times their number."""
+        """As `seqray.models.attention.sum_over_strides`: the average over neighbors times their number."""
         stride = self.stride
         if stride == 1:
             return vectors

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.model_config import ModelConfig
+from seqray.models.attention import EndMatrix, LearnedPositions, Rotation, sinusoidal
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.batches import AttentionStep
 from seqray.models.layers import (
@@ -23,7 +24,6 @@ from seqray.models.layers import (
     ResidualBlock,
     Transformer,
 )
-from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinusoidal
 
 # --- Which columns of an RNA alignment pair in helices, as probabilities, and their embedding
 

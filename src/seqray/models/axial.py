@@ -24,12 +24,12 @@ from torch import Tensor, nn
 
 from seqray.models.attention import (
     MultiHeadAttention,
+    Rotation,
     attention_weights,
     fused_attention,
     scaled_dot_product,
     uses_cpu_shortcuts,
 )
-from seqray.models.positions import Rotation
 
 Mask = Tensor | None  # bool, True at real rows or columns; None where all are
 CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay in the cache

@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.models.attention import Linear, MultiHeadAttention
+from seqray.models.attention import Linear, MultiHeadAttention, PositionTerms, Rotation, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
-from seqray.models.positions import PositionTerms, Rotation, rotary_angles
 
 
 class KmerEmbedding(nn.Module):

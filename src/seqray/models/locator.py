@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.model_config import LocatorConfig, ModelConfig
-from seqray.models.attention import WindowedAttention, for_each
+from seqray.models.attention import Rotation, WindowedAttention, for_each, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout
 from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, LayerNorm, ResidualBlock
-from seqray.models.positions import Rotation, rotary_angles
 
 # --- Scores of a locator that count what it expects nearby: starts are rarely known to the letter
 

@@ -17,7 +17,17 @@ from seqray.core.letters import (
     composition_size,
 )
 from seqray.core.model_config import MATRIX_RANK, ModelConfig
-from seqray.models.attention import Linear
+from seqray.models.attention import (
+    EndMatrix,
+    LearnedPositions,
+    Linear,
+    PositionGain,
+    PositionMatrix,
+    PositionTerms,
+    Rotation,
+    sinusoidal,
+    sum_over_strides,
+)
 from seqray.models.batches import Dropout
 from seqray.models.layers import (
     ACTIVATIONS,
@@ -27,16 +37,6 @@ from seqray.models.layers import (
     KmerEmbedding,
     TokenEmbedding,
     Transformer,
-)
-from seqray.models.positions import (
-    EndMatrix,
-    LearnedPositions,
-    PositionGain,
-    PositionMatrix,
-    PositionTerms,
-    Rotation,
-    sinusoidal,
-    sum_over_strides,
 )
 
 # --- The composition of a sequence, computed from its tokens and added to CLS

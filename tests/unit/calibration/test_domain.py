@@ -118,7 +118,7 @@ def test_the_data_of_a_later_calibration_are_described_beside_those_of_training(
     later = describe_calibration(domain, codes, np.zeros(400), ["x"] * 200 + [None] * 200)
     assert later.flags["out-of-domain"] >= 0.25
     assert later.flags["short"] == 1 / 400
-    assert [entry.context for entry in later.signature] == ["x"]
+    assert [entry.context for entry in later.signature or ()] == ["x"]
     assert describe_calibration(domain, codes[:9], np.zeros(9), [None] * 9).signature is None
 
 

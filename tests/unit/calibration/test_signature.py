@@ -118,6 +118,7 @@ def test_any_mixture_of_the_classes_is_at_home():
 def test_contexts_alike_are_no_clear_home():
     codes = np.concatenate([drawn("rich", 2000), drawn("poor", 2000)])
     entries = fit_signature(stack_codes(codes), np.zeros(4000), np.repeat(["rich", "poor"], 2000).tolist())
+    assert entries
     twice = Signature((*entries, replace(entries[1], context="another strain")))
     counts = tallied(texts(drawn("rich", 900, seed=5)))
     assert twice.nearest_context(counts) in ("rich", "another strain")

@@ -14,10 +14,9 @@ from seqray.core.errors import ConfigError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.genome.genes import Gene
 from seqray.genome.tracks import TRACKS, gene_tracks
-from seqray.models.attention import WindowedAttention
+from seqray.models.attention import WindowedAttention, rotary_angles
 from seqray.models.build import build_network
 from seqray.models.locator import LocatorTransformer, locator_radius
-from seqray.models.positions import rotary_angles
 
 
 def small(window: int = 4, layers: int = 2, tracks: int = 3, **settings) -> ModelConfig:

@@ -1,4 +1,4 @@
-"""Gradients against finite differences, and their completeness."""
+"""Gradients against finite differences, completeness, and captum."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from captum.attr import IntegratedGradients
 
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations.targets import SequenceTarget
@@ -54,6 +55,22 @@ def test_integrated_gradients_are_complete(make, shape):
     target, tokens, vectors, mean = make(shape)
     change = score(target, tokens, vectors) - score(target, tokens, mean.expand_as(vectors))
     np.testing.assert_allclose(target.effects(CODES, 300).sum(1), change, atol=1e-4, rtol=1e-3)
+
+
+def test_integrated_gradients_are_those_of_captum(make):
+    target, tokens, vectors, mean = make({})
+
+    def forward(embedded):
+        handle = target.network.embedding.table.register_forward_hook(lambda *_: embedded)
+        try:
+            rows = torch.zeros(len(embedded), tokens.shape[1], dtype=torch.int64)
+            return target.of_logits(target.network(rows).logits)
+        finally:
+            handle.remove()
+
+    even = mean.expand_as(vectors)
+    peer = IntegratedGradients(forward).attribute(vectors, even, n_steps=16, method="riemann_middle")
+    np.testing.assert_allclose(target.effects(CODES, 16), peer.sum(-1), atol=1e-5, rtol=1e-4)
 
 
 def test_an_ambiguous_letter_has_no_effect_of_its_own(make):
