@@ -3,7 +3,7 @@ process SEQRAY_SCAN {
     label 'process_medium'
 
     conda "${moduleDir}/environment.yml"
-    container "seqray:0.2.0"
+    container "seqray:0.3.0"
 
     input:
     tuple val(meta), path(sequences)
