@@ -42,8 +42,8 @@ from seqray.io.labeled import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import default_baseline
 from seqray.metrics.classification import auprc, auroc, threshold_metrics
-from seqray.modelfile.header import load_model
 from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 from seqray.models.build import count_parameters
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.genome.boxes import find_boxes
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 from seqray.io.tables import write_table
 
 COLUMNS = ("letters", "sites", "pair", "minus10_alone")

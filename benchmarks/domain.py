@@ -28,7 +28,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.letters import dinucleotide_shuffle
 from seqray.homology.kmers import kmer_groups
 from seqray.homology.split import grouped_folds
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 from seqray.io.tables import write_table
 
 SEED, MAX_SEQUENCES = 1, 2000  # sequences of one kind that are judged

@@ -7,7 +7,7 @@ from typing import Any
 
 from seqray.core.card import Card, headline_metric
 from seqray.io.files import sha256
-from seqray.modelfile import header as zoo
+from seqray.modelfile import zoo
 from seqray.modelfile.header import read_card
 
 HEAD = """# Shipped models

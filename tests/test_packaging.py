@@ -24,7 +24,7 @@ import galaxy_tool
 import nextflow_module
 from seqray.cli.main import main, parser_of
 from seqray.core.version import __version__
-from seqray.modelfile import header as zoo
+from seqray.modelfile import zoo
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,8 +14,8 @@ from .evaluation.run import evaluate_scores as evaluate_scores
 from .explanations.options import ExplainOptions as ExplainOptions
 from .explanations.sequences import explain_records as explain_records
 from .inference.sequences import predict_records as predict_records
+from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank
-from .io.sequences import read_fasta as read_fasta
-from .modelfile.header import load_model as load_model
+from .modelfile.zoo import load_model as load_model
 from .scanning.options import ScanOptions as ScanOptions
 from .scanning.scan import scan_records as scan_records

@@ -10,7 +10,7 @@ import onnx
 import pandas as pd
 import pytest
 
-from seqray.modelfile import header as zoo
+from seqray.modelfile import zoo
 from tables import changed_model, fasta, letters, write
 
 FIGURE = {"metric": "mcc", "split": "grouped", "value": 0.815, "low": 0.79, "high": 0.841}

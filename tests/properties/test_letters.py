@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
 from seqray.core.letters import dinucleotide_shuffle
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 from tables import bgzip
 

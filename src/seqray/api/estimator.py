@@ -33,8 +33,9 @@ from seqray.inference.sequences import checked_records, score_ragged
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model_file, save_model
-from seqray.modelfile.header import SUFFIX, available_models, locate_model, read_card
+from seqray.modelfile.header import SUFFIX, read_card
 from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import available_models, locate_model
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
 from seqray.training.fit import train

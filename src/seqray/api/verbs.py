@@ -34,8 +34,8 @@ from seqray.inference.predictions import BatchSize, Dtype, PredictOptions
 from seqray.inference.sequences import sequence_flags
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
-from seqray.modelfile.header import load_model
 from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.zoo import load_model
 from seqray.models.batches import torch_device
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records

@@ -13,7 +13,8 @@ from seqray.core.card import card_to_mapping, describe_card, headline_metric
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.text import align_columns
 from seqray.io.files import sha256
-from seqray.modelfile.header import available_models, load_model, locate_model, read_card
+from seqray.modelfile.header import read_card
+from seqray.modelfile.zoo import available_models, load_model, locate_model
 
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 

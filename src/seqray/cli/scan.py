@@ -37,7 +37,8 @@ def run(request: ScanRequest) -> Outcome:
     started = time.monotonic()
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.alphabet import ALPHABETS
-    from seqray.modelfile.header import locate_model, read_card
+    from seqray.modelfile.header import read_card
+    from seqray.modelfile.zoo import locate_model
     from seqray.scanning.scorers import check_scan_options, make_scorer
 
     request = replace(request, command=recorded_command(request.command))

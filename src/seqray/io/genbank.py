@@ -25,6 +25,7 @@ from seqray.core.results import Call, CallContext
 from seqray.core.text import counted, format_number
 from seqray.core.version import __version__
 from seqray.io.calls import call_ids
+from seqray.io.fasta import read_fasta
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.lines import AnnotatedFeature, AnnotatedFile, Feature, Part, is_pseudo, turn_at_origin
 from seqray.io.records import (
@@ -36,7 +37,6 @@ from seqray.io.records import (
     detect_format,
     validate_records,
 )
-from seqray.io.sequences import read_fasta
 from seqray.io.tables import one_line
 
 # ---------------------------------------------------------------------------------------------- records

@@ -11,9 +11,9 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import MISSING_TEXTS, LabeledSequence
 from seqray.core.text import class_name_fault
+from seqray.io.fasta import read_fasta
 from seqray.io.files import display_name, encode_text, open_output
 from seqray.io.records import OnLetters, OnSkip
-from seqray.io.sequences import read_fasta
 from seqray.io.tables import comment_lines, read_rows
 
 _REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"

@@ -5,7 +5,7 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.genome.boxes import MISSING, REACH, find_boxes
-from seqray.io.sequences import read_fasta
+from seqray.io.fasta import read_fasta
 
 SITE = 60
 

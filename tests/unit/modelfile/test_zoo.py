@@ -6,7 +6,7 @@ import torch
 from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile import header as zoo
+from seqray.modelfile import zoo
 from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
 

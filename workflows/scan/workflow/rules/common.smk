@@ -74,9 +74,10 @@ def check_model(model, options):
     Nothing is known where only the jobs have seqray, or of a model file that another rule makes.
     """
     try:
-        from seqray.core import SeqrayError
-        from seqray.modelfile import locate_model, read_card
-        from seqray.scanning import check_scan_options
+        from seqray.core.errors import SeqrayError
+        from seqray.modelfile.header import read_card
+        from seqray.modelfile.zoo import locate_model
+        from seqray.scanning.scorers import check_scan_options
     except ImportError:
         return
     if Path(model).suffix == ".safetensors" and not Path(model).is_file():
