@@ -37,17 +37,17 @@ from Bio.PDB.PDBParser import PDBParser
 from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
-from machine import add_data, describe, script_parser
-from seqray.core.alignment import (
+from covariation import (
     average_product_correction,
     base_pairs,
-    choose_cells,
     covariation,
     mutual_information,
     pair_precision,
     pairs_from_maps,
     row_weights,
 )
+from machine import add_data, describe, script_parser
+from seqray.core.alignment import choose_cells
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.records import Alignment
 from seqray.core.run_config import load_run_config

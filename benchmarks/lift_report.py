@@ -3,7 +3,7 @@
     python benchmarks/lift_report.py --data "$SEQRAY_DATA"
 
 writes ``results/ecoli_lift.tsv`` (tables: genes whose two ends are where the annotation has them after the
-lift, sites whose printed letters stand at the lifted place, sites dropped).
+lift, sites whose printed letters are at the lifted place, sites that are dropped).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3820,
+    "core": 3630,
     "io": 4350,
     "homology": 1510,
     "metrics": 630,
@@ -65,7 +65,7 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "api": 1010,
     "cli": 6710,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44740, 204, 2550, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44560, 204, 2530, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 360, 13, 1),
     "scan with a page": (76, 600, 14, 1),

@@ -212,7 +212,7 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
     )
 
 
-# --- What the user is told at the end
+# --- The summary at the end of a training
 
 FEW_HELD_OUT = 50
 """Fewer examples give figures that can be off by .2 and more: the standard error of an MCC of 0 is 1/√n."""

@@ -258,7 +258,7 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     if alphabet.name == "protein":
         rows = [_LAST_STOP.sub(b"-", row) for row in rows]
     joined = b"".join(rows)
-    codes = np.frombuffer(bytearray(joined).translate(_column_codes_code_table(alphabet)), dtype=np.uint8)
+    codes = np.frombuffer(bytearray(joined).translate(_column_table(alphabet)), dtype=np.uint8)
     codes = codes.reshape(len(rows), -1)
     letters = joined.translate(None, _NO_LETTERS)
     bad = np.argwhere(codes == _COLUMN_CODES_INVALID)
@@ -288,7 +288,7 @@ def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
 
 
 @functools.cache
-def _column_codes_code_table(alphabet: Alphabet) -> bytes:
+def _column_table(alphabet: Alphabet) -> bytes:
     table = bytearray([_COLUMN_CODES_INVALID]) * 256
     for letter in range(ord("A"), ord("z") + 1):
         text = chr(letter)

@@ -121,19 +121,19 @@ def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: i
 
 # --- A random sample of a stream
 
-RESERVOIR_T = TypeVar("RESERVOIR_T")
+T = TypeVar("T")
 
 
-class Reservoir(Generic[RESERVOIR_T]):
+class Reservoir(Generic[T]):
     """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R)."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.offered = 0
         self._size = size
         self._rng = np.random.default_rng(seed)
-        self._kept: list[tuple[int, RESERVOIR_T]] = []
+        self._kept: list[tuple[int, T]] = []
 
-    def offer(self, thing: RESERVOIR_T) -> None:
+    def offer(self, thing: T) -> None:
         """Offer an item."""
         self.offered += 1
         if len(self._kept) < self._size:
@@ -142,6 +142,6 @@ class Reservoir(Generic[RESERVOIR_T]):
             self._kept[place] = (self.offered, thing)
 
     @property
-    def kept(self) -> list[RESERVOIR_T]:
+    def kept(self) -> list[T]:
         """The items kept, in the order in which they were offered."""
         return [thing for _, thing in sorted(self._kept, key=lambda pair: pair[0])]

@@ -420,6 +420,6 @@ def share_caution(card: Card, share: CalledShare, prior: float | None, is_alone:
         )
     return text + (
         f"either the share of {name} is another one here, which {setting('prior')} takes, or the model "
-        f"{wrong} in this file: its scores are unlike held-out ones and can't tell; label some records "
-        "(seqray evaluate)"
+        f"{wrong} in this file: its scores differ from held-out ones and do not show which; label "
+        "some records (seqray evaluate)"
     )

@@ -239,7 +239,7 @@ def write_predictions(
 ) -> int:
     """Write one row per prediction as they come, as TSV or Parquet, and return how many.
 
-    The probabilities, of six significant digits, stand in columns ``p_<class>`` in the order of ``classes``.
+    The columns ``p_<class>`` hold the probabilities in six significant digits, in the order of ``classes``.
     Flags are joined by commas, ``.`` if there are none; with ``sets``, the classes of a set by ``|``, ``-``
     for the empty set. Parquet has the provenance under the key ``seqray`` of its schema.
     """

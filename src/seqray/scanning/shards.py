@@ -33,7 +33,6 @@ from seqray.scanning.scan import Scan
 from seqray.scanning.scorers import Scorer
 from seqray.scanning.words import call_cautions
 
-SHARD_SUFFIX = ".shard"
 SHARD_FORMAT = 5
 _KEY, _CHECKSUM = "seqray_shard", "checksum"
 _REMEDY = "give the files that 'seqray scan --shard' wrote"

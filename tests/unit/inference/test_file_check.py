@@ -80,8 +80,8 @@ def test_alignments_have_no_windows_around_a_site(alignment_model):
     ("likely", "comparable", "said"),
     [
         ((0.6, 0.8), True, "if 60% to 80% are, which explains the scores as long as both classes are like"),
-        ((0.6, 0.8), False, "its scores are unlike held-out ones and can't tell"),
-        (None, True, "its scores are unlike held-out ones and can't tell"),
+        ((0.6, 0.8), False, "its scores differ from held-out ones and do not show which"),
+        (None, True, "its scores differ from held-out ones and do not show which"),
     ],
 )
 def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):

@@ -85,7 +85,7 @@ class _Drawing:
         self.positions = e.alignment.query_positions()[e.columns]  # (C',) 0-based in the query, -1 for none
 
     def line(self, start: int) -> str:
-        """Columns from ``start`` on: axis, profiles, structure, grid, and for the first line the rows."""
+        """The columns from ``start``: axis, profiles, structure, grid; the first line names the rows."""
         e = self.explanation
         part = slice(start, min(start + self.width, len(e.columns)))
         body, y = self._axis(part), _AXIS

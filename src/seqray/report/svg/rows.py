@@ -91,7 +91,7 @@ class Line:
     site: int | None
 
     def row(self, body: str, top: int, height: int, kind: str) -> str:
-        """Put a drawing whose y is from ``top`` on, px, into a row of a class, and mark the site."""
+        """Put a drawing that begins at y = ``top``, in px, into a row of a class, and mark the site."""
         total = GUTTER + self.width * SLOT + MARGIN
         mark = ""
         if self.site is not None and self.start <= self.site < self.end:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.core.alignment import choose_columns, choose_rows, crop_alignment, omits_letters, row_weights
+from seqray.core.alignment import choose_columns, choose_rows, crop_alignment, omits_letters
 from seqray.core.alphabet import RNA
 from seqray.core.records import Alignment
 
@@ -52,31 +52,6 @@ def test_copies_of_the_query_are_chosen_last():
 def test_a_depth_of_none_or_an_unknown_choice_is_an_error(depth, choice):
     with pytest.raises(ValueError):
         choose_rows(np.zeros((2, 2), dtype=np.uint8), depth, choice)
-
-
-def weights_in_loops(codes: np.ndarray) -> list[float]:
-    counts = []
-    for a in codes:
-        count = 0
-        for b in codes:
-            either = [(x, y) for x, y in zip(a, b, strict=True) if x < LETTERS or y < LETTERS]
-            same = sum(x == y for x, y in either)
-            count += 10 * same >= 8 * len(either)
-        counts.append(1 / count)
-    return counts
-
-
-@given(some_codes)
-def test_weights_against_plain_loops(codes):
-    np.testing.assert_allclose(row_weights(codes, LETTERS), weights_in_loops(codes))
-
-
-def test_weights_at_the_limit_by_hand():
-    """Of ten letters eight are the same as in row 0 (80 %), then seven; gaps make no row alike."""
-    a = [0] * 10
-    rows = np.array([a, [*a[:8], 1, 1], [*a[:7], 2, 2, 2], [5] * 10], dtype=np.uint8)
-    assert row_weights(rows, LETTERS).tolist() == [1 / 2, 1 / 2, 1, 1]
-    assert row_weights(np.repeat(rows, 3, axis=0), LETTERS).sum() == pytest.approx(3)
 
 
 def test_columns_with_the_fewest_letters_go_first():

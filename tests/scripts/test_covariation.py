@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.metrics import mutual_info_score
 
-from seqray.core.alignment import (
+import covariation as module
+from covariation import (
     average_product_correction,
     base_pairs,
     best_pairs,
@@ -17,7 +20,12 @@ from seqray.core.alignment import (
     mutual_information,
     pair_precision,
     pairs_from_maps,
+    row_weights,
 )
+from seqray.core.alphabet import RNA
+
+LETTERS = RNA.unknown + 1
+some_codes = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 90)), elements=st.integers(0, 6))
 
 
 def test_average_product_by_hand():
@@ -55,7 +63,7 @@ def test_a_weight_of_two_is_a_row_twice():
 def test_large_alignments_are_done_in_parts(monkeypatch):
     codes = np.random.default_rng(4).integers(0, 5, (30, 11)).astype(np.uint8)
     whole = mutual_information(codes, 4)
-    monkeypatch.setattr("seqray.core.alignment._CELLS_AT_ONCE", 1)
+    monkeypatch.setattr(module, "_CELLS_AT_ONCE", 1)
     np.testing.assert_allclose(mutual_information(codes, 4), whole)
 
 
@@ -118,3 +126,28 @@ def test_a_stem_is_found_above_the_background():
         codes[:, right] = 3 - codes[:, left]
     scores = average_product_correction(mutual_information(codes, 4))
     assert pair_precision(scores, truth, 5) == 1.0
+
+
+def weights_in_loops(codes: np.ndarray) -> list[float]:
+    counts = []
+    for a in codes:
+        count = 0
+        for b in codes:
+            either = [(x, y) for x, y in zip(a, b, strict=True) if x < LETTERS or y < LETTERS]
+            same = sum(x == y for x, y in either)
+            count += 10 * same >= 8 * len(either)
+        counts.append(1 / count)
+    return counts
+
+
+@given(some_codes)
+def test_weights_against_plain_loops(codes):
+    np.testing.assert_allclose(row_weights(codes, LETTERS), weights_in_loops(codes))
+
+
+def test_weights_at_the_limit_by_hand():
+    """Of ten letters eight are the same as in row 0 (80 %), then seven; gaps make no row alike."""
+    a = [0] * 10
+    rows = np.array([a, [*a[:8], 1, 1], [*a[:7], 2, 2, 2], [5] * 10], dtype=np.uint8)
+    assert row_weights(rows, LETTERS).tolist() == [1 / 2, 1 / 2, 1, 1]
+    assert row_weights(np.repeat(rows, 3, axis=0), LETTERS).sum() == pytest.approx(3)
