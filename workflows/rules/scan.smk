@@ -12,7 +12,7 @@ rule seqray_scan:
         workflow.source_path("envs/seqray.yaml")
     threads: 4
     params:
-        model="ecoli-promoter",  # a shipped model or a model file
+        model="bacteria-genome",  # a shipped model or a model file
         extra="",
     shell:
         "seqray scan {input.sequences:q} --model {params.model:q} {params.extra} --threads {threads}"

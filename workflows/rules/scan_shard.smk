@@ -11,7 +11,7 @@ rule seqray_scan_shard:
         workflow.source_path("envs/seqray.yaml")
     threads: 2
     params:
-        model="ecoli-promoter",  # a shipped model or a model file
+        model="bacteria-genome",  # a shipped model or a model file
         extra="",
     shell:
         "seqray scan {input.sequences:q} --model {params.model:q} {params.extra} --threads {threads}"
