@@ -132,3 +132,12 @@ def test_the_alphabet_is_told_by_the_letters_or_given(audit, tmp_path, alphabet,
         assert ("SHORTCUT: an initial M alone" in shown) == (told == "protein")
     if told == "protein":
         audit.refused("x.tsv --no-baselines --alphabet dna", names=("protein", "--alphabet protein"))
+
+
+@pytest.mark.parametrize(("odd", "told"), [("Pos", "differ only in case"), ("NA", "'NA' is a class like")])
+def test_labels_that_look_like_a_mistake_are_a_caution(audit, tmp_path, odd, told):
+    write(
+        tmp_path / "odd.tsv", tsv("sequence label", [*rows(), (letters(50, 1), odd), (letters(50, 2), odd)])
+    )
+    [line] = [line for line in audit("odd.tsv --no-baselines").out.splitlines() if told in line]
+    assert line.startswith("CAUTION: the label")

@@ -12,7 +12,7 @@ import pytest
 from commands import Run
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.io.labeled import read_labeled_table
-from tables import body, facts, fasta, table, tsv, write
+from tables import body, facts, fasta, letters, table, tsv, write
 
 COUNT, MEMBERS = 24, 3
 HEAD = "sequence label id"
@@ -280,3 +280,11 @@ def test_columns_that_are_not_read_are_noted_but_not_those_that_options_name(spl
     assert "t.tsv: columns not read: groups, set (" in split("t.tsv --out s.tsv").err
     assert "t.tsv: columns not read: set (" in split("t.tsv --out s.tsv --group-by Groups").err
     assert split("t.tsv --out s.tsv --group-by Groups --quiet").err == ""
+
+
+def test_a_class_that_a_part_lacks_and_labels_that_differ_in_case_are_told(split, tmp_path):
+    rows = [(letters(60, i), "few" if i < 3 else ("many", "Many")[i == 9], f"s{i}") for i in range(40)]
+    write(tmp_path / "few.tsv", tsv(HEAD, rows))
+    told = split("few.tsv --folds 5 --out o.tsv").err
+    assert "caution: the labels 'Many' and 'many' differ only in case" in told
+    assert "no 'few' (3 examples) in fold " in told

@@ -161,3 +161,20 @@ def test_settings_that_the_data_decide_on_are_tried_and_stated(train, tmp_path):
     assert f"chosen: model.position_matrix={best}" in text
     assert read_card("m.safetensors").model.position_matrix == best
     assert load_run_config("c.yaml").model.position_matrix == best
+
+
+def test_a_class_that_names_do_not_tell_is_asked_for_and_a_word_of_yaml_is_its_name(train, tmp_path, run):
+    for name, classes in {"unknown": ("coil", "helix"), "pair": ("no", "yes")}.items():
+        rows = [(s, classes[label == "promoter"]) for s, label in examples(48, 30, 12, "TATAAT")]
+        write(tmp_path / f"{name}.tsv", tsv("sequence label", rows))
+    asked = "the positive class is not known; give --set data.positive=coil or helix"
+    run.to("train").refused("--train unknown.tsv --out m.safetensors", names=asked)
+    train("--train unknown.tsv --set data.positive=coil --out coil.safetensors")
+    train("--train pair.tsv --set data.positive=no --out no.safetensors")
+    assert [read_card(f"{name}.safetensors").positive for name in ("coil", "no")] == ["coil", "no"]
+
+
+def test_several_labels_of_a_sequence_are_refused(train, tmp_path):
+    rows = [(s, ("a", "b", "a;b")[i % 3]) for i, (s, _) in enumerate(examples(48, 30, 12, "TATAAT"))]
+    write(tmp_path / "several.tsv", tsv("sequence label", rows))
+    train.refused("--train several.tsv --out m.safetensors", names="the label 'a;b' names several classes")

@@ -26,6 +26,7 @@ from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
 from seqray.core.errors import ConfigError, InputError, require, require_number
+from seqray.core.labels import known_positive
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.core.serialization import from_mapping, to_mapping
@@ -120,13 +121,14 @@ def fit_to_data(
 ) -> RunConfig:
     """Take from the data what settings leave open: classes, flanks, and the positive class.
 
-    ``positive`` None takes that of the settings if it is a class, else the last class.
+    ``positive`` None takes that of the settings if it is a class, else the one that its name tells, else the
+    last.
     """
     data = settings.data
     if max((len(record) for record in records), default=1) <= data.window:
         data = replace(data, flank=0)  # the sequences come without flanks
     if positive is None:
-        positive = data.positive if data.positive in names else names[-1]
+        positive = data.positive if data.positive in names else known_positive(names) or names[-1]
     model = replace(settings.model, classes=len(names))
     return replace(settings, data=replace(data, positive=str(positive)), model=model)
 
@@ -163,8 +165,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     validation
         Share of the groups of relatives that each member holds out for early stopping and calibration.
     positive
-        The class that counts as positive; that of the settings where the labels have it, else the last. With
-        ``config`` None a class named promoter, positive, site, yes, true or 1, else the rarest.
+        The class that counts as positive; that of the settings where the labels have it, else the one of two
+        that its name tells (yes of yes and no, case of case and control, 1 of 0 and 1, ...), else the last.
+        Of several classes with ``config`` None, the rarest that is not named as the negative one.
     threshold
         Probability of the positive class at and above which `predict` gives it. None gives the more probable
         class, as scikit-learn's other classifiers do; ``model`` the threshold of the model, as

@@ -318,6 +318,7 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
     from seqray.cli.evaluate_data import group_keys
+    from seqray.core.labels import label_faults
     from seqray.evaluation.run import (
         Records,
         by_context,
@@ -346,6 +347,7 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
         notes=[
             *material.notes,
             *notes,
+            *(f"caution: {fault}" for fault in label_faults([replace(one, split=None) for one in examples])),
             *_shared_with_training(material),
         ],
     )

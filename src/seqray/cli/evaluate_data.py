@@ -14,6 +14,7 @@ from seqray.cli.model import naming_other_models
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.labels import ONE_LABEL, joined_labels, known_positive, small_difference, unknown_positive
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology.kmers import kmer_groups, kmer_length
@@ -115,11 +116,14 @@ def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[Label
 def check_labels(examples: Sequence[LabeledSequence], classes: Sequence[str]) -> None:
     """Refuse an example whose label is none of the classes."""
     for example in examples:
-        if example.label not in classes:
+        if (label := example.label) not in classes:
+            meant = next((name for name in classes if small_difference(label, name)), "CLASS")
             raise InputError(
-                f"has the label '{example.label}', which is none of {', '.join(classes)}",
+                f"has the label '{label}', which is none of {', '.join(classes)}",
                 where=example.where,
-                remedy=f"rename it by --map {example.label}=CLASS, or give --unknown-labels drop",
+                remedy=ONE_LABEL
+                if joined_labels([label, *classes])
+                else f"rename it by --map {label}={meant}, or give --unknown-labels drop",
             )
 
 
@@ -235,15 +239,14 @@ def _two_classes(options: PredictionOptions, labels: Sequence[str]) -> tuple[str
 
 
 def _positive(options: PredictionOptions, table: Table, classes: Sequence[str]) -> str:
-    guess = options.positive or table.positive()
-    if guess is None and set(classes) == {"0", "1"}:
-        guess = "1"
-    if guess is None and len(classes) > 2:
-        return classes[0]
-    if guess is None or guess not in classes:
-        wrong = "the positive class is not known" if guess is None else f"'{guess}' is not a class"
-        raise ConfigError(wrong, remedy=f"give --positive {' or '.join(classes[:5])}")
-    return guess
+    named = options.positive or table.positive()
+    if named is not None and named not in classes:
+        remedy = f"give --positive {' or '.join(classes[:5])}"
+        raise ConfigError(f"'{named}' is not a class", remedy=remedy)
+    positive = named or (known_positive(classes) if len(classes) == 2 else classes[0])
+    if positive is None:
+        raise unknown_positive(classes, "--positive ")
+    return positive
 
 
 def table_answers(

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
+from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
-from seqray.core.text import counted, format_number
+from seqray.core.text import counted, first_and_more, format_number
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
 from seqray.homology.relatives import Related
 from seqray.homology.similarity import expected_sensitivity
@@ -157,6 +158,8 @@ class SplitResult:
         if repeated:
             ids = f"{counted(len(repeated), 'id')}, such as '{repeated[0]}', of more than one example"
             lines.append(f"caution: the data have {ids}; evaluate --labels takes each id once")
+        lines += (f"caution: {fault}" for fault in label_faults([replace(e, split=None) for e in self.data]))
+        lines += self._missing_classes_caution()
         lines += self._largest_group_caution()
         worst = [line for line in self.proof if line.label == "all"]
         if folds:
@@ -171,6 +174,16 @@ class SplitResult:
                 advice = "use --identity and --word to keep relatives together"
             lines.append(f"caution: a boundary leaks; {advice}")
         return lines
+
+    def _missing_classes_caution(self) -> list[str]:
+        """Classes that a part lacks: nothing can be measured of them there."""
+        lacking = []
+        for label, size in sorted(Counter(example.label for example in self.data).items()):
+            if parts := [name for name, counts in self.parts.items() if not counts[label]]:
+                names = first_and_more(parts, 5, of="parts")
+                lacking.append(f"no '{label}' ({counted(size, 'example')}) in {names}")
+        remedy = "give fewer folds, or more examples" if self.options.folds else "give more examples"
+        return [f"caution: {first_and_more(lacking, 3, separator='; ')}; {remedy}"] if lacking else []
 
     def _largest_group_caution(self) -> list[str]:
         sizes = self.group_sizes

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import yaml
 from seqray.cli.options import given
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.labels import choose_positive, refuse_joined_labels, unknown_positive
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import RunConfig, change_settings, read_small_text
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
@@ -59,6 +61,7 @@ def choose_settings(
         facts = measure_data(data, ALPHABETS[config.model.alphabet])
         config = rules.fit_settings(config, facts)
     config = override_settings(replace(config, name=model_name(request.out)), request)
+    _check_positive(config, request.fit.named(), facts.counts)
     alphabet = ALPHABETS[config.model.alphabet]
     if alphabet != facts.alphabet:  # --set names another one
         data = [
@@ -98,8 +101,6 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
 
     ``named`` are the settings that the user has set, as in ``section.key``.
     """
-    from seqray.training.data_facts import choose_positive
-
     learned = [example for example in data if example.split != "test"]
     counts = Counter(example.label or "" for example in learned)
     longest = max((len(one.sequence) for one in learned if isinstance(one, LabeledSequence)), default=0)
@@ -107,11 +108,20 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
     if "model.classes" not in named:
         changes["model.classes"] = max(len(counts), 2)
     if "data.positive" not in named and config.data.positive not in counts:
-        changes["data.positive"] = choose_positive(counts)
+        changes["data.positive"] = choose_positive(counts) or config.data.positive
     if "data.window" not in named and longest > config.data.window + 2 * config.data.flank:
         changes["data.window"] = longest
         changes["model.max_length"] = max(config.model.max_length, longest)
-    return change_settings(config, changes)
+    config = change_settings(config, changes)
+    _check_positive(config, named, counts)
+    return config
+
+
+def _check_positive(config: RunConfig, named: Set[str], counts: Mapping[str, int]) -> None:
+    """Ask for the positive class of two where nobody has set it and the labels do not tell."""
+    refuse_joined_labels(counts)
+    if "data.positive" not in named and config.data.positive not in counts and len(counts) == 2:
+        raise unknown_positive(sorted(counts), "--set data.positive=")
 
 
 def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
@@ -147,19 +157,28 @@ def configure(
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
     """Change settings by ``section.key=value``; values are read as YAML.
 
-    Raises ConfigError for an unknown key (the nearest is named), or an assignment of another form.
+    A value of a setting that is text is text, also where YAML reads ``no`` or ``1`` as something else. Raises
+    ConfigError for an unknown key (the nearest is named), or an assignment of another form.
     """
     changes: dict[str, Any] = {}
+    current = to_mapping(config)
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         path = path.strip()
         if not equals or not all(path.split(".")):
             raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
         try:
-            changes[path] = parse_yaml(text)
+            value = parse_yaml(text)
+            is_text = isinstance(reduce(_entry, path.split("."), current), str)
+            changes[path] = text.strip() if is_text and not isinstance(value, str) else value
         except ConfigError as error:
             raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
     return change_settings(config, changes)
+
+
+def _entry(settings: Any, key: str) -> Any:
+    """A setting or a section of them; None for an unknown one."""
+    return settings.get(key) if isinstance(settings, Mapping) else None
 
 
 def model_name(out: str) -> str:

@@ -149,7 +149,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
         and not (annotation is int and isinstance(value, bool))
     ):
         return value
-    raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}")
+    quoted = " in quotes, as in 'no'" if annotation is str and isinstance(value, bool | float) else ""
+    raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}{quoted}")
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:

@@ -89,8 +89,13 @@ def class_name_fault(name: str) -> str:
 
 
 def fits_label_sets(name: str) -> bool:
-    """Whether a table can write it in a set, where ``|`` separates classes and ``-`` is the empty set."""
-    return "|" not in name and name != "-"
+    """Whether a table can write it in a set, where ``|`` separates classes."""
+    return "|" not in name
+
+
+def label_set_cell(names: Iterable[str]) -> str:
+    """A set of classes as a cell: ``-`` is the empty set, and a class of this name is in quotes."""
+    return "|".join("'-'" if name == "-" else name for name in names) or "-"
 
 
 # --- Which letters of a sequence are read where it is longer than a model reads

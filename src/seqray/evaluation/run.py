@@ -405,7 +405,10 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
     lines += align_columns(rows)
     lines += _differences(evaluation, found)
     lines += _parts(evaluation, found)
-    return [*lines, *(f"note: {note}" for note in evaluation.notes)]
+    lines += (f"note: {note}" for note in evaluation.notes)
+    if judged != evaluation.positive:
+        return [*lines, "figures above are means over the classes"]
+    return [*lines, f"positive class: {evaluation.positive}"]
 
 
 def judged_label(evaluation: Evaluation) -> str:

@@ -18,7 +18,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.core.text import first_and_more, parse_float, round_number
+from seqray.core.text import first_and_more, label_set_cell, parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
 from seqray.io.tables import delimited_rows, open_table, write_table
@@ -226,7 +226,7 @@ def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
 
 def prediction_row(p: Prediction, sets: bool) -> list[Any]:
     """Cells of a prediction, in the order of `prediction_columns`."""
-    flags, label_set = ",".join(p.flags) or ".", "|".join(p.label_set or ()) or "-"
+    flags, label_set = ",".join(p.flags) or ".", label_set_cell(p.label_set or ())
     return [p.id, p.length, p.label, *p.probabilities, flags, *([label_set] if sets else [])]
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 from scipy.stats import chi2
@@ -16,7 +14,8 @@ from scipy.stats import chi2
 from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.errors import ConfigError, InputError, setting
-from seqray.core.records import MISSING_TEXTS, Example, LabeledSequence
+from seqray.core.labels import label_faults, refuse_joined_labels
+from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig
 from seqray.core.text import class_name_fault, counted, first_and_more, fits_label_sets, parse_float, truncate
 from seqray.io.predictions import probability_column
@@ -75,9 +74,6 @@ def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list
 # --- What the settings of a training follow from: letters, lengths, classes, a site, contexts
 
 _MAX_ODD_LENGTH_SHARE = 0.02  # of sequences: their length may be a mistake
-POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
-NEGATIVE = {"negative", "neg", "background", "other", "none", "random", "control"}
-NEGATIVE |= {"no", "false", "0", "-1", "-"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,28 +152,14 @@ def _letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> np.ndarray:
     return letter_counts(codes, alphabet).T
 
 
-def choose_positive(counts: Mapping[str, int]) -> str:
-    """Name the positive class.
-
-    Of two classes the one with such a name (promoter, positive, yes, 1, ...); else the rarest of those that
-    are not named as the negative one (background, other, non-..., 0, ...).
-    """
-    ordered = sorted(counts, key=lambda name: (counts[name], name))
-    if len(ordered) == 2:
-        ordered.sort(key=lambda name: _folded(name) not in POSITIVE)
-    ordered.sort(key=_is_negative)
-    return ordered[0] if ordered else DataConfig().positive
-
-
 def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
     These are a few sequences of another length than all others, sequences with several labels, rows given
-    twice, test sequences that are learned from, and labels that differ only in case, by ``.0`` or in how
-    their letters are encoded, that look like missing values, or that only the test part has.
+    twice, test sequences that are learned from, and labels that look like a mistake (`label_faults`).
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
-    yield from _foreign_labels(data)
+    yield from map(str, label_faults(data))
     yield from _learned_test_rows([one for one in data if isinstance(one, LabeledSequence)])
     labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
     for example in data:
@@ -192,14 +174,6 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     rows = Counter((e.id, e.sequence, e.label) for e in data if isinstance(e, LabeledSequence))
     if repeated := rows.total() - len(rows):
         yield f"{counted(repeated, 'row')} with the id, letters and label of an earlier one; give each once"
-    names = sorted({name for found in labels.values() for name in found})
-    for name in names:
-        if name.lower() in MISSING_TEXTS - {"none"}:
-            what = "is a class like the others; if it stands for a missing value, drop its rows"
-            yield f"the label '{name}' {what}"
-    for one, other in combinations(names, 2):
-        if how := _small_difference(one, other):
-            yield f"the labels '{one}' and '{other}' differ only {how}, and are two classes"
 
 
 def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
@@ -218,17 +192,6 @@ def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
         )
 
 
-def _foreign_labels(data: Sequence[Example]) -> Iterator[str]:
-    """Labels of test examples that no other example has: misspelt, more often than not."""
-    learned = {one.label for one in data if one.split != "test"}
-    foreign = Counter(one.label for one in data if one.label not in learned)
-    for label, count in foreign.items():
-        yield (
-            f"only the test part has the label '{label}' ({counted(count, 'example')}); the model can't "
-            "predict it"
-        )
-
-
 def _learned_test_rows(data: Sequence[LabeledSequence]) -> Iterator[str]:
     """Test sequences that are also learned from, or choose the epoch."""
     learned = {(one.sequence, one.context) for one in data if one.split != "test"}
@@ -239,25 +202,6 @@ def _learned_test_rows(data: Sequence[LabeledSequence]) -> Iterator[str]:
             "letters of one that is learned from: figures of the test part are too good; 'seqray split' "
             "keeps copies together"
         )
-
-
-def _small_difference(one: str, other: str) -> str:
-    """In what two labels differ, if it is hard to see."""
-    if unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other):
-        return "in how their letters are encoded"
-    if one.casefold() == other.casefold():
-        return "in case"
-    return "by '.0'" if _folded(one) == _folded(other) else ""
-
-
-def _folded(name: str) -> str:
-    """Without case; labels that a spreadsheet or pandas wrote as 1.0 and 0.0 are 1 and 0."""
-    return name.casefold().removesuffix(".0")
-
-
-def _is_negative(name: str) -> bool:
-    folded = _folded(name)
-    return folded in NEGATIVE or folded.startswith(("non", "not-", "not_", "not ", "no-", "no_"))
 
 
 def has_rare_class(counts: Mapping[str, int]) -> bool:
@@ -281,6 +225,7 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
     for name in counts:
         if fault := class_name_fault(name):
             raise InputError(f"the label {name!r} {fault}", remedy="rename it")
+    refuse_joined_labels(counts)
     positive = config.data.positive
     if positive not in counts:
         near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from seqray.core.labels import choose_positive
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import (
     AugmentConfig,
@@ -21,7 +22,7 @@ from seqray.core.run_config import (
     StoppingConfig,
 )
 from seqray.core.text import first_and_more
-from seqray.training.data_facts import DataFacts, choose_positive, has_rare_class
+from seqray.training.data_facts import DataFacts, has_rare_class
 
 MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both ends are read
 MAX_CONTEXTS = 256
@@ -100,7 +101,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
         model=model,
         data=DataConfig(
             window=window,
-            positive=choose_positive(facts.counts),
+            positive=choose_positive(facts.counts) or DataConfig().positive,
             validation=scale.validation,
             truncate="none" if facts.one_length else "ends",
             subclasses=facts.subclasses,
@@ -187,7 +188,11 @@ def fit_settings(config: RunConfig, facts: DataFacts) -> RunConfig:
     config = replace(
         config,
         model=replace(config.model, classes=classes, subclasses=()),
-        data=replace(config.data, positive=choose_positive(facts.counts), subclasses=facts.subclasses),
+        data=replace(
+            config.data,
+            positive=choose_positive(facts.counts) or config.data.positive,
+            subclasses=facts.subclasses,
+        ),
         calibration=config.calibration if classes == 2 else CalibrationConfig(),
         trainer={name: value for name, value in config.trainer.items() if name not in hardware},
     )

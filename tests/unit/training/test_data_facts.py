@@ -10,29 +10,7 @@ import pytest
 
 from seqray.core.alphabet import DNA
 from seqray.core.records import LabeledSequence
-from seqray.training.data_facts import choose_positive, data_cautions, has_site, measure_data
-
-
-@pytest.mark.parametrize(
-    ("counts", "positive"),
-    [
-        ({"background": 1, "promoter": 9}, "promoter"),
-        ({"0": 1, "1": 9}, "1"),
-        ({"0.0": 5, "1.0": 5}, "1.0"),  # as pandas writes them beside an empty cell
-        ({"-1.0": 5, "1.0": 9}, "1.0"),
-        ({"no": 1, "Yes": 9}, "Yes"),
-        ({"cytosol": 9, "nucleus": 5}, "nucleus"),  # no name decides: the rarer
-        ({"TATA": 9, "nonTATA": 5}, "TATA"),
-        ({"amp": 9, "other": 5}, "amp"),
-        ({"b": 5, "a": 5}, "a"),
-        ({"background": 2, "sigma24": 5, "sigma70": 9}, "sigma24"),
-        ({"0": 9, "1": 8, "2": 7}, "2"),  # of several classes 1 is a number like the others
-        ({"only": 3}, "only"),
-        ({}, "promoter"),  # refused later, with the data
-    ],
-)
-def test_the_positive_class(counts, positive):
-    assert choose_positive(counts) == positive
+from seqray.training.data_facts import data_cautions, has_site, measure_data
 
 
 def random_windows(count: int, length: int, seed: int, letters: str = "ACGT") -> list[str]:
@@ -92,7 +70,6 @@ ROWS = [LabeledSequence(letters, "a", letters) for letters in ("ACGT", "AAAA", "
 COPIES = [
     replace(row, id=f"t{i}", split="test", context="x" if i == 2 else None) for i, row in enumerate(ROWS)
 ]
-ONLY_TESTED = [LabeledSequence(letters, "c", letters, split="test") for letters in ("ACAC", "CACA")]
 
 
 def labels(*names):
@@ -105,13 +82,9 @@ def labels(*names):
         ([*ROWS, *ROWS[:2]], "2 rows with the id, letters and label of an earlier one"),
         ([*ROWS, replace(ROWS[0], id="another")], None),
         (labels("nan", "none", "nan"), "the label 'nan' is a class like the others; if it stands for"),
-        ([*ROWS, *ONLY_TESTED], "only the test part has the label 'c' (2 examples)"),
         ([*ROWS, *COPIES], "2 test sequences of 3, such as 't0', with the letters of one that is learned"),
         ([ROWS[0], replace(ROWS[0], id="x", label="b")], "1 sequence with several labels, such as that of"),
         ([replace(ROWS[0], context="y"), replace(ROWS[0], label="b", context="x")], None),
-        (labels("b", "B"), "the labels 'B' and 'b' differ only in case"),
-        (labels("1", "1.0"), "the labels '1' and '1.0' differ only by '.0'"),
-        (labels("caf\u00e9", "cafe\u0301"), "differ only in how their letters are encoded"),
     ],
 )
 def test_what_looks_like_a_mistake_is_told_and_nothing_else(data, told):

@@ -7,22 +7,31 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from seqray.core.labels import LabelFault
 from seqray.core.results import SEVERITIES, AuditFigure, Finding
 from seqray.core.text import format_interval
 from seqray.datasets.audit.dataset import EVERY_CLASS, WHOLE
 
 
 def draw_findings(
-    figures: Sequence[AuditFigure], settings: Mapping[str, str], skipped: int = 0
+    figures: Sequence[AuditFigure],
+    settings: Mapping[str, str],
+    skipped: int = 0,
+    faults: Iterable[LabelFault] = (),
 ) -> list[Finding]:
     """Draw findings from figures, in the order of `SEVERITIES`, the most certain of one severity first.
 
-    The settings are those of the audit; ``skipped`` records without letters were left out.
+    The settings are those of the audit; ``skipped`` records without letters were left out; ``faults`` are
+    those of the labels.
     """
     table = _FigureTable(figures, settings, skipped)
     kinds = (_copies, _groups, _related, _gap, _overlap, _shortcuts, _repeats, _notes, _floor)
-    drawn = (finding for kind in kinds for finding in kind(table))
+    drawn = [finding for kind in kinds for finding in kind(table)]
+    drawn += (Finding("caution", "labels", fault.what, _OF_LABELS, fault.remedy) for fault in faults)
     return sorted(drawn, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+_OF_LABELS = "a model learns each label as a class, so a wrong one costs examples and figures"
 
 
 class _FigureTable:

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.errors import OnProgress, track
+from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Audit, AuditFigure, Histogram
 from seqray.datasets.audit.dataset import (
@@ -132,4 +133,6 @@ def audit(
         "resamples": str(resamples),
         "sample": str(sample),
     }
-    return Audit(figures, histograms, draw_findings(figures, settings, skipped), settings)
+    return Audit(
+        figures, histograms, draw_findings(figures, settings, skipped, label_faults(examples)), settings
+    )
