@@ -46,32 +46,32 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3630,
+    "core": 3830,
     "io": 4350,
     "homology": 1510,
     "metrics": 630,
     "models": 2810,
-    "datasets": 2200,
+    "datasets": 2210,
     "genome": 1220,
     "calibration": 1410,
     "modelfile": 1520,
     "inference": 2200,
     "scanning": 2350,
     "explanations": 3260,
-    "evaluation": 680,
-    "training": 5200,
+    "evaluation": 690,
+    "training": 5150,
     "report": 3320,
     "kinds": 590,
     "api": 1010,
-    "cli": 6710,
+    "cli": 6750,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44560, 204, 2530, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44760, 205, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 360, 13, 1),
     "scan with a page": (76, 600, 14, 1),
-    "train": (51, 430, 15, 1),
+    "train": (52, 440, 15, 1),
     "explain of an alignment": (65, 510, 13, 1),
-    "audit": (31, 270, 0, 1),
+    "audit": (32, 270, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it
     "torch": ("models", "modelfile", "inference", "explanations", "training", "api", "cli"),
