@@ -11,8 +11,15 @@ from .core.records import SequenceRecord as SequenceRecord
 from .core.results import Call as Call, Evaluation as Evaluation, Prediction as Prediction
 from .core.version import __version__ as __version__
 from .evaluation.run import evaluate_scores as evaluate_scores
+from .explanations.checks import faithfulness as faithfulness
 from .explanations.options import ExplainOptions as ExplainOptions
+from .explanations.rollout import (
+    grad_rollout as grad_rollout,
+    rollout as rollout,
+    value_rollout as value_rollout,
+)
 from .explanations.sequences import explain_records as explain_records
+from .explanations.trace import trace as trace
 from .inference.sequences import predict_records as predict_records
 from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank

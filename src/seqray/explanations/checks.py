@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import InputError
 from seqray.core.explanation import Check, Curve, Faithfulness
 from seqray.core.text import INTERVAL_DRAWS, counted, format_interval
 from seqray.explanations.letters import generator_for, shuffled_copies
@@ -57,27 +61,31 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
     return np.where(spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan)
 
 
-def curves(codes: Codes, ranks: Ints, score: Callable[[Codes], Floats]) -> dict[str, Floats]:
+def curves(
+    codes: Codes, ranks: Ints, score: Callable[[Codes], Floats], replacement: int | None = None
+) -> dict[str, Floats]:
     """Log-odds while letters are replaced, and while they are put back, in the order of the ranks (N, n).
 
-    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over `REFERENCES` shuffled copies.
-    ``score`` maps codes (M, n) to log-odds (M,).
+    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over `REFERENCES` shuffled copies, or
+    with one code as the replacement. ``score`` maps codes (M, n) to log-odds (M,).
     """
     count, length = codes.shape
     limits = np.round(SHARES * length)  # letters replaced at each step
     first = ranks[:, None, :] < limits[:, None]  # (N, S, n)
     total = {kind: np.zeros((count, len(SHARES))) for kind in KINDS}
-    references = np.stack([shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes])  # (N, R, n)
+    references = np.full((count, 1, length), replacement)  # (N, R, n)
+    if replacement is None:
+        references = np.stack([shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes])
     rows = max(1, AT_ONCE // (length * len(SHARES)))
     for start in range(0, count, rows):
         part = slice(start, start + rows)
         record, chosen = codes[part, None, :], first[part]
-        for reference in range(REFERENCES):
+        for reference in range(references.shape[1]):
             other = references[part, reference, None, :]
             for kind, changed in (("deletion", chosen), ("insertion", ~chosen)):
                 sequences = np.where(changed, other, record)  # (rows, S, n)
                 values = score(sequences.reshape(-1, length)).reshape(-1, len(SHARES))
-                total[kind][part] += values / REFERENCES
+                total[kind][part] += values / references.shape[1]
     return total
 
 
@@ -143,6 +151,84 @@ class Evidence:
                 _append(self.agreement, (method, "randomised_weights", "random weights"), alike)
 
 
+def faithfulness(
+    score: Callable[[Any], Any],
+    ranking: Any,
+    tokens: Sequence[Any],
+    *,
+    replacement: Any = None,
+    seed: int = 0,
+) -> Faithfulness:
+    """Measure whether a ranking of tokens is faithful to a score, whatever computes it.
+
+    Tokens are replaced, and put back, in the order of their ranks, and in random order for comparison.
+
+    Parameters
+    ----------
+    score
+        Maps M changed records of one length to their scores (M,), such as log-odds. It gets texts where
+        ``tokens`` are texts, a tensor (M, n) where they are tensors, else an array (M, n).
+    ranking
+        (N, n), or N arrays: high where a token is important, nan where it is never replaced, such as CLS and
+        padding. Or a mapping from names to rankings; others are compared with the first.
+    tokens
+        N texts, or N arrays (n,).
+    replacement
+        A token to put in place of others, such as the mask. Default is the tokens of shuffled copies of the
+        record, pairs of neighbors kept.
+    seed
+        Of the bootstrap over records.
+
+    Returns
+    -------
+    Faithfulness
+        ``verdicts``, a sentence for each ranking; ``checks``, the figures with their intervals; ``curves``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqray import faithfulness
+    >>> texts = ["GCATATAAGGCCTA", "TTGACATTTACCGG"] * 10
+    >>> by_hand = [[float(letter in "AT") for letter in text] for text in texts]
+    >>> at = lambda changed: [sum(map(text.count, "AT")) for text in changed]
+    >>> faithfulness(at, by_hand, texts, replacement="G").verdicts["ranking"].split(":")[0]
+    'ranking beats random rankings on 20 records'
+    """
+    rankings = ranking if isinstance(ranking, Mapping) else {"ranking": ranking}
+    evidence = Evidence()
+    for number, record in enumerate(tokens):
+        letters = np.array(list(record)) if isinstance(record, str) else np.asarray(record)
+        scores = {name: np.asarray(values[number], np.float64) for name, values in rankings.items()}
+        if any(values.shape != (len(letters),) for values in scores.values()):
+            remedy = "give one number for each token, or nan"
+            raise InputError("the ranking doesn't fit", where=f"record {number + 1}", remedy=remedy)
+        places = np.flatnonzero(np.isfinite(sum(scores.values())))
+        words, numbers = np.unique(letters[places], return_inverse=True)
+        codes: Any = numbers[None]
+        by_member = {name: values[None, None, places] for name, values in scores.items()}
+        if replacement is not None:
+            words = np.append(words, replacement)
+
+        def of_codes(some: Codes) -> Floats:
+            changed = np.tile(letters, (len(some), 1))  # noqa: B023 - called within this round
+            changed[:, places] = words[some]  # noqa: B023
+            return _scores(score, changed, record)  # noqa: B023
+
+        other = None if replacement is None else len(words) - 1
+        evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, replacement=other))
+    return conclude(evidence, next(iter(rankings)), None, seed, deed="replacing the tokens")
+
+
+def _scores(score: Callable[[Any], Any], changed: np.ndarray, like: Any) -> Floats:
+    """Scores of changed records (M, n), which are handed over in the form that the record has."""
+    if isinstance(like, str):
+        return np.asarray(score(["".join(row) for row in changed]), np.float64)
+    if isinstance(like, Tensor):
+        scores = score(torch.from_numpy(changed).to(like))
+        return torch.as_tensor(scores).detach().cpu().double().numpy()
+    return np.asarray(score(changed), np.float64)
+
+
 def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:
     figures[key] = np.concatenate([figures[key], values]) if key in figures else values
 
@@ -202,12 +288,18 @@ MAX_RANDOM_CORRELATION = 0.5
 
 
 def conclude(
-    evidence: Evidence, reference: str, target: str, seed: int = 0, *, deed: str = "replacing the letters"
+    evidence: Evidence,
+    reference: str,
+    target: str | None,
+    seed: int = 0,
+    *,
+    deed: str = "replacing the letters",
 ) -> Faithfulness:
     """Summarize the evidence of all records: no figures without records, no intervals for fewer than six.
 
-    ``reference`` is the method that the gains of others are compared with, ``target`` the class explained,
-    ``seed`` that of the bootstrap, ``deed`` what was done in the order of the ranks, for the sentences.
+    ``reference`` is the method that the gains of others are compared with, ``target`` the class explained
+    (None for a score of another kind), ``seed`` that of the bootstrap, ``deed`` what was done in the order
+    of the ranks, for the sentences.
     """
     if not evidence.curves:
         return Faithfulness((), (), {})
@@ -225,7 +317,8 @@ def conclude(
         for key in evidence.curves
     ]
     name = "the called class" if target == CALLED else target
-    verdicts = {method: _verdict(method, checks, name, count, deed) for method in evidence.methods}
+    what = "the score" if name is None else f"the log-odds of {name}"
+    verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
     return Faithfulness(tuple(checks), tuple(curves), verdicts)
 
 
@@ -281,7 +374,7 @@ def _bootstrap(
     return estimates
 
 
-def _verdict(method: str, checks: list[Check], target: str, count: int, deed: str) -> str:
+def _verdict(method: str, checks: list[Check], what: str, count: int, deed: str) -> str:
     figures = {(c.measure, c.against): c for c in checks if c.method == method}
     deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
     wins = [check.low > 0 for check in (deletion, insertion)]
@@ -297,8 +390,8 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
         judgment = "does not beat random rankings"
     falls, rises = (f"{c.value:.2f}{format_interval(c.low, c.high, '.2f')}" for c in (deletion, insertion))
     text = (
-        f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers the log-odds "
-        f"of {target} by {falls} more than random order does, putting them back first raises it "
+        f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers {what} "
+        f"by {falls} more than random order does, putting them back first raises it "
         f"by {rises} more (mean over the curve{'' if few else ', 95 % interval'})."
     )
     return " ".join([text, *_remarks(figures, count)])

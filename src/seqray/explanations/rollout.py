@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from seqray.explanations.options import RESIDUAL, Fusion
+from seqray.core.errors import ConfigError
+from seqray.explanations.options import RESIDUAL, Fusion, MethodSettings
 from seqray.explanations.trace import AttentionLayer, SequenceLayer, StoredLayer, Trace, WeightBlock
 
 Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
@@ -15,13 +19,39 @@ Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
 and which queries attend to nothing of the kind (n, q), if any may."""
 
 
-def rollout(traced: Trace, *, residual: float = RESIDUAL, heads: Fusion = "mean") -> Tensor:
-    """Relevance of each token for CLS, or for the site of a locator, by attention weights alone.
+def rollout(
+    weights: Trace | Sequence[Any],
+    mask: Any = None,
+    *,
+    query: Any = None,
+    along: Sequence[Literal["row", "column"]] | None = None,
+    gradients: Sequence[Any] | None = None,
+    values: Sequence[Any] | None = None,
+    residual: float = RESIDUAL,
+    heads: Fusion = "mean",
+) -> Any:
+    """Relevance of each token for CLS, or for the site of a locator, by attention weights.
 
     Parameters
     ----------
-    traced
-        Of `seqray.explanations.trace.trace`.
+    weights
+        What `trace` gave. Or the weights of each layer, first layer first, of torch or numpy: (B, H, L, L),
+        or (B, L, L) without heads. Along rows of an alignment (B, H, R, C, C), or (B, H, C, C) where all rows
+        share them; along columns (B, H, C, R, R).
+    mask
+        (B, L), or (B, R, C) of alignments, nonzero at real tokens: weights of padding are left out, and the
+        others made to sum to 1. A trace needs none.
+    query
+        The token whose output is explained: its place, (row, column) in an alignment; or the shares of
+        several, such as the mask for their mean. Default is the first, or what the head of a trace reads.
+    along
+        Of alignments: ``row`` or ``column`` for each layer.
+    gradients
+        Of a score by the weights: those whose growth would raise it count, by gradient times weight. For a
+        trace call `grad_rollout`.
+    values
+        (B, H, L, D) of each layer, what a head adds of a key, its values times its part of the output matrix:
+        keys count by the norm of what they add. For a trace call `value_rollout`.
     residual
         Share w of the residual connection, at least 0 and below 1.
     heads
@@ -29,29 +59,118 @@ def rollout(traced: Trace, *, residual: float = RESIDUAL, heads: Fusion = "mean"
 
     Returns
     -------
-    Tensor
+    Tensor or ndarray, as the weights
         (B, T), or (B, R, C) for alignments. The relevance of a record sums to 1, and padding has 0. CLS and
         other special tokens are still in.
 
     Examples
     --------
-    >>> import torch
-    >>> from seqray.core.model_config import ModelConfig
-    >>> from seqray.explanations.rollout import rollout
-    >>> from seqray.explanations.trace import trace
-    >>> from seqray.models.build import build_model
-    >>> network = build_model(ModelConfig(d_model=8, layers=2, heads=2, max_length=5))
-    >>> relevance = rollout(trace(network, torch.tensor([[1, 4, 5, 6, 7, 4]])))
-    >>> relevance.shape, round(relevance.sum().item(), 4)
-    (torch.Size([1, 6]), 1.0)
+    >>> import numpy as np
+    >>> from seqray import rollout
+    >>> layer = np.array([[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]])
+    >>> rollout([layer, layer], residual=0).tolist()
+    [[0.25, 0.5, 0.25]]
     """
+    MethodSettings(residual=residual, heads=heads)  # checks both
+    if isinstance(weights, Trace):
+        if not (mask is along is gradients is values is None):
+            remedy = "call grad_rollout or value_rollout"
+            raise ConfigError("a trace takes no mask, gradients or values", remedy=remedy)
+        start = weights.start if query is None else _start(query, weights.start, None)
+        return _rolled(start, weights.layers, residual, heads)
+    layers, like, real = _stored([_tensor(layer) for layer in weights], mask, along, values)
+    start = _start((0,) * (like.dim() - 1) if query is None else query, like, real)
+    if gradients is not None:
+        slopes = [
+            _tensor(slope).reshape(layer.weights.shape)
+            for slope, layer in zip(gradients, layers, strict=True)
+        ]
+        relevance = _roll(start, layers, list(map(_positive_gradient, layers, slopes)), residual)
+    elif values is not None:
+        relevance = _roll(start, layers, [_normalized(layer.added_norm()) for layer in layers], residual)
+    else:
+        relevance = _rolled(start, layers, residual, heads)
+    return relevance if isinstance(weights[0], Tensor) else relevance.numpy()
+
+
+def _rolled(start: Tensor, layers: Sequence[AttentionLayer], residual: float, heads: Fusion) -> Tensor:
+    """Rollout of weights alone."""
     if heads == "mean":
-        means = [_averaged(layer) for layer in traced.layers]
+        means = [_averaged(layer) for layer in layers]
         by_rows = _normalized(lambda block: block.weights.mean(dim=1))
-        return _roll(traced.start, means, [_mean_step if m.one_line else by_rows for m in means], residual)
+        return _roll(start, means, [_mean_step if m.one_line else by_rows for m in means], residual)
     fuse = torch.amax if heads == "max" else torch.amin
     step = _normalized(lambda block: fuse(block.weights, 1))
-    return _roll(traced.start, traced.layers, [step] * len(traced.layers), residual)
+    return _roll(start, layers, [step] * len(layers), residual)
+
+
+# --- Weights that the user gives
+
+
+def _tensor(array: Any) -> Tensor:
+    """Float32, or float64 where it is given."""
+    tensor = array.detach() if isinstance(array, Tensor) else torch.as_tensor(np.asarray(array))
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+def _stored(
+    given: list[Tensor], mask: Any, along: Sequence[str] | None, values: Sequence[Any] | None
+) -> tuple[list[StoredLayer], Tensor, Tensor | None]:
+    """The layers of weights, zeros of the shape of the tokens, and which tokens are real."""
+    if not given:
+        raise ConfigError("no attention weights were given", remedy="give those of one layer or more")
+    given = [layer[:, None] if layer.dim() == 3 else layer for layer in given]
+    tokens, shapes = given[0].shape[-1:], [given[0].shape[-1:] * 2] * len(given)
+    if along is not None:
+        given = [layer[:, :, None] if layer.dim() == 4 else layer for layer in given]
+        tokens, shapes = _grid(given, along)
+    for number, (layer, shape) in enumerate(zip(given, shapes, strict=True), start=1):
+        if layer.shape != (len(given[0]), *layer.shape[1:2], *shape):
+            what = f"the weights of layer {number} are {tuple(layer.shape)}, and its tokens {tuple(shape)}"
+            raise ConfigError(what, remedy="give attention of the same tokens in all layers")
+    like = given[0].new_zeros(len(given[0]), *tokens)
+    real = None if mask is None else _tensor(mask) != 0
+    if real is not None and real.shape != like.shape:
+        raise ConfigError(f"the mask is {tuple(real.shape)}", remedy=f"give it as {tuple(like.shape)}")
+    columns = [axis == "column" for axis in along or ["row"] * len(given)]
+    added = [None] * len(given) if values is None else map(_tensor, values)
+    layers = [
+        StoredLayer(layer.to(like.dtype), one, mask=real, columns=axis, checked=False)
+        for layer, one, axis in zip(given, added, columns, strict=True)
+    ]
+    return layers, like, real
+
+
+def _grid(given: Sequence[Tensor], along: Sequence[str]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Rows and columns of an alignment, and the last axes of the weights (B, H, N, L, L) of each layer."""
+    if not set(along) <= {"row", "column"} or len(along) != len(given):
+        raise ConfigError("'along' does not fit the layers", remedy="give 'row' or 'column' for each")
+    last = dict(zip(along, given, strict=True))
+    rows = last["column"].shape[-1] if "column" in last else last["row"].shape[2]
+    columns = last["row"].shape[-1] if "row" in last else last["column"].shape[2]
+    sizes = {"row": (rows, columns), "column": (columns, rows)}
+    shapes = [
+        (1 if layer.shape[2] == 1 else sizes[axis][0], *[sizes[axis][1]] * 2)
+        for axis, layer in zip(along, given, strict=True)
+    ]
+    return (rows, columns), shapes
+
+
+def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
+    """Shares of the tokens that are explained, of the shape of ``like``; they sum to 1."""
+    if isinstance(query, Integral | tuple):
+        start = torch.zeros_like(like)
+        start[(slice(None), *(query if isinstance(query, tuple) else (query,)))] = 1.0
+    else:
+        start = _tensor(query).to(like).expand_as(like)
+    start = start if real is None else start * real
+    total = start.flatten(1).sum(dim=1)
+    if not bool((total > 0).all()):
+        raise ConfigError("the query is padding in a record", remedy="give the place of a real token")
+    return start / total.view(-1, *[1] * (like.dim() - 1))
+
+
+# --- Steps through the layers
 
 
 def _averaged(layer: AttentionLayer) -> AttentionLayer:
@@ -73,7 +192,7 @@ def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -
     ``traced`` has gradients; ``target`` (B,) is computed from its logits. The result is as in `rollout`.
     """
     slopes = torch.autograd.grad(target.sum(), [layer.heads for layer in traced.layers])
-    steps = [_positive_gradient(*pair) for pair in zip(traced.layers, slopes, strict=True)]
+    steps = list(map(_positive_gradient, traced.layers, slopes))
     return _roll(traced.start, traced.layers, steps, residual)
 
 

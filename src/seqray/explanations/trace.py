@@ -6,9 +6,10 @@ Hooks are set on a `twin` of the network, so that a pass disturbs no other one, 
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from seqray.core.errors import ConfigError
+from seqray.explanations.watch import AttentionWatch
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
     SAFE_SUMS,
@@ -73,7 +76,7 @@ class AttentionLayer(ABC):
     """One attention layer of a forward pass, made of its module and the arguments of the call."""
 
     one_line = True
-    """Whether the tokens of a record are one line (B, T), not a grid (B, R, C)."""
+    """Whether the tokens of a record are one line (B, T), not a grid, and all rows are known to sum to 1."""
 
     heads: Tensor | None = None
     """Output of the heads, side by side, before the output matrix: what gradients are taken of."""
@@ -131,14 +134,19 @@ class LineLayer(AttentionLayer):
         with torch.no_grad():
             v = self.states()[2].float()
         columns = self.attention.out.weight.detach().float().unflatten(1, (-1, self.attention.head_width))
-        u = torch.einsum("bhte,dhe->bhtd", v, columns)  # columns (D, H, E)
-        gram = torch.einsum("bhtd,bgtd->bhgt", u, u)
+        return norm_of_sum(torch.einsum("bhte,dhe->bhtd", v, columns))  # columns (D, H, E)
 
-        def norm(block: WeightBlock) -> Tensor:
-            squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram[block.keys[0]])
-            return squared.clamp(min=0).sqrt()
 
-        return norm
+def norm_of_sum(added: Tensor) -> Callable[[WeightBlock], Tensor]:
+    """Norm of the sum over heads of weights times what each key adds, (B, H, T, D), for blocks of records."""
+    added = added.detach()
+    gram = torch.einsum("bhtd,bgtd->bhgt", added, added)
+
+    def norm(block: WeightBlock) -> Tensor:
+        squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram[block.keys[0]])
+        return squared.clamp(min=0).sqrt()
+
+    return norm
 
 
 class SequenceLayer(LineLayer):
@@ -251,20 +259,56 @@ class AxialLayer(AttentionLayer):
 
 
 class StoredLayer(AttentionLayer):
-    """A layer that holds weights (B, H, Lq, L): those that transformers gives of a backbone, or means."""
+    """A layer that holds weights (B, H, Lq, L), or (B, H, N, L, L) of the N lines of a grid of tokens.
 
-    def __init__(self, weights: Tensor) -> None:
+    N is 1 where all lines share them. Of weights from outside, ``checked`` is false: the mask of the tokens,
+    (B, L) or (B, R, C), takes out padding, and the rows are made to sum to 1. ``added`` (B, H, L, D) is what
+    each head adds of each key, output matrix included.
+    """
+
+    def __init__(
+        self,
+        weights: Tensor,
+        added: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        columns: bool = False,
+        checked: bool = True,
+    ) -> None:
         self.weights = self.heads = weights  # gradients are taken of the weights themselves
+        self.added, self.mask, self.columns, self.one_line = added, mask, columns, checked
+
+    def lines(self, tokens: Tensor) -> Tensor:
+        return tokens.transpose(1, 2) if self.columns else tokens
 
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
-        """All weights at once."""
+        """All weights at once, or those of one grid."""
         every = slice(None)
-        queries = slice(self.weights.shape[2])  # CLS alone, or all tokens
-        yield WeightBlock(self.weights.detach().float(), None, (every, queries), (every, every), None)
+        if self.weights.dim() == 5:
+            places = [(b, every) for b in range(len(self.weights))]
+        else:
+            places = [(every, slice(self.weights.shape[2]))]  # CLS alone, or all tokens
+        for queries in places:
+            weights = self._part(self.weights.detach(), queries)
+            weights = weights if weights.dtype == torch.float64 else weights.float()
+            if self.mask is not None:
+                weights = weights * self.lines(self.mask)[queries[0]][:, None, None]
+            yield WeightBlock(weights, None, queries, (queries[0], every), None)
+
+    def _part(self, weights: Tensor, index: Index) -> Tensor:
+        """What belongs to the queries, lines first: (n, H, q, k)."""
+        return weights[index[0]] if weights.dim() == 4 else weights[index[0]].transpose(0, 1)
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
-        return slope
+        return self._part(slope, block.queries)
+
+    def added_norm(self) -> Callable[[WeightBlock], Tensor]:
+        """As `LineLayer.added_norm`."""
+        if self.added is None:
+            what = "value-rollout needs values that the network does not show"
+            raise ConfigError(what, remedy="use rollout or grad-rollout, or give values=[...]")
+        return norm_of_sum(self.added)
 
     @torch.no_grad()
     def attention_from(self, start: Tensor) -> Tensor:
@@ -334,14 +378,15 @@ class Trace:
     Attributes
     ----------
     logits
-        (B, K).
+        (B, K); for any module its ``logits``, or else its first output.
     layers
         Attention layers, first layer first.
     embedded
         (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
-        (B, L, E) of backbones, of all tokens.
+        (B, L, E) of backbones, of all tokens; of any module the output of the first embedding, or its input.
     start
-        Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1.
+        Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
+        module the first token.
     """
 
     logits: Tensor
@@ -352,7 +397,7 @@ class Trace:
 
 def trace(
     network: nn.Module,
-    tokens: Tensor,
+    tokens: Tensor | Mapping[str, Any],
     *masks: Tensor | None,
     gradients: bool = False,
     attention: bool = True,
@@ -364,13 +409,17 @@ def trace(
     Parameters
     ----------
     network
-        Of sequences, on a backbone, of alignments, or a locator.
+        Of sequences, on a backbone, of alignments, or a locator; or any module whose layers attend by
+        `torch.nn.MultiheadAttention` or `torch.nn.functional.scaled_dot_product_attention`, or that takes
+        ``output_attentions`` as the models of transformers do.
     tokens
         (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments; codes of letters
-        (B, L) for a locator.
+        (B, L) for a locator; for any module its first argument, or a mapping of the names of arguments to
+        what is given for them.
     *masks
         (B, L) bool, True at real tokens; nothing where nothing is padded. Two masks, (B, R) of the rows and
-        (B, C) of the columns, for alignments; none for a backbone; gene tracks (B, T, L) for a locator.
+        (B, C) of the columns, for alignments; none for a backbone; gene tracks (B, T, L) for a locator; the
+        further arguments of any module.
     gradients
         Record the graph from the embedded tokens on, for `torch.autograd.grad`.
     attention
@@ -384,6 +433,8 @@ def trace(
     ------
     RuntimeError
         If a layer of the network attended without being seen.
+    ConfigError
+        If no attention of a module was seen.
     """
     watched = _Pass(twin(network), gradients, attention, embedded, site)
     with torch.set_grad_enabled(gradients):
@@ -421,6 +472,9 @@ def embedding_of(network: nn.Module) -> nn.Module:
     return next(module for module in network.modules() if isinstance(module, nn.Embedding))
 
 
+OWN = (SequenceTransformer, AxialTransformer, BackboneClassifier, LocatorTransformer)
+
+
 class _Pass:
     """Hooks on the attention layers and the embedding of a network, and what they saw of one pass."""
 
@@ -431,6 +485,11 @@ class _Pass:
         self.embedded = embedded
         self.layers: list[Any] = []
         self.watched = 0
+        if not isinstance(network, OWN):
+            for module in network.modules():
+                if isinstance(module, nn.Embedding):
+                    module.register_forward_hook(self._see_embedding)
+            return
         if attention:
             self._watch_attentions(network)
         if isinstance(network, AxialTransformer):
@@ -439,9 +498,26 @@ class _Pass:
             embedding_of(network).register_forward_hook(self._exchange_embedding)
 
     @singledispatchmethod
-    def run(self, network: nn.Module, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Logits, and the share of each token in what the head reads."""
-        raise TypeError(f"{type(network).__name__} can't be traced")
+    def run(self, network: nn.Module, tokens: Any, *others: Any) -> tuple[Tensor, Tensor]:
+        """Logits, and the share of each token in what the head reads; of any module, the first token."""
+        inputs, named = ((), dict(tokens)) if isinstance(tokens, Mapping) else ((tokens, *others), {})
+        watch = AttentionWatch(self.gradients)
+        with watch:
+            output = network(*inputs, **named)
+        layers = [StoredLayer(*seen, checked=False) for seen in watch.seen]
+        if not layers and _offers_attention(network):
+            output = network(*inputs, **named, output_attentions=True)
+            layers = [StoredLayer(weights, checked=False) for weights in output.attentions or ()]
+        if not layers:
+            remedy = "give its weights to seqray.rollout, or load a model of transformers as 'eager'"
+            raise ConfigError(f"no attention was seen in {type(network).__name__}", remedy=remedy)
+        if not isinstance(self.embedded, Tensor):
+            self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
+        self.layers += layers
+        if not isinstance(output, Tensor):
+            output = output.logits if hasattr(output, "logits") else output[0]
+        weights = layers[0].weights
+        return output, _at_cls(weights.detach(), len(weights), weights.shape[-1])
 
     @run.register
     def _(
@@ -519,10 +595,23 @@ class _Pass:
     def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
         self.layers[-1].heads = arguments[0]
 
+    def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
+        """Keep the first vectors of a module; the graph begins with them, also where it is frozen."""
+        if self.embedded is not None:
+            return output
+        self.embedded = output.detach().requires_grad_(self.gradients)
+        return self.embedded.clone()
+
     def _exchange_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         vectors = output if self.embedded is None else self.embedded
         self.embedded = vectors.detach().requires_grad_(self.gradients)
         return self.embedded.clone()  # an encoder may write into what its embedding gives
+
+
+def _offers_attention(network: nn.Module) -> bool:
+    """Whether a module gives its weights as the models of transformers do."""
+    named = "output_attentions" in inspect.signature(network.forward).parameters
+    return named or hasattr(getattr(network, "config", None), "output_attentions")
 
 
 def _at_cls(like: Tensor, *shape: int) -> Tensor:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import spearmanr
 
+import seqray
+from seqray.core.errors import InputError
 from seqray.explanations import checks as faithfulness
 from seqray.explanations.checks import (
     SHARES,
@@ -150,3 +153,93 @@ def test_records_without_a_figure_are_left_out_in_silence():
     checks = {(c.method, c.measure, c.against): c for c in conclude(found, "ism", "promoter").checks}
     assert np.isnan(checks["good", "share_of_reference", "ism"].value)
     assert checks["good", "stability", "members"].records <= 1
+
+
+# --- Faithfulness of any score: sums of what each token is worth, whose curves are arithmetic
+
+
+def added_worth(seed=0, count=8, length=20):
+    """Tokens 1 to length of each record in random order, and what each is worth."""
+    rng = np.random.default_rng(seed)
+    tokens = np.stack([rng.permutation(length) + 1 for _ in range(count)])
+    return tokens, rng.exponential(size=length + 1) * (np.arange(length + 1) > 0)
+
+
+def mean_curves(found, method):
+    return {curve.kind: curve.mean for curve in found.curves if curve.method == method}
+
+
+def test_curves_of_a_sum_are_its_partial_sums():
+    tokens, worth = added_worth()
+    found = seqray.faithfulness(lambda rows: worth[rows].sum(1), worth[tokens], tokens, replacement=0)
+    best = np.concatenate([[0], np.cumsum(np.sort(worth[1:])[::-1])])[np.round(SHARES * 20).astype(int)]
+    curve = mean_curves(found, "ranking")
+    np.testing.assert_allclose(curve["insertion"], best, atol=1e-9)
+    np.testing.assert_allclose(curve["deletion"], worth.sum() - best, atol=1e-9)
+    by_chance = mean_curves(found, "random")
+    gain = np.trapezoid(by_chance["deletion"] - curve["deletion"], SHARES)
+    figures = {(check.measure, check.against): check.value for check in found.checks}
+    assert figures["deletion_gain", "random"] == pytest.approx(gain)
+    assert figures["deletion_gain", "random"] == pytest.approx(figures["insertion_gain", "random"], abs=1e-9)
+    assert found.verdicts["ranking"].startswith("ranking beats random rankings on 8 records")
+    assert "lowers the score by" in found.verdicts["ranking"]
+
+
+def test_the_reverse_ranking_is_worse_and_a_constant_score_is_neither():
+    tokens, worth = added_worth()
+    rankings = {"good": worth[tokens], "bad": -worth[tokens]}
+    verdicts = seqray.faithfulness(lambda rows: worth[rows].sum(1), rankings, tokens, replacement=0).verdicts
+    assert verdicts["bad"].startswith("bad is worse than random rankings")
+    verdicts = seqray.faithfulness(lambda rows: np.zeros(len(rows)), rankings, tokens).verdicts
+    assert verdicts["good"].startswith("good does not beat random rankings")
+
+
+def test_texts_arrays_and_tensors_are_judged_alike_and_handed_over_as_they_are():
+    rng = np.random.default_rng(1)
+    arrays = rng.integers(0, 4, (7, 24))
+    texts = ["".join("ACGT"[code] for code in row) for row in arrays]
+    ranking = (arrays == 0) + 0.01 * rng.random(arrays.shape)
+    tensor = torch.from_numpy(arrays)
+    answers = [
+        seqray.faithfulness(lambda rows: [text.count("A") for text in rows], ranking, texts),
+        seqray.faithfulness(lambda rows: (rows == 0).sum(1), list(ranking), list(arrays)),
+        seqray.faithfulness(lambda rows: torch.eq(rows, 0).sum(1), torch.from_numpy(ranking), tensor),
+    ]
+    for answer in answers[1:]:
+        assert answer.verdicts == answers[0].verdicts
+        found, expected = ([check.value for check in one.checks] for one in (answer, answers[0]))
+        assert found == pytest.approx(expected, nan_ok=True)
+
+
+def test_it_is_the_check_of_the_explanations():
+    codes = np.random.default_rng(2).integers(0, 4, (9, 30))
+    scores = np.random.default_rng(3).normal(size=codes.shape)
+    score = lambda rows: (rows == 1).sum(1) - 0.5 * (rows[:, ::2] == 2).sum(1)  # noqa: E731
+    evidence = Evidence()
+    evidence.add(codes, {"ranking": scores[None]}, {}, lambda ranks: curves(codes, ranks, score))
+    expected = conclude(evidence, "ranking", None, deed="replacing the tokens")
+    found = seqray.faithfulness(score, scores, codes)
+    assert found.verdicts == expected.verdicts
+    for one, other in zip(found.curves, expected.curves, strict=True):
+        np.testing.assert_allclose(one.mean, other.mean, atol=1e-9)
+
+
+def test_tokens_without_a_rank_are_never_replaced():
+    tokens, worth = added_worth()
+    tokens[:, 0], tokens[3:, -4:] = 77, 99
+    ranking = worth[np.where(tokens > 20, 0, tokens)]
+    ranking[tokens > 20] = np.nan
+    seen = []
+
+    def score(rows):
+        seen.append(((rows == 77).sum(1), (rows == 99).sum(1)))
+        return (rows == 5).sum(1)
+
+    seqray.faithfulness(score, ranking, tokens, replacement=0)
+    assert all((special == 1).all() for special, _ in seen)
+    assert {count for _, padding in seen for count in padding} == {0, 4}
+
+
+def test_a_ranking_that_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="record 2"):
+        seqray.faithfulness(lambda rows: rows.sum(1), [[1.0, 2.0], [1.0]], np.zeros((2, 2)))
