@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
-from seqray.core.errors import ConfigError, InputError, require, require_number
+from seqray.core.errors import ConfigError, fields_named, require, require_number
 from seqray.core.labels import known_positive
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig, load_run_config
@@ -53,24 +53,11 @@ _SECTIONS = {
     "optimizer": ("learning_rate", "weight_decay", "batch_size"),
 }
 _PARAMETERS = {
-    "cut all that are longer by truncate='ends'": "shorten it",
-    "'data.positive'": "'positive'",
-    "give truncate='ends' or truncate='start'": "shorten it",
-    **{f"'{section}.{name}'": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
+    "data.positive": "'positive'",
+    "truncate": None,
+    **{f"{section}.{name}": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
 }
-"""Words of errors, and what they are for a user of the classifier."""
-
-
-@contextmanager
-def named_as_parameters() -> Iterator[None]:
-    """Name parameters of the classifier in errors, in place of settings and options of the command line."""
-    try:
-        yield
-    except (ConfigError, InputError) as error:
-        what, remedy = error.what, error.remedy
-        for word, parameter in _PARAMETERS.items():
-            what, remedy = what.replace(word, parameter), remedy.replace(word, parameter)
-        raise type(error)(what, where=error.where, remedy=remedy) from None
+"""Settings by the names of the parameters; the classifier cuts no sequences."""
 
 
 def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
@@ -257,7 +244,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------- fitting
 
-    @named_as_parameters()
+    @fields_named(_PARAMETERS)
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train, calibrate and keep the model.
 
@@ -344,7 +331,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     # --------------------------------------------------------------------------------------- predicting
 
-    @named_as_parameters()
+    @fields_named(_PARAMETERS)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)

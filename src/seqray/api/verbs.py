@@ -20,7 +20,7 @@ from seqray.api.frames import (
     prediction_frame,
 )
 from seqray.calibration.signature import KmerCounter, signature_of
-from seqray.core.errors import require_number
+from seqray.core.errors import ConfigError, require_number
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation
@@ -37,9 +37,8 @@ from seqray.kinds.objects import as_records
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.zoo import load_model
 from seqray.models.batches import torch_device
-from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records
-from seqray.scanning.scorers import check_scan_options
 
 Model = str | Path | TrainedModel
 
@@ -177,9 +176,14 @@ def scan(
     """
     loaded = _opened(model, context, device, engine, dtype)
     settings = ScanOptions(**_checked(ScanOptions, options))
-    own = {"genes": genes != "auto", "codon_table": codon_table is not None}
-    names = [*options, *(name for name, given in own.items() if given)]
-    check_scan_options(loaded.card, names)
+    given = options | ({} if genes == "auto" else {"genes": genes})
+    given |= {} if codon_table is None else {"codon_table": codon_table}
+    other, is_for = ("sequences", "models of windows, and '{}' is a locator")
+    if not loaded.is_locator:
+        other, is_for = "genomes", "locators, and '{}' is a model of windows"
+    for name in given:
+        if ONLY_FOR.get(name) == other:
+            raise ConfigError(f"'{name}' is for {is_for.format(loaded.card.name)}")
     records: Iterable[SequenceRecord] = distinct_records(
         as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
     )

@@ -3,42 +3,157 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.evaluate_options import EvaluateRequest
 from seqray.cli.inputs import check_files, check_suffix
-from seqray.cli.labeled import describe_learned, drop_unknown_labels
+from seqray.cli.labeled import (
+    UNKNOWN_LABELS,
+    AlignmentLabelOptions,
+    DataOptions,
+    UnknownLabels,
+    drop_unknown_labels,
+    noting_unread,
+)
 from seqray.cli.messages import Progress
-from seqray.cli.model import AUTO, NO_CONTEXT, ModelOptions, open_model
-from seqray.cli.options import Outcome, given
+from seqray.cli.model import (
+    AUTO,
+    BACKBONE,
+    MODEL_HELP,
+    TRUNCATE,
+    DtypeOptions,
+    ModelOptions,
+    open_model,
+)
+from seqray.cli.options import (
+    Draws,
+    Number,
+    Options,
+    Outcome,
+    Printable,
+    Probability,
+    Request,
+    WholeNumber,
+    option,
+    refuse_unused,
+)
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.text import INTERVAL_DRAWS, Truncation
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate_data import EvaluationInput
-    from seqray.core.card import Card
-    from seqray.core.records import Example, LabeledSequence
+    from seqray.core.records import LabeledSequence
     from seqray.core.results import Answers, Evaluation
     from seqray.modelfile.model import TrainedModel
 
-NO_FLOOR = "these figures have no floor, so they do not show what a simple rule would reach"
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
-OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
-OF_ANY_MODEL = ("--context", "--truncate", "--dtype")
-"""Options that say how records are scored; a model named by ``--against`` uses them, too."""
-MAX_KNOWN_SHARE = 0.1
-"""Of records of the training data: up to it, figures are nearly those of new records."""
+
+
+# --- Options of ``seqray evaluate``
+
+
+class PredictionOptions(Options, heading="predictions instead of a model"):
+    """A table of predictions, and the labels to compare it with."""
+
+    predictions: str | None = option(
+        "--predictions FILE", "of 'seqray predict' or another tool; '-' is standard input"
+    )
+    labels: str | None = option(
+        "--labels TABLE",
+        "id, label[, sequence, group, split, context, subclass]; or two columns without a header",
+    )
+    id_column: str = option("--id-column NAME", "column of ids in the predictions", "id", only_for="tables")
+    score_column: str | None = option(
+        "--score-column NAME",
+        "column with the score of the positive class, on any scale",
+        only_for="predictions",
+    )
+    positive: str | None = option(
+        "--positive LABEL", "the positive class, if the table does not name it", only_for="predictions"
+    )
+    alphabet: Literal["dna", "rna", "protein"] | None = option(
+        "--alphabet", "letters of the sequences in tables (default: what their letters show)"
+    )
+
+
+class MeasureOptions(Options, heading="measuring"):
+    """What is measured, and how."""
+
+    split: Literal["train", "validation", "test", "all"] | None = option(
+        "--split", "part to evaluate (default: test if there is one, else all)"
+    )
+    map: tuple[str, ...] = option("--map LABEL=CLASS", "rename a label")
+    unknown_labels: UnknownLabels = UNKNOWN_LABELS
+    threshold: Number | None = option(
+        "--threshold X", "call the positive class at or above this score (default: the model's)"
+    )
+    prior: Probability | None = option(
+        "--prior P", "re-weight the model's probabilities to this share of positives", only_for="model"
+    )
+    context: str = option(
+        "--context NAME|auto|none",
+        "read all records as of this context; auto: as of those in the data, or if the model knows none of "
+        "these, of the one that the records are like; none: of none",
+        AUTO,
+        only_for="any model",
+    )
+    truncate: Truncation | None = TRUNCATE
+    against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
+    no_floor: bool = option("--no-floor", "do not fit the floor (simple rules), and say so")
+    groups: Literal["auto", "column", "words", "none"] = option(
+        "--groups",
+        "what the bootstrap draws as a whole: the column 'group', sequences that share words, or nothing "
+        "(default: the first of these that the data have)",
+        "auto",
+    )
+    bootstrap: Draws = option(
+        "--bootstrap N", "bootstrap samples for the intervals; 0 for none", INTERVAL_DRAWS
+    )
+    seed: WholeNumber = option("--seed N", "seed of samples and folds", 0)
+
+
+class FigureOutputs(Options, heading="output"):
+    """What is written."""
+
+    out: str | None = option("--out -o FILE", "figures as .tsv or .tsv.gz; '-' is standard output")
+    json: str | None = option("--json FILE", "the same as JSON, with facts of the model")
+    html: str | None = option("--html FILE", "a page with curves and tables")
+    multiqc: str | None = option("--multiqc FILE", "a table for MultiQC; ends in _mqc.json")
+    sample: Printable | None = option(
+        "--sample NAME", "row of the MultiQC table (default: name of the model)", only_for="multiqc"
+    )
+
+    def files(self) -> tuple[str | None, ...]:
+        """All files, ``-`` for standard output."""
+        return self.out, self.json, self.html, self.multiqc
+
+
+class EvaluateRequest(Request):
+    """All options of ``seqray evaluate``.
+
+    What is for ``any model`` says how records are scored: a model named by ``--against`` uses it, too.
+    """
+
+    model: str | None = option("--model -m NAME|FILE", MODEL_HELP)
+    backbone: str | None = BACKBONE
+    data: DataOptions
+    labels: AlignmentLabelOptions
+    given: PredictionOptions
+    how: MeasureOptions
+    outputs: FigureOutputs
+    computing: DtypeOptions
+
+
+# --- Check, read and score, measure, write
 
 
 def run(request: EvaluateRequest) -> Outcome:
     """Read, score, measure, write."""
     _check(request)
     _refuse_without_effect(request)
-    from seqray.cli.evaluate_data import from_predictions
-
-    material = _from_model(request) if request.model else from_predictions(request)
+    material = _from_model(request) if request.model else _from_predictions(request)
     if request.how.threshold is not None and len(material.classes) > 2:
         raise ConfigError(
             f"--threshold is for two classes, these are {len(material.classes)}",
@@ -78,20 +193,20 @@ def _refuse_without_effect(request: EvaluateRequest) -> None:
         raise ConfigError(
             "--predictions and --labels go together", remedy="with --model, name labeled data by --test"
         )
-    words, other_model = given(request), how.against is not None and not _is_table(how.against)
-    if "--sample" in words and not request.outputs.multiqc:
-        raise ConfigError("--sample names a row of a MultiQC table", remedy="add --multiqc")
-    if not model:
-        for option in words:
-            if option in OF_THE_MODEL or (option in OF_ANY_MODEL and not other_model):
-                raise ConfigError(f"{option} needs --model", remedy="give it to 'seqray predict'")
-        return
-    for option in ("--score-column", "--positive"):
-        if option in words:
-            raise ConfigError(f"{option} is for --predictions", remedy="the card of a model contains it")
-    if "--id-column" in words and not _is_table(how.against):
-        raise ConfigError("--id-column is for tables of predictions", remedy="leave it out")
-    if how.threshold is not None and not 0 <= how.threshold <= 1:
+    is_table = _is_table(how.against)
+    absent = {}
+    if not request.outputs.multiqc:
+        absent["multiqc"] = "names a row of a MultiQC table", "add --multiqc"
+    if model:
+        absent["predictions"] = "is for --predictions", "the card of a model contains it"
+    else:
+        absent["model"] = "needs --model", "give it to 'seqray predict'"
+    if not model and (is_table or how.against is None):
+        absent |= dict.fromkeys(("any model", "sequences"), absent["model"])
+    if model and not is_table:
+        absent["tables"] = "is for tables of predictions", "leave it out"
+    refuse_unused(request, absent)
+    if model and how.threshold is not None and not 0 <= how.threshold <= 1:
         raise ConfigError(
             f"--threshold is {how.threshold:g}", remedy="a model's threshold is between 0 and 1"
         )
@@ -106,7 +221,14 @@ def _is_table(against: str | None) -> bool:
 
 
 def _from_model(request: EvaluateRequest) -> EvaluationInput:
-    from seqray.cli.evaluate_data import EvaluationInput, check_labels, choose_split, read_with_notes, renamed
+    from seqray.cli.evaluate_data import (
+        EvaluationInput,
+        check_labels,
+        choose_split,
+        read_with_notes,
+        renamed,
+        seen_in_training,
+    )
     from seqray.core.alphabet import ALPHABETS
     from seqray.kinds.kinds import kind_of
 
@@ -126,7 +248,7 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
         notes += dropped
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
-    notes += _seen_in_training(card, data, split, examples)
+    notes += seen_in_training(card, data, split, examples)
     answers, more = _model_answers(request, model, examples, "model")
     if how.prior is not None:
         notes.append(
@@ -159,76 +281,77 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
     )
 
 
-def _seen_in_training(
-    card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
-) -> Iterator[str]:
-    """Notes where the model has learned from, or was calibrated on, all or some of the records evaluated.
-
-    The checksum of a card is of all data given to training, of which the split ``test`` was left out.
-    """
-    from seqray.training.recalibration import count_calibration_data, count_training_data, is_training_data
-
-    fitted = count_calibration_data(card, examples)
-    if fitted and fitted.known:
-        which = describe_learned(fitted.known, fitted.checked, len(examples))
-        yield (
-            f"the model was calibrated on {which}: brier, log_loss, ece and the figures at its threshold are "
-            "too good; evaluate records that neither training nor calibration used"
-        )
-    learned = [example for example in data if example.split != "test"]
-    remedy = "evaluate a part that training left out (seqray split)"
-    evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
-    count = count_training_data(card, examples)
-    if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
-        which = "these data"
-    elif count and count.known:
-        which = describe_learned(count.known, count.checked, len(examples))
-        if count.known <= MAX_KNOWN_SHARE * count.checked:
-            yield f"the model's training used {which}: the figures may be slightly too good; {remedy}"
-            return
-    else:
-        return
-    yield (
-        f"the model's training used {which}: the figures show what it remembers, not how well it "
-        f"classifies new records; {remedy}"
-    )
-
-
 def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedModel:
     chosen = ModelOptions(model=name, backbone=backbone)
     model = open_model(chosen, request.computing, alignments=True, verbose=request.verbose)
     return model.with_truncation(request.how.truncate)
 
 
-def _read_in_contexts(
-    context: str, model: TrainedModel, examples: Sequence[LabeledSequence]
-) -> tuple[list[LabeledSequence], list[str]]:
-    """Give each record the context in which the model reads it, and say so in notes.
+def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
+    """A table of predictions as what is measured, joined with labels by id."""
+    from seqray.cli.evaluate_data import (
+        EvaluationInput,
+        check_labels,
+        choose_split,
+        read_with_notes,
+        renamed,
+        table_answers,
+    )
+    from seqray.core.alphabet import ALPHABETS, ANY_LETTERS
+    from seqray.io.predictions import name_classes, read_labels, read_prediction_table, rows_by_id
+    from seqray.kinds.kinds import in_inferred_alphabet, read_sequence_examples
 
-    A model without contexts takes the records as they are. ConfigError is raised for a context that the model
-    doesn't know.
-    """
-    from seqray.core.records import SequenceRecord
-    from seqray.inference.labeled import known_context, recognize_context
-
-    if context not in (AUTO, NO_CONTEXT):
-        name = model.with_context(context).context
-        note = f"all records are read as {name} (--context)"
-    elif not model.card.model.contexts:
-        return list(examples), []
-    elif context == NO_CONTEXT:
-        name, note = None, "the model knows contexts, but gets none (--context none)"
-    else:
-        unknown = sum(known_context(model, example.context) is None for example in examples)
-        if unknown < len(examples):
-            note = f"{unknown} records are of no context that the model knows"
-            return list(examples), [note] if unknown else []
-        records = (SequenceRecord(example.id, example.sequence) for example in examples)
-        name = recognize_context(model, records)[0].context
-        if name is None:
-            return list(examples), ["the records are of no context that the model knows"]
-        note = f"all records are read as {name}, which they are like (--context auto)"
-    return [replace(example, context=name) for example in examples], [note]
+    options, data, how = request.given, request.data, request.how
+    notes: list[str] = []
+    if data.validation or data.test or data.test_class_files:
+        remedy = "leave out --validation, --test and --test-class"
+        raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
+    letters = ALPHABETS[options.alphabet] if options.alphabet else ANY_LETTERS
+    truth = read_labels(str(options.labels), letters, noting_unread(request))
+    more = []
+    if data.train or data.class_files:
+        more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)
+    known, alphabet = [*truth, *more], letters
+    if letters is ANY_LETTERS:
+        known, alphabet = in_inferred_alphabet(known)
+    known = renamed(known, how.map)
+    examples, train, split = choose_split(known[: len(truth)], how.split)
+    train += [example for example in known[len(truth) :] if example.split in (None, "train")]
+    train = [example for example in train if example.sequence]
+    table = read_prediction_table(str(options.predictions))
+    if how.unknown_labels != "drop":  # what is dropped needs no prediction
+        rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
+    labels = sorted({example.label for example in examples})
+    classes, positive = name_classes(
+        table, labels, str(options.labels), score=options.score_column, positive=options.positive
+    )
+    if how.unknown_labels == "drop":
+        examples, dropped = drop_unknown_labels(examples, classes)
+        train = [example for example in train if example.label in classes]
+        notes += dropped
+    check_labels([*examples, *train], classes)
+    rows = rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
+    if len(table) > len(rows):
+        notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
+    return EvaluationInput(
+        name="standard input" if options.predictions == "-" else Path(table.where).name,
+        sha256=table.sha256,
+        alphabet=alphabet,
+        examples=examples,
+        train=train,
+        split=split,
+        classes=classes,
+        positive=positive,
+        answers=[
+            table_answers(
+                *(table, rows, classes, positive, "model", how.threshold),
+                id_column=options.id_column,
+                score_column=options.score_column,
+            )
+        ],
+        notes=notes,
+        read=len(more) or None,
+    )
 
 
 def _model_answers(
@@ -236,6 +359,7 @@ def _model_answers(
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes about contexts and where the records are not like its training data."""
     from seqray.calibration.conformal import COVERAGE, HeldOutScores
+    from seqray.cli.evaluate_data import read_in_contexts
     from seqray.core.records import LabeledSequence
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import label_indices
@@ -246,7 +370,7 @@ def _model_answers(
 
     card, how = model.card, request.how
     named = source == "model" or bool(card.model.contexts)  # another model may know none
-    read, contexts = _read_in_contexts(how.context if named else AUTO, model, examples)
+    read, contexts = read_in_contexts(how.context if named else AUTO, model, examples)
     own = how.threshold is None or source != "model"
     records = [  # sequences lose the flanks of its training data
         replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
@@ -284,17 +408,21 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
     """Answers of the other model or table on the same records, and notes about them."""
     import numpy as np
 
-    from seqray.cli.evaluate_data import table_answers
+    from seqray.cli.evaluate_data import seen_in_training, table_answers
     from seqray.io.predictions import read_prediction_table, rows_by_id
 
     tables, against = request.given, str(request.how.against)
     if _is_table(against):
         table = read_prediction_table(against)
-        same_kind = tables.score_column in table.columns
-        threshold = request.how.threshold if same_kind else None
+        # It may be of another kind than the table evaluated.
+        threshold = request.how.threshold if tables.score_column in table.columns else None
         rows = rows_by_id(table, tables.id_column, [e.id for e in material.examples], "the data evaluated")
-        named = material.classes, material.positive
-        return table_answers(tables, table, rows, *named, "against", threshold), []
+        answers = table_answers(
+            *(table, rows, material.classes, material.positive, "against", threshold),
+            id_column=tables.id_column,
+            score_column=tables.score_column,
+        )
+        return answers, []
     if any(not example.sequence for example in material.examples):
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"
@@ -306,7 +434,7 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
             f"not {', '.join(material.classes)}"
         )
     data = [*material.examples, *material.train]
-    notes = list(_seen_in_training(model.card, data, material.split, material.examples))
+    notes = list(seen_in_training(model.card, data, material.split, material.examples))
     answers, more = _model_answers(request, model, material.examples, "against")
     order = [model.card.classes.index(name) for name in material.classes]
     calls = np.array([order.index(call) for call in answers.calls.tolist()], dtype=np.int64)
@@ -317,7 +445,7 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
 
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
-    from seqray.cli.evaluate_data import group_keys
+    from seqray.cli.evaluate_data import NO_FLOOR, floor_of, group_keys, shared_with_training
     from seqray.core.labels import label_faults
     from seqray.evaluation.run import (
         Records,
@@ -331,10 +459,11 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
     examples = material.examples
     labels = label_indices([example.label for example in examples], material.classes)
     groups, grouping = group_keys(examples, material.alphabet, request.how.groups)
-    lettered = all(example.sequence for example in examples)
-    beside, notes = _floor(request, material, groups, grouping, lettered)
+    beside, notes = [], [f"--no-floor: {NO_FLOOR}"]
+    if not request.how.no_floor:
+        beside, notes = floor_of(material, groups, grouping, request.how.seed)
     subsets = by_context(examples) | by_subclass(examples)
-    if material.train and lettered:
+    if material.train and material.is_lettered:
         subsets |= by_similarity(examples, material.train, material.alphabet)
     return evaluate_answers(
         Records(tuple(material.classes), material.positive, labels, groups),
@@ -348,59 +477,9 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
             *material.notes,
             *notes,
             *(f"caution: {fault}" for fault in label_faults([replace(one, split=None) for one in examples])),
-            *_shared_with_training(material),
+            *shared_with_training(material),
         ],
     )
-
-
-def _shared_with_training(material: EvaluationInput) -> Iterator[str]:
-    """Notes that count evaluated records that the floor learns from, or whose group it knows."""
-    from seqray.core.alphabet import canonical_strand
-
-    examples, train, alphabet = material.examples, material.train, material.alphabet
-    learned = {canonical_strand(one.sequence, alphabet) for one in train} - {""}
-    shared = sum(canonical_strand(one.sequence, alphabet) in learned for one in examples)
-    if shared:
-        yield (
-            f"{shared} of {len(examples)} records are also in the training data that the floor learns from "
-            "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
-        )
-    groups = {example.group for example in train} - {None, ""}
-    if shared := sum(example.group in groups for example in examples):
-        yield (
-            f"{shared} of {len(examples)} records have a group (column 'group') that training records have, "
-            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
-        )
-
-
-def _floor(
-    request: EvaluateRequest,
-    material: EvaluationInput,
-    groups: list[object] | None,
-    grouping: str,
-    lettered: bool,
-) -> tuple[list[Answers], list[str]]:
-    """The floor and the rules, or a note that they are missing."""
-    if request.how.no_floor:
-        return [], [f"--no-floor: {NO_FLOOR}"]
-    if not lettered:
-        return [], [f"the labels come without sequences: {NO_FLOOR}"]
-    from seqray.evaluation.floor import floor_answers, fold_count
-
-    examples, train = material.examples, material.train
-    keys = list(range(len(examples))) if groups is None else groups
-    folds = fold_count([example.label for example in examples], keys)
-    if not train and folds < 2:
-        return [], [f"records of one group, or one of each class: nothing can be held out, {NO_FLOOR}"]
-    note = (
-        "without training data the floor and the rules are cross-validated on the evaluated records "
-        f"in {folds} folds ({grouping}; other relatives may be on both sides, which raises the floor): "
-        "give the model's training data with --train for a fair comparison"
-    )
-    found = floor_answers(
-        examples, train, material.classes, material.positive, material.alphabet, keys, seed=request.how.seed
-    )
-    return found, [] if train else [note]
 
 
 def _write(request: EvaluateRequest, material: EvaluationInput, evaluation: Evaluation) -> None:

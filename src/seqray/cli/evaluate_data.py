@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.labeled import drop_unknown_labels, noting_unread
-from seqray.cli.model import naming_other_models
-from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
-from seqray.core.arrays import Floats
+from seqray.cli.labeled import describe_learned
+from seqray.cli.model import AUTO, NO_CONTEXT, naming_other_models
+from seqray.core.alphabet import Alphabet, canonical_strand
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.labels import ONE_LABEL, joined_labels, known_positive, small_difference, unknown_positive
-from seqray.core.records import LabeledSequence
+from seqray.core.labels import ONE_LABEL, joined_labels, small_difference
+from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
 from seqray.homology.kmers import kmer_groups, kmer_length
 from seqray.io.predictions import (
     Table,
     numeric_column,
     probability_column,
-    read_labels,
-    read_prediction_table,
-    rows_by_id,
+    read_scores,
 )
-from seqray.kinds.kinds import LabeledFiles, in_inferred_alphabet, read_sequence_examples
+from seqray.kinds.kinds import LabeledFiles
 
 if TYPE_CHECKING:
-    from seqray.cli.evaluate_options import EvaluateRequest, PredictionOptions
+    from seqray.core.card import Card
+    from seqray.modelfile.model import TrainedModel
+
+NO_FLOOR = "these figures have no floor, so they do not show what a simple rule would reach"
+MAX_KNOWN_SHARE = 0.1
+"""Of records of the training data: up to it, figures are nearly those of new records."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,11 @@ class EvaluationInput:
     card: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     read: int | None = None
+
+    @property
+    def is_lettered(self) -> bool:
+        """Whether all examples have their sequences."""
+        return all(example.sequence for example in self.examples)
 
 
 def read_with_notes(
@@ -156,107 +163,16 @@ def group_keys(
 # --- Tables of predictions, joined with labels by id
 
 
-def from_predictions(request: EvaluateRequest) -> EvaluationInput:
-    options, data, how = request.given, request.data, request.how
-    notes: list[str] = []
-    if data.validation or data.test or data.test_class_files:
-        remedy = "leave out --validation, --test and --test-class"
-        raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
-    letters = ALPHABETS[options.alphabet] if options.alphabet else ANY_LETTERS
-    truth = read_labels(str(options.labels), letters, noting_unread(request))
-    more = []
-    if data.train or data.class_files:
-        more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)
-    known, alphabet = [*truth, *more], letters
-    if letters is ANY_LETTERS:
-        known, alphabet = in_inferred_alphabet(known)
-    known = renamed(known, how.map)
-    examples, train, split = choose_split(known[: len(truth)], how.split)
-    train += [example for example in known[len(truth) :] if example.split in (None, "train")]
-    train = [example for example in train if example.sequence]
-    table = read_prediction_table(str(options.predictions))
-    if how.unknown_labels != "drop":  # what is dropped needs no prediction
-        rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
-    classes, positive = _classes_of(options, table, examples)
-    if how.unknown_labels == "drop":
-        examples, dropped = drop_unknown_labels(examples, classes)
-        train = [example for example in train if example.label in classes]
-        notes += dropped
-    check_labels([*examples, *train], classes)
-    rows = rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
-    if len(table) > len(rows):
-        notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
-    return EvaluationInput(
-        name="standard input" if options.predictions == "-" else Path(table.where).name,
-        sha256=table.sha256,
-        alphabet=alphabet,
-        examples=examples,
-        train=train,
-        split=split,
-        classes=classes,
-        positive=positive,
-        answers=[table_answers(options, table, rows, classes, positive, "model", how.threshold)],
-        notes=notes,
-        read=len(more) or None,
-    )
-
-
-def _classes_of(
-    options: PredictionOptions, table: Table, examples: Sequence[LabeledSequence]
-) -> tuple[tuple[str, ...], str]:
-    """Class names in the order of the table's columns, and the positive one."""
-    labels = sorted({example.label for example in examples})
-    columns = [name for name in table.columns if name.startswith("p_")]
-    if options.score_column or len(columns) < 2:
-        if not options.score_column and not columns:
-            raise InputError(
-                "has no column p_<class>", where=table.where, remedy="name the score: --score-column NAME"
-            )
-        classes = _two_classes(options, labels)
-    else:
-        by_column = {probability_column(label): label for label in labels}
-        classes = tuple(by_column.get(column, column[2:]) for column in columns)
-    return classes, _positive(options, table, classes)
-
-
-def _two_classes(options: PredictionOptions, labels: Sequence[str]) -> tuple[str, ...]:
-    if len(labels) == 1 and options.positive:
-        other = f"not-{options.positive}"  # no record has it, and one score does not name it
-        return (labels[0] if options.positive not in labels else other, options.positive)
-    if len(labels) == 1:
-        raise InputError(
-            f"all labels are '{labels[0]}'",
-            where=str(options.labels),
-            remedy="name the positive class, --positive CLASS, or give labels of both classes",
-        )
-    if len(labels) != 2:
-        raise InputError(
-            f"one score a record, but {len(labels)} labels: {', '.join(labels[:5])}",
-            where=str(options.labels),
-            remedy="give a column p_<class> for each class",
-        )
-    return tuple(labels)
-
-
-def _positive(options: PredictionOptions, table: Table, classes: Sequence[str]) -> str:
-    named = options.positive or table.positive()
-    if named is not None and named not in classes:
-        remedy = f"give --positive {' or '.join(classes[:5])}"
-        raise ConfigError(f"'{named}' is not a class", remedy=remedy)
-    positive = named or (known_positive(classes) if len(classes) == 2 else classes[0])
-    if positive is None:
-        raise unknown_positive(classes, "--positive ")
-    return positive
-
-
 def table_answers(
-    options: PredictionOptions,
     table: Table,
     rows: Sequence[int],
     classes: tuple[str, ...],
     positive: str,
     source: str,
     threshold: float | None,
+    *,
+    id_column: str,
+    score_column: str | None,
 ) -> Answers:
     """Read the probabilities, or the one score, of each record from a table of predictions.
 
@@ -269,15 +185,16 @@ def table_answers(
     note = f"predictions of {Path(table.where).name} sha256:{table.sha256}"
     wanted = [probability_column(name) for name in classes]
     # A table to compare with may be of another kind than the one evaluated.
-    named = options.score_column if source == "model" or options.score_column in table.columns else None
+    named = score_column if source == "model" or score_column in table.columns else None
     if named or not set(wanted) <= set(table.columns):
         column = named or probability_column(positive)
         if len(classes) != 2:
             raise InputError(f"needs the columns {', '.join(wanted)}", where=table.where)
-        return _score_answers(source, note, table, column, rows, classes, positive, threshold)
+        read = read_scores(table, column, rows, classes, positive, threshold)
+        return Answers(source, f"{note}, column '{column}'", *read)
     scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
     try:
-        ids = [table.columns[options.id_column][row] for row in rows]
+        ids = [table.columns[id_column][row] for row in rows]
         check_probabilities(scores, len(rows), len(classes), ids)
     except InputError as error:
         one = ", or name the score of the positive class: --score-column NAME" if len(classes) == 2 else ""
@@ -294,32 +211,111 @@ def table_answers(
     )
 
 
-def _score_answers(
-    source: str,
-    note: str,
-    table: Table,
-    column: str,
-    rows: Sequence[int],
-    classes: tuple[str, ...],
-    positive: str,
-    threshold: float | None,
-) -> Answers:
-    """One number a record for one of two classes: a probability if all lie within 0 to 1, else a score."""
-    k = classes.index(positive)
-    if column == probability_column(classes[1 - k]):
-        raise ConfigError(
-            f"column '{column}' holds the probabilities of '{classes[1 - k]}', and '{positive}' is positive",
-            remedy=f"give --score-column {probability_column(positive)}, or --positive {classes[1 - k]}",
+# --- Notes about data that a model knows, contexts, and the floor
+
+
+def seen_in_training(
+    card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
+) -> Iterator[str]:
+    """Notes where the model has learned from, or was calibrated on, all or some of the records evaluated.
+
+    The checksum of a card is of all data given to training, of which the split ``test`` was left out.
+    """
+    from seqray.training.recalibration import count_calibration_data, count_training_data, is_training_data
+
+    fitted = count_calibration_data(card, examples)
+    if fitted and fitted.known:
+        which = describe_learned(fitted.known, fitted.checked, len(examples))
+        yield (
+            f"the model was calibrated on {which}: brier, log_loss, ece and the figures at its threshold are "
+            "too good; evaluate records that neither training nor calibration used"
         )
-    values: Floats = numeric_column(table, column, rows)
-    inside = bool(values.min() >= 0 and values.max() <= 1)
-    if threshold is None and not inside:
-        raise InputError(
-            f"column '{column}' has scores outside 0 to 1",
-            where=table.where,
-            remedy="give the lowest score that is called: --threshold",
+    learned = [example for example in data if example.split != "test"]
+    remedy = "evaluate a part that training left out (seqray split)"
+    evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
+    count = count_training_data(card, examples)
+    if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
+        which = "these data"
+    elif count and count.known:
+        which = describe_learned(count.known, count.checked, len(examples))
+        if count.known <= MAX_KNOWN_SHARE * count.checked:
+            yield f"the model's training used {which}: the figures may be slightly too good; {remedy}"
+            return
+    else:
+        return
+    yield (
+        f"the model's training used {which}: the figures show what it remembers, not how well it "
+        f"classifies new records; {remedy}"
+    )
+
+
+def read_in_contexts(
+    context: str, model: TrainedModel, examples: Sequence[LabeledSequence]
+) -> tuple[list[LabeledSequence], list[str]]:
+    """Give each record the context in which the model reads it, and say so in notes.
+
+    A model without contexts takes the records as they are. ConfigError is raised for a context that the model
+    doesn't know.
+    """
+    from seqray.inference.labeled import known_context, recognize_context
+
+    if context not in (AUTO, NO_CONTEXT):
+        name = model.with_context(context).context
+        note = f"all records are read as {name} (--context)"
+    elif not model.card.model.contexts:
+        return list(examples), []
+    elif context == NO_CONTEXT:
+        name, note = None, "the model knows contexts, but gets none (--context none)"
+    else:
+        unknown = sum(known_context(model, example.context) is None for example in examples)
+        if unknown < len(examples):
+            note = f"{unknown} records are of no context that the model knows"
+            return list(examples), [note] if unknown else []
+        records = (SequenceRecord(example.id, example.sequence) for example in examples)
+        name = recognize_context(model, records)[0].context
+        if name is None:
+            return list(examples), ["the records are of no context that the model knows"]
+        note = f"all records are read as {name}, which they are like (--context auto)"
+    return [replace(example, context=name) for example in examples], [note]
+
+
+def shared_with_training(material: EvaluationInput) -> Iterator[str]:
+    """Notes that count evaluated records that the floor learns from, or whose group it knows."""
+    examples, train, alphabet = material.examples, material.train, material.alphabet
+    learned = {canonical_strand(one.sequence, alphabet) for one in train} - {""}
+    shared = sum(canonical_strand(one.sequence, alphabet) in learned for one in examples)
+    if shared:
+        yield (
+            f"{shared} of {len(examples)} records are also in the training data that the floor learns from "
+            "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
         )
-    limit, other = 0.5 if threshold is None else threshold, 1 - values if inside else -values
-    scores = np.stack((values, other) if k == 0 else (other, values), axis=1)
-    calls = np.where(values >= limit, k, 1 - k)
-    return Answers(source, f"{note}, column '{column}'", scores, calls, inside, limit)
+    groups = {example.group for example in train} - {None, ""}
+    if shared := sum(example.group in groups for example in examples):
+        yield (
+            f"{shared} of {len(examples)} records have a group (column 'group') that training records have, "
+            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
+        )
+
+
+def floor_of(
+    material: EvaluationInput, groups: list[object] | None, grouping: str, seed: int
+) -> tuple[list[Answers], list[str]]:
+    """The floor and the rules, or a note that they are missing."""
+    if not material.is_lettered:
+        return [], [f"the labels come without sequences: {NO_FLOOR}"]
+    from seqray.evaluation.floor import floor_answers, fold_count
+
+    examples, train = material.examples, material.train
+    keys = list(range(len(examples))) if groups is None else groups
+    folds = fold_count([example.label for example in examples], keys)
+    if not train and folds < 2:
+        return [], [f"records of one group, or one of each class: nothing can be held out, {NO_FLOOR}"]
+    note = (
+        "without training data the floor and the rules are cross-validated on the evaluated records "
+        f"in {folds} folds ({grouping}; other relatives may be on both sides, which raises the floor): "
+        "give the model's training data with --train for a fair comparison"
+    )
+    found = floor_answers(
+        examples, train, material.classes, material.positive, material.alphabet, keys, seed=seed
+    )
+    return found, [] if train else [note]

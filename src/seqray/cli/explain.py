@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqray.cli.explain_options import OF_METHODS, ExplainRequest, check_names, output_paths
+from seqray.cli.explain_options import ExplainRequest, check_names, output_paths
 from seqray.cli.inputs import SkipLog, check_files, describe_input, open_records, records_in
 from seqray.cli.messages import Progress
-from seqray.cli.model import context_fact, open_model, provenance, recognize, recognized, truncation_fact
-from seqray.cli.options import Outcome, given
+from seqray.cli.model import (
+    context_fact,
+    open_model,
+    provenance,
+    recognize,
+    recognized,
+    refuse_for_others,
+    truncation_fact,
+)
+from seqray.cli.options import Outcome, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
 from seqray.io.files import keep_pipes
@@ -21,9 +28,8 @@ if TYPE_CHECKING:
 
 def run(request: ExplainRequest) -> Outcome:
     """Read, explain, check, write."""
-    from seqray.kinds.kinds import check_options, kind_of
+    from seqray.kinds.kinds import kind_of
 
-    started = time.monotonic()
     _check_values(request)
     calls, outputs = request.target.calls, [*output_paths(request), request.records.skipped]
     check_files(request.input, outputs, beside=(request.model.model, calls, request.genes.genes))
@@ -31,12 +37,11 @@ def run(request: ExplainRequest) -> Outcome:
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
-    check_options(kind_of(model.card), given(request))
+    refuse_for_others(request, kind_of(model.card))
     _check_together(request)
     model = model.with_truncation(request.truncate)
     read, summary = _explain(request, model)
-    request.say(f"{summary}, {time.monotonic() - started:.1f} s")
-    return Outcome(records=read)
+    return Outcome(records=read, last=summary)
 
 
 def _check_values(request: ExplainRequest) -> None:
@@ -56,17 +61,18 @@ def _check_together(request: ExplainRequest) -> None:
     if checks.no_check and (checks.faithfulness or checks.check_records):
         other = "faithfulness" if checks.faithfulness else "check-records"
         raise ConfigError(f"--no-check and --{other} can't both be given", remedy="give one of them")
-    if target.best_calls and not target.calls:
-        raise ConfigError(
-            "--best-calls is given without --calls", remedy="name the calls of a scan: --calls FILE"
-        )
-    named = set(given(request))
-    if "--html-records" in named and not (request.outputs.html or request.outputs.plot):
-        raise ConfigError("--html-records is given without --html or --plot", remedy="give one of them")
-    for name in sorted(named & OF_METHODS.keys()):
-        if not any(OF_METHODS[name] in method for method in target.methods):
-            remedy = f"leave it out, or add --method {OF_METHODS[name]}"
-            raise ConfigError(f"{name} changes nothing with --method {target.methods[0]}", remedy=remedy)
+    absent = {}
+    if not target.calls:
+        absent["calls"] = "is given without --calls", "name the calls of a scan: --calls FILE"
+    if not request.shown:
+        absent["shown"] = "is given without --html or --plot", "give one of them"
+    for use in ("rollout", "integrated-gradients", "occlusion"):
+        if not any(
+            use in method for method in target.methods
+        ):  # the options of rollout are for all its kinds
+            what = f"changes nothing with --method {target.methods[0]}"
+            absent[use] = what, f"leave it out, or add --method {use}"
+    refuse_unused(request, absent)
 
 
 def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:

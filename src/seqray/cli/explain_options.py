@@ -39,12 +39,8 @@ Wanted = TypeVar("Wanted", ExplainOptions, AlignmentOptions)
 
 _SETTINGS = MethodSettings()
 METHODS = ExplainOptions.known
-OF_METHODS = {
-    **dict.fromkeys(("--residual", "--fuse", "--spread"), "rollout"),
-    "--steps": "integrated-gradients",
-    "--block": "occlusion",
-}
-"""Options of single methods; those of rollout belong to all kinds of it."""
+SEQUENCES = "sequences or genomes"
+"""Models of alignments have no use for these options."""
 
 
 class TargetOptions(Options, heading="what is explained"):
@@ -64,13 +60,17 @@ class TargetOptions(Options, heading="what is explained"):
     members: Literal["mean", "each"] | None = option(
         "--members",
         f"mean of the members of the model, or each as well (default: {ExplainOptions.members})",
+        only_for=SEQUENCES,
     )
     calls: str | None = option(
         "--calls FILE",
         "calls of 'seqray scan' as GFF3: SEQUENCES is the genome, each call is explained in its place",
+        only_for=SEQUENCES,
     )
     best_calls: PositiveInt | None = option(
-        "--best-calls N", "with --calls: only the N calls of highest score, in descending order"
+        "--best-calls N",
+        "with --calls: only the N calls of highest score, in descending order",
+        only_for=f"{SEQUENCES}, calls",
     )
 
     @property
@@ -86,20 +86,25 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
     top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
     html: str | None = option("--html FILE", "a page with everything, which needs no network")
     html_records: PositiveInt = option(
-        "--html-records N", "most records in the page and the plot, the first ones", 100
+        "--html-records N", "most records in the page and the plot, the first ones", 100, only_for="shown"
     )
     plot: str | None = option("--plot FILE", ".png, .svg or .pdf of the first records")
     track: tuple[str, ...] = option(
         "--track FILE",
         "scores as .bw or .bedgraph[.gz], a file per strand: x.bw gives x.plus.bw and x.minus.bw; with "
         "several methods x.METHOD.plus.bw; may be repeated",
+        only_for=SEQUENCES,
     )
     motifs: tuple[str, ...] = option(
-        "--motifs FILE", "motifs shared by high scores, as .meme, .jaspar or .tsv; may be repeated"
+        "--motifs FILE",
+        "motifs shared by high scores, as .meme, .jaspar or .tsv; may be repeated",
+        only_for=SEQUENCES,
     )
-    heads: str | None = option("--heads FILE", "a TSV of what each attention head does")
+    heads: str | None = option("--heads FILE", "a TSV of what each attention head does", only_for="sequences")
     inputs: str | None = option(
-        "--inputs FILE", "a TSV of what letters and genes add to the score of each call of a locator"
+        "--inputs FILE",
+        "a TSV of what letters and genes add to the score of each call of a locator",
+        only_for="genomes",
     )
 
 
@@ -119,6 +124,7 @@ class CheckOptions(Options, heading="checks"):
     shuffles: Draws | None = option(
         "--shuffles N",
         f"shuffled copies of each record for p-values; 0 for none (default: {ExplainOptions.shuffles})",
+        only_for=SEQUENCES,
     )
     seed: WholeNumber = option("--seed N", "seed of the random draws", ExplainOptions.seed)
 
@@ -127,24 +133,30 @@ class MethodOptions(Options, heading="settings of single methods"):
     """Settings of single methods."""
 
     residual: Probability = option(
-        "--residual W", "rollouts: weight of the residual connection", _SETTINGS.residual
+        "--residual W", "rollouts: weight of the residual connection", _SETTINGS.residual, only_for="rollout"
     )
     heads_fused: Literal["mean", "max", "min"] | None = option(
-        "--fuse", f"rollout: how heads are combined (default: {_SETTINGS.heads})"
+        "--fuse",
+        f"rollout: how heads are combined (default: {_SETTINGS.heads})",
+        only_for=f"{SEQUENCES}, rollout",
     )
     spread: Literal["read", "span"] | None = option(
         "--spread",
         "rollouts: a token's share goes to all letters that its convolutions read, in proportion to their "
         "effect on it (read), or evenly to those under its stride (span) "
         f"(default: {_SETTINGS.spread})",
+        only_for=f"{SEQUENCES}, rollout",
     )
     steps: Steps | None = option(
-        "--steps N", f"integrated-gradients: points on the path (default: {_SETTINGS.steps})"
+        "--steps N",
+        f"integrated-gradients: points on the path (default: {_SETTINGS.steps})",
+        only_for=f"{SEQUENCES}, integrated-gradients",
     )
     block: PositiveInt | None = option(
         "--block N",
         "occlusion: letters or columns hidden at a time "
         f"(default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
+        only_for="occlusion",
     )
 
     def for_library(self) -> MethodSettings:
@@ -155,7 +167,9 @@ class MethodOptions(Options, heading="settings of single methods"):
 class AlignmentOutputs(Options, heading="output for models of alignments"):
     """What is written of alignments alone."""
 
-    row_profile: str | None = option("--row-profile FILE", "a TSV of what each row of an alignment adds")
+    row_profile: str | None = option(
+        "--row-profile FILE", "a TSV of what each row of an alignment adds", only_for="alignments"
+    )
 
 
 class ExplainRequest(Request):

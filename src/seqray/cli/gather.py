@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
 from seqray.cli.options import Outcome, Request, option
-from seqray.cli.scan_options import CallOutputs
+from seqray.cli.scan import PYTORCH, CallOutputs, divide_words
 from seqray.core.errors import ConfigError, InputError
 
 
@@ -25,7 +24,6 @@ class GatherRequest(Request):
 
 def run(request: GatherRequest) -> Outcome:
     """Read the shards, merge them, write."""
-    started = time.monotonic()
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.results import SkippedRecord
     from seqray.core.version import __version__
@@ -33,7 +31,7 @@ def run(request: GatherRequest) -> Outcome:
     from seqray.scanning.shards import ShardFile, check_shards, gather_shards
     from seqray.scanning.words import result_facts, summary
 
-    files = CallFiles(request.outputs, request.skipped)
+    files = CallFiles(*request.outputs.named(), request.skipped)
     if files.has_genbank:
         raise ConfigError("GenBank holds the sequences, which shards lack", remedy="write another format")
     for shard in request.shards:
@@ -57,15 +55,11 @@ def run(request: GatherRequest) -> Outcome:
             facts = result_facts(result, ScanOptions(**header["options"]))
             files.write(result, _provenance(request, header, facts), [header["model"][0], *header["card"]])
     request.note(*result.findings)
-    seconds = time.monotonic() - started
-    request.say(f"{summary(result, len(header['skipped']))}, {seconds:.1f} s")
-    return Outcome(records=len(result.scanned))
+    return Outcome(records=len(result.scanned), last=summary(result, len(header["skipped"])))
 
 
 def _provenance(request: GatherRequest, header: Mapping[str, Any], extra: Mapping[str, str]) -> list[str]:
     """The header that the whole scan would have written, with the outputs of this command."""
-    from seqray.cli.scan import PYTORCH
-    from seqray.cli.scan_options import divide_words
     from seqray.io.tables import provenance_lines
 
     engine = {} if header["engine"] == PYTORCH else {"engine": header["engine"]}

@@ -50,7 +50,7 @@ class RecordOptions(Options, heading="records"):
         "error",
     )
     strict: bool = option("--strict", "make the first skipped record an error")
-    skipped: str | None = option("--skipped FILE", SKIPPED_HELP)
+    skipped: str | None = option("--skipped FILE", SKIPPED_HELP, only_for="whole scans")
     allow_empty: bool = option(
         "--allow-empty", "a file without records gives an empty output instead of an error"
     )
@@ -170,7 +170,7 @@ def check_suffix(path: str | None, *suffixes: str) -> None:
 # --- The genes that a locator reads: of a file, of a GenBank input, or predicted
 
 
-class GeneOptions(Options, heading="genes, for a locator"):
+class GeneOptions(Options, heading="genes, for a locator", only_for="genomes"):
     """Where genes are from."""
 
     genes: str | None = option(
@@ -312,11 +312,13 @@ MAX_SHOWN_SKIPS = 3  # the rest are counted, and all of them are in --skipped
 class SkipLog:
     """Counts the records that are not used, names the first on standard error and writes all to a file.
 
-    To be used in ``with``, and given to a reader as ``on_skip``.
+    To be used in ``with``, and given to a reader as ``on_skip``. With ``keep`` they are ``kept``.
     """
 
-    def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
-        self.count, self._first = 0, ""
+    def __init__(
+        self, path: str | Path | None, lines: Iterable[str], *, quiet: bool, keep: bool = False
+    ) -> None:
+        self.count, self.kept, self._keep, self._first = 0, list[tuple[str, str]](), keep, ""
         self._path, self._lines, self._quiet = path, list(lines), quiet
         self._stack = ExitStack()
 
@@ -339,6 +341,8 @@ class SkipLog:
         self._first = self._first or f"'{record.id}': {record.reason}"
         if self._write:
             self._write(record)
+        if self._keep:
+            self.kept.append((record.id, record.reason))
         if self.count <= MAX_SHOWN_SKIPS and not self._quiet:
             print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
 

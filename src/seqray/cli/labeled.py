@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TITLE = "alignments, for models that read them"
 
 
-class RowOptions(Options, heading=TITLE):
+class RowOptions(Options, heading=TITLE, only_for="alignments"):
     """What a model of alignments reads."""
 
     rows: PositiveInt | None = option(
@@ -39,7 +39,7 @@ class RowOptions(Options, heading=TITLE):
         return 1 if self.query_only else self.rows
 
 
-class AlignmentLabelOptions(Options, heading=TITLE):
+class AlignmentLabelOptions(Options, heading=TITLE, only_for="model, examples, stated settings"):
     """Labels of alignments."""
 
     alignment_labels: str | None = option(
@@ -71,7 +71,7 @@ UNKNOWN_LABELS = option(
 )
 
 
-class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
+class DataOptions(Options, heading="data: tables, or one FASTA file per class", only_for="examples"):
     """Tables of labeled sequences, or one FASTA file per class."""
 
     train: tuple[str, ...] = option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
@@ -218,7 +219,7 @@ def _dispatch(words: list[str]) -> int:
 def _run_verb(verb: str, words: list[str]) -> int:
     from seqray.io.files import flush_standard_output
 
-    resources = Resources()
+    started, resources = time.monotonic(), Resources()
     check_address_space()
     prepare_threads()
     request = parse(verb, words)
@@ -226,6 +227,8 @@ def _run_verb(verb: str, words: list[str]) -> int:
         report_versions(request.command)
     outcome: Outcome = import_module(VERBS[verb][0]).run(request)
     flush_standard_output()  # a reader that went away shows itself here
+    if outcome.last:
+        request.say(f"{outcome.last}, {time.monotonic() - started:.1f} s")
     request.note(*request.notes_at_end)
     if outcome.resources and not request.quiet:
         resources.report(outcome.records, request.verbose)

@@ -17,61 +17,38 @@ from seqray.core.errors import RSS_UNIT, SERVED, InputError
 
 # --- Messages of every verb on standard error: versions, resources, and lines as JSON under ``--log-json`
 
-_LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
+_ERRORS = ("seqray: error:", "seqray: interrupted", "seqray: terminated")
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
 
 
-class JsonLines(io.TextIOBase):
+class JsonLines:
     """Standard error in which each line that is written becomes one JSON object, which names the verb."""
 
     def __init__(self, target: TextIO, verb: str) -> None:
         self._target, self._verb = target, verb
         self._pending = ""
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
     def isatty(self) -> bool:
         return False
 
-    def fileno(self) -> int:
-        return self._target.fileno()
-
-    def writable(self) -> bool:
-        return True
-
     def write(self, text: str, /) -> int:
         *lines, self._pending = (self._pending + text).split("\n")
-        for line in lines:
-            self._emit(line)
+        for line in filter(str.strip, lines):
+            self.event(line)
         return len(text)
 
-    def flush(self) -> None:
-        self._target.flush()
-
-    def finish(self) -> None:
-        """Write what has no line end."""
-        if self._pending:
-            self._emit(self._pending)
-        self._pending = ""
-
-    def _emit(self, line: str) -> None:
-        if line.strip():
-            self.event(line)
-
     def event(self, message: str, **more: Any) -> None:
-        """Write one object: a message, and what is known beside it."""
-        import json
+        """Write one object: a message with its level, and what is known beside it."""
         from datetime import UTC, datetime
 
+        level = "warning" if message.startswith(_WARNINGS) else "info"
+        level = "error" if message.startswith(_ERRORS) else level
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        entry = {"time": now, "level": level_of(message), "verb": self._verb, "message": message} | more
+        entry = {"time": now, "level": level, "verb": self._verb, "message": message} | more
         self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
-
-
-def level_of(line: str) -> str:
-    """``error``, ``warning`` or ``info``."""
-    for beginning, level in _LEVELS:
-        if line.startswith(beginning):
-            return level
-    return "warning" if line.startswith(_WARNINGS) else "info"
 
 
 @contextmanager
@@ -81,13 +58,15 @@ def json_lines(words: Sequence[str]) -> Iterator[None]:
         yield
         return
     before = sys.stderr
-    lines = JsonLines(before, words[0])
-    sys.stderr = lines
+    sys.stderr = cast(TextIO, JsonLines(before, words[0]))
     try:
         yield
     finally:
-        lines.finish()
+        print(file=sys.stderr)  # ends what has no line end
         sys.stderr = before
+
+
+_PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # this one, and its children that have ended
 
 
 class Resources:
@@ -100,12 +79,12 @@ class Resources:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._own, self._children = _usage()
+        self._own, self._children = map(resource.getrusage, _PROCESSES)
         SERVED.reset()
 
     def report(self, records: int | None, verbose: bool) -> None:
         """Write the line that ends a run."""
-        own, children = _usage()
+        own, children = map(resource.getrusage, _PROCESSES)
         user, system = own.ru_utime - self._own.ru_utime, own.ru_stime - self._own.ru_stime
         others = sum(children[:2]) - sum(self._children[:2]) + SERVED.cpu_seconds
         # Of all children the largest is known, not when it ran: no larger one means none of this run.
@@ -119,11 +98,6 @@ class Resources:
             parts.append(f"major page faults {own.ru_majflt - self._own.ru_majflt}")
             parts.append(f"largest process that it started {largest:.0f} MB")
         print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
-
-
-def _usage() -> tuple[resource.struct_rusage, resource.struct_rusage]:
-    """What this process, and its children that have ended, have used."""
-    return resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
 
 
 def _peak_memory(own: resource.struct_rusage) -> float:
@@ -181,48 +155,42 @@ class Progress:
         quiet: bool = False,
         interval: float = LOG_SECONDS,
     ) -> None:
-        self._unit, self._total, self._phase = unit, total, phase
-        self._quiet, self._interval = quiet, interval
-        self._done = 0
-        self._meter: Any = None
+        self._unit, self._quiet, self._interval, self._done = unit, quiet, interval, 0
+        self._bar: Any = None
+        self._begin(phase, total)
 
     def __enter__(self) -> Self:
-        self._begin(self._phase, self._total)
         return self
 
     def __exit__(self, *reason: object) -> None:
-        if self._meter is not None:
-            self._meter.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def _begin(self, phase: str, total: int | None) -> None:
         self.__exit__()
         self._phase, self._total = phase, total
-        if self._quiet:
-            return
-        if not sys.stderr.isatty():
-            self._meter = _LogMeter(phase, self._unit, total, self._interval)
+        self._started = self._reported = time.monotonic()
+        if self._quiet or not sys.stderr.isatty():
             return
         from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # no thread beside ours
-        self._meter = tqdm(
-            desc=phase,
-            unit=f" {self._unit}",
-            total=total,
-            file=sys.stderr,
-            leave=False,
-            dynamic_ncols=True,
-            unit_scale=True,
-        )
+        about = {"desc": phase, "unit": f" {self._unit}", "total": total, "file": sys.stderr}
+        self._bar = tqdm(**about, leave=False, dynamic_ncols=True, unit_scale=True)
 
     def update(self, done: int, total: int | None = None, phase: str | None = None) -> None:
         """Set the number of units done, and the total and the phase if they changed."""
         if phase not in (None, self._phase):
             self._begin(str(phase), total)
         self._total = total or self._total
-        if self._meter is not None:
-            self._meter.total = max(self._total, done) if self._total else None  # some totals are estimates
-            self._meter.update(done - self._meter.n)
+        total = max(self._total, done) if self._total else None  # some totals are estimates
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(done - self._bar.n)
+        elif not self._quiet and now - self._reported >= self._interval:
+            self._reported = now
+            self._log(done, total, now - self._started)
 
     def advance(self) -> None:
         """Count one more unit."""
@@ -235,50 +203,28 @@ class Progress:
             yield item
             self.advance()
 
-
-class _LogMeter:
-    """Writes a line, or an event, once per interval."""
-
-    def __init__(self, phase: str, unit: str, total: int | None, interval: float) -> None:
-        self.n, self.total = 0, total
-        self._phase, self._unit, self._interval = phase, unit, interval
-        self._started = self._reported = time.monotonic()
-
-    def update(self, count: int) -> None:
-        self.n += count
-        now = time.monotonic()
-        if now - self._reported >= self._interval:
-            self._reported = now
-            self._report(now - self._started)
-
-    def close(self) -> None:
-        """Write nothing: the verb writes a summary."""
-
-    def _report(self, elapsed: float) -> None:
+    def _log(self, done: int, total: int | None, elapsed: float) -> None:
+        """Write a line, or an event."""
         from tqdm import tqdm
 
-        style = _LINE if self.total else _LINE_WITHOUT_TOTAL
-        if 0 < self.n < elapsed:  # where tqdm would write 50.05s/ records
-            style = style.replace("{rate_fmt}", f"{60 * self.n / elapsed:.3g} {self._unit}/min")
-        line = tqdm.format_meter(
-            self.n, self.total or 0, elapsed, prefix=self._phase, unit=f" {self._unit}", bar_format=style
-        )
-        if isinstance(sys.stderr, JsonLines):
-            sys.stderr.event(line, progress=self._figures(elapsed))
-        else:
+        style, rate = _LINE if total else _LINE_WITHOUT_TOTAL, done / elapsed if elapsed else None
+        if 0 < done < elapsed:  # where tqdm would write 50.05s/ records
+            style = style.replace("{rate_fmt}", f"{60 * done / elapsed:.3g} {self._unit}/min")
+        unit = f" {self._unit}"
+        line = tqdm.format_meter(done, total or 0, elapsed, prefix=self._phase, unit=unit, bar_format=style)
+        if not isinstance(sys.stderr, JsonLines):
             print(line, file=sys.stderr, flush=True)
-
-    def _figures(self, elapsed: float) -> dict[str, Any]:
-        rate = self.n / elapsed if elapsed else None
-        return {
+            return
+        figures = {
             "phase": self._phase,
             "unit": self._unit,
-            "done": self.n,
-            "total": self.total,
-            "share": round(self.n / self.total, 4) if self.total else None,
+            "done": done,
+            "total": total,
+            "share": round(done / total, 4) if total else None,
             "per_second": round(rate, 3) if rate else None,
-            "seconds_left": round((self.total - self.n) / rate, 1) if self.total and rate else None,
+            "seconds_left": round((total - done) / rate, 1) if total and rate else None,
         }
+        sys.stderr.event(line, progress=figures)
 
 
 # --- Standard streams that are closed, full, or lack some letters; and what a terminal would obey
@@ -294,48 +240,40 @@ def guard_streams() -> Iterator[None]:
     it is written to. Letters that its encoding lacks are written as escapes, and so are, in text for people,
     characters that a terminal obeys.
     """
-    _occupy_closed()
+    with suppress(OSError):  # else the next files get the numbers of closed streams; where none can be opened
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # none gets them
+            pass
+        os.close(number)
     before = sys.stdout, sys.stderr
-    output = sys.stdout or cast(TextIO, _ClosedOutput())
+    output = sys.stdout or cast(TextIO, _Closed())
     if isinstance(output, io.TextIOWrapper):
         output.reconfigure(errors="backslashreplace")
-    sys.stdout = cast(TextIO, _Printed(output))
-    sys.stderr = cast(TextIO, _Messages(sys.stderr))
+    sys.stdout = cast(TextIO, _Guarded(output))
+    sys.stderr = cast(TextIO, _Guarded(sys.stderr or cast(TextIO, _Closed()), drops=True))
     try:
         yield
     finally:
-        _flush_or_discard(output)
+        sys.stderr.flush()
+        try:
+            output.flush()
+        except OSError:  # the interpreter would fail once more as it ends
+            _discard(output)
         sys.stdout, sys.stderr = before
 
 
-def _occupy_closed() -> None:
-    """Open the null device in the place of closed streams, whose numbers the next files would get."""
-    with suppress(OSError):  # where no file can be opened, none gets their numbers
-        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-            pass
-        os.close(number)
-
-
-def _flush_or_discard(stream: TextIO) -> None:
-    """Write what is buffered, or discard it: the interpreter would fail once more as it ends."""
-    try:
-        stream.flush()
-    except OSError:
-        _discard(stream)
-
-
 def _discard(stream: TextIO) -> None:
+    """Let all that is still written to a stream go nowhere."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)
 
 
-class _ClosedOutput(io.TextIOBase):
-    """In the place of standard output that is closed."""
+class _Closed(io.TextIOBase):
+    """In the place of a stream that is closed."""
 
     @property
-    def buffer(self) -> _ClosedOutput:
+    def buffer(self) -> _Closed:
         return self
 
     def write(self, data: object, /) -> NoReturn:
@@ -356,28 +294,17 @@ def escape_controls(text: str) -> str:
     )
 
 
-class _Printed(io.TextIOBase):
-    """Standard output; what is printed has no controls, what is written as bytes stays as it is."""
+class _Guarded:
+    """A standard stream; what is printed has no controls, what is written as bytes stays as it is.
 
-    def __init__(self, target: TextIO | None) -> None:
-        self._target = target
+    What can't be written is an error, or with ``drops`` goes nowhere, and so does all after it.
+    """
 
-    @property
-    def buffer(self) -> Any:
-        return getattr(self._target, "buffer")  # noqa: B009 (some streams have none)
+    def __init__(self, target: TextIO, *, drops: bool = False) -> None:
+        self._target, self._drops = target, drops
 
-    @property
-    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._target.encoding if self._target else "utf-8"
-
-    def isatty(self) -> bool:
-        return self._target is not None and self._target.isatty()
-
-    def fileno(self) -> int:
-        return self._target.fileno() if self._target else super().fileno()
-
-    def writable(self) -> bool:
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
 
     def write(self, text: str, /) -> int:
         self._do("write", escape_controls(text))
@@ -387,21 +314,13 @@ class _Printed(io.TextIOBase):
         self._do("flush")
 
     def _do(self, action: str, *data: str) -> None:
-        if self._target is None:
-            return
         try:
             getattr(self._target, action)(*data)
-        except BrokenPipeError:  # nobody reads on
-            raise
-        except OSError as error:
-            raise InputError(f"can't be written ({error.strerror})", where="standard output") from None
-
-
-class _Messages(_Printed):
-    """Standard error; a message that can't be written is dropped, and so are all after it."""
-
-    def _do(self, action: str, *data: str) -> None:
-        try:
-            super()._do(action, *data)
-        except (OSError, InputError):
-            _discard(cast(TextIO, self._target))
+        except (OSError, InputError) as error:
+            if self._drops:
+                _discard(self._target)
+            elif isinstance(error, BrokenPipeError | InputError):  # nobody reads on, or it is closed
+                raise
+            else:
+                what = f"can't be written ({error.strerror})"
+                raise InputError(what, where="standard output") from None

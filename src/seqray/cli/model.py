@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.options import AutoOrPositiveInt, Options, Threads, option
+from seqray.cli.options import AutoOrPositiveInt, Options, Threads, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.core.card import Card
     from seqray.core.records import SequenceRecord
     from seqray.inference.origin import Origin
+    from seqray.kinds.kinds import Kind
     from seqray.modelfile.model import TrainedModel
 
 
@@ -151,8 +152,11 @@ TRUNCATE = option(
     "--truncate",
     "what is read of sequences longer than the model reads: both ends, a half each, or the start; none "
     "refuses them (default: as the model was trained)",
+    only_for="sequences",
 )
-BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
+BACKBONE = option(
+    "--backbone DIR", "directory of the encoder that the model is built on, if it has moved", only_for="model"
+)
 THREADS = option("--threads N", "processor threads (default: as many as the processors that seqray may use)")
 
 
@@ -182,7 +186,9 @@ class BatchOptions(DeviceOptions):
 class DtypeOptions(BatchOptions):
     """The same, and how exactly."""
 
-    dtype: Literal["fp32", "bf16"] = option("--dtype", "bf16 is faster and less exact", "fp32")
+    dtype: Literal["fp32", "bf16"] = option(
+        "--dtype", "bf16 is faster and less exact", "fp32", only_for="any model"
+    )
 
 
 class EngineOptions(DtypeOptions):
@@ -235,6 +241,15 @@ def open_model(
         about = f"model {model.card.name} sha256:{model.sha256}, {model.engine or torch_version()}"
         print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
     return model
+
+
+def refuse_for_others(request: Options, kind: Kind) -> None:
+    """Refuse an option that is for models of another kind alone."""
+    from seqray.kinds.kinds import KINDS
+
+    others = {other.unit for other in KINDS.values()} - {kind.unit}
+    reads = f"and this one reads {kind.unit}"
+    refuse_unused(request, {unit: (f"is for models that read {unit}, {reads}", "") for unit in others})
 
 
 def torch_version() -> str:

@@ -20,9 +20,8 @@ from seqray.cli.options import (
     Request,
     WholeNumber,
     fill,
-    given,
     option,
-    refuse_without_effect,
+    refuse_unused,
 )
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
@@ -79,7 +78,7 @@ class RecipeOptions(Options, heading="what to make"):
     )
 
 
-class GenomeOptions(Options, heading="windows of a genome"):
+class GenomeOptions(Options, heading="windows of a genome", only_for="windows"):
     """Where windows are cut from."""
 
     genome: str | None = option("--genome FILE", "FASTA or GenBank; held in memory")
@@ -172,7 +171,11 @@ def run(request: NegativesRequest) -> Outcome:
     mix, bins = parse_mix(request.recipes.recipe), genome.gc_bins if genome.match == "gc" else 0
     options = fill(NegativeOptions, request.recipes, genome, mix=mix, label=out.label, gc_bins=bins)
     kind = output_format(out)
-    _check_recipes(request, mix)
+    windows = [name for name, recipe in RECIPES.items() if recipe.genome]
+    absent = {name: (f"is for recipe '{name}'", "leave it out") for name in RECIPES.keys() - mix.keys()}
+    if set(windows) <= absent.keys():
+        absent["windows"] = "is for windows of a genome", f"add --recipe {' or '.join(windows)}"
+    refuse_unused(request, absent)
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives.make import NegativeSet, make_negatives
@@ -225,17 +228,6 @@ def output_format(output: TableOutput) -> str:
     if output.label_positive == output.label:
         raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
     return kind
-
-
-def _check_recipes(request: NegativesRequest, mix: Mapping[str, Fraction]) -> None:
-    """Refuse options of recipes that are not asked for."""
-    if not any(RECIPES[name].genome for name in mix) and (words := given(request.genome)):
-        windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
-        raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
-    absent = RECIPES.keys() - mix.keys()
-    refuse_without_effect(
-        request.recipes, {name: (f"is for recipe '{name}'", "leave it out") for name in absent}
-    )
 
 
 def read_positives(

@@ -14,6 +14,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Self,
     dataclass_transform,
     get_args,
@@ -118,13 +119,13 @@ def option(
 
     Without a name that begins with a dash it is positional; ``TABLE*`` and ``FILE+`` take any number, or one
     or more. Without a default the field is None or empty if its type allows it, else the option is required.
-    ``only_for`` names what it has an effect on, for `refuse_without_effect`.
+    ``only_for`` names what it has an effect on, such as ``sequences or genomes, rollout``, for
+    `refuse_unused`.
     """
     return _Declared(spec, text, default, choices, required, only_for)
 
 
-@dataclass(frozen=True)
-class _Declared:
+class _Declared(NamedTuple):
     spec: str
     text: str
     default: Any
@@ -135,16 +136,17 @@ class _Declared:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Options:
-    """Options that belong together, under a heading in the help."""
+    """Options that belong together, under a heading in the help; ``only_for`` is what all of them need."""
 
     heading: ClassVar[str | None] = None
 
-    def __init_subclass__(cls, *, heading: str | None = None) -> None:
+    def __init_subclass__(cls, *, heading: str | None = None, only_for: str = "") -> None:
         cls.heading = heading or cls.heading
         hints = get_type_hints(cls, include_extras=True)
         for name, declared in list(vars(cls).items()):
             if isinstance(declared, _Declared):
                 settings, default = _argument(declared, hints[name])
+                settings["only_for"] = [*filter(None, f"{declared.only_for}, {only_for}".split(", "))]
                 setattr(cls, name, field(default=default, metadata=settings))
         dataclass(frozen=True, kw_only=True)(cls)
 
@@ -154,7 +156,6 @@ def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
     words = declared.spec.split()
     names = [word for word in words if word.startswith("-")]
     settings: dict[str, Any] = {"names": names, "metavar": words[-1] if len(words) > len(names) else None}
-    settings["only_for"] = declared.only_for
     optional = NoneType in get_args(hint)
     plain = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
     several = get_origin(plain) is tuple
@@ -221,12 +222,16 @@ def given(options: Options) -> list[str]:
     return [about["names"][0] for about in _given_fields(options)]
 
 
-def refuse_without_effect(options: Options, absent: Mapping[str, tuple[str, str]]) -> None:
-    """Refuse a given option that is only for something absent, each with what to say of it and the remedy."""
+def refuse_unused(options: Options, absent: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse a given option that is only for something absent, each with what to say of it and the remedy.
+
+    The only such check of the command line: for another kind of model, method, recipe or option.
+    """
     for about in _given_fields(options):
-        if about["only_for"] in absent:
-            what, remedy = absent[about["only_for"]]
-            raise ConfigError(f"{about['names'][0]} {what}", remedy=remedy)
+        for uses in (needed.split(" or ") for needed in about["only_for"]):
+            if all(use in absent for use in uses):
+                what, remedy = absent[uses[0]]
+                raise ConfigError(f"{about['names'][0]} {what}", remedy=remedy)
 
 
 class Request(Options):
@@ -270,9 +275,10 @@ class Request(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a verb reports when it is done."""
+    """What a verb reports when it is done; ``last`` is its last line, which also states the seconds."""
 
     records: int | None = None
+    last: str = ""
     status: int = 0
     resources: bool = True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -26,9 +25,10 @@ from seqray.cli.model import (
     open_model,
     provenance,
     recognize,
+    refuse_for_others,
     truncation_fact,
 )
-from seqray.cli.options import Outcome, Probability, Request, fill, given, option
+from seqray.cli.options import Outcome, Probability, Request, fill, option
 from seqray.core.text import Truncation, counted
 
 if TYPE_CHECKING:
@@ -64,17 +64,16 @@ def run(request: PredictRequest) -> Outcome:
     from seqray.io.files import Staging
     from seqray.io.predictions import table_format, write_predictions
 
-    started = time.monotonic()
     table_format(request.out)
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference.origin import FileCheck
     from seqray.inference.predictions import TRUNCATED, PredictOptions
-    from seqray.kinds.kinds import check_options, kind_of
+    from seqray.kinds.kinds import kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
     kind = kind_of(model.card)
-    check_options(kind, given(request))
+    refuse_for_others(request, kind)
     model = model.with_truncation(request.truncate)
     options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
@@ -108,14 +107,13 @@ def run(request: PredictRequest) -> Outcome:
                 skipped.check_some_left(count, source)
     if longer := check.flags[TRUNCATED]:
         request.say(kind.describe_truncation(longer, count, model.card))
-    if not request.quiet:
+    if not request.quiet:  # they take some computing
         request.note(*check.lines())
     # Of two classes only the positive one is counted.
     named = [model.card.positive] if len(model.card.classes) == 2 else model.card.classes
     called = ", ".join(f"{check.labels[name]} {name}" for name in named)
-    seconds = time.monotonic() - started
-    request.say(f"{counted(count, 'record')}, {called}, {skipped.count} skipped, {seconds:.1f} s")
-    return Outcome(records=read.count)
+    last = f"{counted(count, 'record')}, {called}, {skipped.count} skipped"
+    return Outcome(records=read.count, last=last)
 
 
 def _facts(request: PredictRequest, card: Card) -> dict[str, str]:

@@ -8,8 +8,7 @@ from typing import Any
 from seqray.cli.inputs import SkipLog, check_files
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Probability, Request, option
-from seqray.cli.train import report_interruption
-from seqray.cli.train_options import CONFIG, FitOptions
+from seqray.cli.train import CONFIG, FitOptions, report_interruption
 from seqray.cli.train_settings import configure
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import Terminated
@@ -32,7 +31,9 @@ class PretrainRequest(Request):
 def run(request: PretrainRequest) -> Outcome:
     """Pre-train, save, and sum up on standard error."""
     check_model_path(request.out)
-    config = configure(load_run_config(request.config), request.fit)
+    config = configure(
+        load_run_config(request.config), request.fit.set, request.fit.device, seed=request.fit.seed
+    )
     out = Path(request.out)
     check_files(request.input, [request.out])
     from seqray.kinds.kinds import kind_of

@@ -2,61 +2,261 @@
 
 from __future__ import annotations
 
-import time
+import argparse
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from seqray.cli.inputs import GenomeInput, SkipLog, check_files, refuse_skipped
+from seqray.cli.inputs import (
+    SEQUENCE_FILES,
+    GeneOptions,
+    GenomeInput,
+    RecordOptions,
+    SkipLog,
+    check_files,
+    refuse_skipped,
+)
 from seqray.cli.messages import Progress
-from seqray.cli.model import context_fact, open_model, origin_of, provenance, recognize
-from seqray.cli.options import Outcome, fill, given
-from seqray.cli.scan_options import ScanRequest, WindowOptions, divide_words, recorded_command
-from seqray.core.errors import ConfigError, InputError
+from seqray.cli.model import (
+    EngineOptions,
+    ModelOptions,
+    context_fact,
+    open_model,
+    origin_of,
+    provenance,
+    recognize,
+)
+from seqray.cli.options import (
+    CallPrecision,
+    Number,
+    Options,
+    Outcome,
+    PositiveInt,
+    Probability,
+    Request,
+    WholeNumber,
+    fill,
+    option,
+    refuse_unused,
+)
+from seqray.core.errors import InputError
+from seqray.scanning.options import ONLY_FOR, ScanOptions
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.arrays import Floats
-    from seqray.core.records import Region
-    from seqray.core.results import SkippedRecord
+    from seqray.inference.origin import Origin
     from seqray.modelfile.model import TrainedModel
-    from seqray.scanning.options import ScanOptions
     from seqray.scanning.results import ScanResult
     from seqray.scanning.scorers import Scorer
+
+# --- The command line that a scan records, and the share of a scan that it names
 
 PYTORCH = "PyTorch"
 """The engine of a shard whose outputs name none."""
 GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
+OUTPUT_OPTIONS = ("--out", "-o", "--html", "--track", "--format", "--skipped")
+_MESSAGE_OPTIONS = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
+
+
+def _parse_shard(text: str) -> tuple[int, int]:
+    """``I/N``, from ``1/N`` to ``N/N``."""
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError(f"'{text}' is not I/N with I from 1 to N")
+    return int(match[1]), int(match[2])
+
+
+def divide_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide a command line into what decides the scan, and the options that name its outputs."""
+    settings: list[str] = []
+    outputs: list[str] = []
+    rest = iter(words)
+    for given in rest:
+        word = re.sub("^-q+(?=[^q])", "-", given)  # -qo FILE is -q -o FILE
+        name = word[:2] if re.match("-[^-]", word) else word.partition("=")[0]
+        valued = name in (*OUTPUT_OPTIONS, "--shard")
+        parts = [word, next(rest, "")] if valued and word == name else [word]
+        if name in OUTPUT_OPTIONS:
+            outputs += parts
+        elif name not in ("--shard", *_MESSAGE_OPTIONS):
+            settings += parts
+    return settings, outputs
+
+
+# --- Options of ``seqray scan``
+
+DEFAULTS = ScanOptions()
+
+
+class CallOutputs(Options, heading="output; all files appear together, or none"):
+    """What a scan writes, whole or gathered."""
+
+    out: tuple[str, ...] = option(
+        "--out -o FILE",
+        "calls as .gff3, .bed or .tsv (+ .gz), or .gb (not of shards); may be repeated (default: TSV on "
+        "stdout)",
+    )
+    html: str | None = option(
+        "--html FILE", "a page with figures, maps of calls and a table to search", only_for="whole scans"
+    )
+    format: Literal["gff3", "bed", "tsv", "genbank"] | None = option(
+        "--format", "format of an output without a known suffix, such as '-'", only_for="whole scans"
+    )
+    track: tuple[str, ...] = option(
+        "--track FILE",
+        "score of every window at its site, or of every position, a file per strand: x.bw gives x.plus.bw "
+        "and x.minus.bw; .bw or .bedgraph[.gz]; may be repeated",
+        only_for="whole scans",
+    )
+
+    def named(self) -> tuple[Sequence[str], str | None, str | None, Sequence[str]]:
+        """Tables of calls, their format, page and tracks."""
+        return self.out, self.format, self.html, self.track
+
+
+class ScanOutputs(CallOutputs):
+    """The same, or one shard."""
+
+    shard: Annotated[tuple[int, int], _parse_shard] | None = option(
+        "--shard I/N",
+        "do the I-th of N shares of the scan and write it to --out FILE.shard, for 'seqray gather'",
+    )
+
+
+class CallingOptions(Options, heading="calling"):
+    """Which peaks are called."""
+
+    threshold: Probability | None = option("--threshold P", "lowest score of a call (default: the model's)")
+    expected_precision: CallPrecision | None = option(
+        "--precision P",
+        "choose the lowest threshold at which this share of calls is expected to be right, with a locator",
+        only_for=ONLY_FOR["precision"],
+    )
+    species: str | None = option(
+        "--species NAME",
+        "expect the precision measured on this species (default: the one that the input is like; for "
+        "--precision the median of species left out of training)",
+        only_for=ONLY_FOR["species"],
+    )
+    per_kb: Number | None = option(
+        "--per-kb N",
+        "call the best N sites per thousand positions that score .001 or more, with a locator",
+        only_for=ONLY_FOR["per_kb"],
+    )
+    fdr: Probability | None = option(
+        "--fdr Q",
+        "choose the lowest threshold at which expected false calls are at most this share of all calls",
+        only_for=ONLY_FOR["fdr"],
+    )
+    null_mb: Number | None = option(
+        "--null-mb MB",
+        "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for a locator 0)",
+    )
+    seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
+    min_distance: PositiveInt | None = option(
+        "--min-distance N",
+        "smallest distance between two sites on one strand (default: 50, for a locator 25)",
+    )
+
+
+class WindowOptions(Options, heading="sequences"):
+    """Which windows are scored."""
+
+    strand: Literal["both", "plus", "minus"] = option("--strand", "strands to scan", DEFAULTS.strand)
+    stride: PositiveInt | None = option(
+        "--stride N",
+        "letters between windows; peaks are refined at 1 (default: 1 where a prefilter is used, else 10)",
+        only_for=ONLY_FOR["stride"],
+    )
+    prefilter: Literal["auto", "none"] = option(
+        "--prefilter",
+        "auto: a model with a prefilter scores only the windows that may reach the threshold, unless "
+        "--stride is given; none: the prefilter is not used",
+        DEFAULTS.prefilter,
+        only_for=ONLY_FOR["prefilter"],
+    )
+    region: tuple[str, ...] = option(
+        "--region NAME[:START[-END]]",
+        "only sites within this part, 1-based, both ends included; may be repeated",
+    )
+    bed: str | None = option(
+        "--bed FILE", "only sites within the parts in a BED file; its strand column is ignored"
+    )
+    circular: bool = option("--circular", "every sequence is circular")
+    circular_ids: tuple[str, ...] = option(
+        "--circular-id NAME",
+        "this sequence is circular, as are those marked in the input; may be repeated",
+    )
+    max_ambiguous: Probability = option(
+        "--max-ambiguous SHARE",
+        "windows with a larger share of ambiguous letters are not scored",
+        DEFAULTS.max_ambiguous,
+        only_for=ONLY_FOR["max_ambiguous"],
+    )
+    skip_soft_masked: bool = option(
+        "--skip-soft-masked", "leave out windows whose site is a lower-case letter"
+    )
+
+
+class ScanRecords(RecordOptions):
+    """Calls name their contig, so ids are unique."""
+
+    duplicates: Literal["error", "rename"] = option(
+        "--duplicates", "ids that occur again: refuse (error), or write as id_2 (rename)", "error"
+    )
+
+
+class ScanRequest(Request):
+    """All options of ``seqray scan``."""
+
+    input: str = option("SEQUENCES", SEQUENCE_FILES)
+    model: ModelOptions
+    outputs: ScanOutputs
+    calling: CallingOptions
+    windows: WindowOptions
+    genes: GeneOptions
+    records: ScanRecords
+    computing: EngineOptions
+
+
+# --- Check, open the genome and the model, scan, write
 
 
 def run(request: ScanRequest) -> Outcome:
-    """Read, scan, write."""
-    started = time.monotonic()
+    """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.alphabet import ALPHABETS
     from seqray.modelfile.header import read_card
     from seqray.modelfile.zoo import locate_model
-    from seqray.scanning.scorers import check_scan_options, make_scorer
+    from seqray.scanning.scorers import make_scorer
 
-    request = replace(request, command=recorded_command(request.command))
-    files = (
-        _share_file(request) if request.outputs.shard else CallFiles(request.outputs, request.records.skipped)
-    )
+    settings, named_outputs = divide_words(request.command)
+    request = replace(request, command=(*settings, *named_outputs))
+    outputs, reading = request.outputs, request.records
+    if outputs.shard:
+        given_both = "and --shard can't both be given", "give it to 'seqray gather'"
+        refuse_unused(request, {"whole scans": given_both})
+    files = CallFiles(*outputs.named(), reading.skipped, is_shard=outputs.shard is not None)
     beside = (request.model.model, request.windows.bed, request.genes.genes)
-    check_files([request.input], [files] if isinstance(files, str) else files.paths(), beside=beside)
+    check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
     card = read_card(locate_model(request.model.model))
-    check_scan_options(card, given(request))
-    has_genbank = not isinstance(files, str) and files.has_genbank
+    if card.model.is_locator:
+        absent = {"sequences": (f"is for models of windows, and '{card.name}' is a locator", "")}
+    else:
+        absent = {"genomes": (f"is for locators, and '{card.name}' is a model of windows", "")}
+    refuse_unused(request, absent)
     source = GenomeInput(
-        *(request.input, ALPHABETS[card.model.alphabet], request.records),
+        *(request.input, ALPHABETS[card.model.alphabet], reading),
         request.genes if card.model.is_locator else None,
         soft_masks=options.skip_soft_masked,
-        again=has_genbank or (card.model.is_locator and bool(request.outputs.html)),
-        features=has_genbank,
+        again=files.has_genbank or (card.model.is_locator and bool(outputs.html)),
+        features=files.has_genbank,
     )
     ahead = options.regions is None  # else the first contig may not be scanned
     with ThreadPoolExecutor(1) as pool:  # genes are predicted while torch is loaded
@@ -66,38 +266,80 @@ def run(request: ScanRequest) -> Outcome:
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
-    if isinstance(files, str):
-        findings, last = [], _scan_share(request, files, model, scorer, options, source)
-    else:
-        findings, last = _scan_whole(request, files, model, scorer, options, source)
+    findings, last = _scan_and_write(request, files, model, scorer, options, source)
     request.note(*source.notes, *_left_out(model, scorer, options), *findings)
-    request.say(f"{last}, {time.monotonic() - started:.1f} s")
-    return Outcome(records=source.count)
+    return Outcome(records=source.count, last=last)
+
+
+def _scan_and_write(
+    request: ScanRequest,
+    files: CallFiles,
+    model: TrainedModel,
+    scorer: Scorer,
+    options: ScanOptions,
+    source: GenomeInput,
+) -> tuple[list[str], str]:
+    """Scan all or a share, and write it; returns findings and a last line for the user."""
+    from seqray.core.card import describe_card
+    from seqray.scanning.options import ShardNumber
+    from seqray.scanning.scan import scan_sequences
+    from seqray.scanning.shards import scan_shard
+    from seqray.scanning.words import result_facts, settings_facts, summary
+
+    reading, share = request.records, request.outputs.shard
+    facts = context_fact(request.model, model) | settings_facts(scorer, options)
+    lines = provenance(request.command, model, facts)
+    origin = origin_of(request.model, model)
+    with files.open(lines, model.card.positive):
+        with (
+            SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=share is not None) as skipped,
+            Progress("scan", "letters", source.letters(), quiet=request.quiet) as progress,
+        ):
+            source.skip_to(skipped)
+            refuse = partial(refuse_skipped, request.input)
+            callbacks = files.callbacks(refuse if reading.strict else skipped, progress.update)
+            if share:
+                own = scan_shard(
+                    scorer, origin.watch(source.records), options, callbacks, ShardNumber(*share)
+                )
+                result, scanned = None, own[0]["counted"]["contigs"]
+            else:
+                result = scan_sequences(scorer, source.records, options, callbacks, origin)
+                own, scanned = ({}, {}), len(result.scanned)
+            if not reading.allow_empty:
+                skipped.check_some_left(scanned, request.input)
+        if result is None:
+            header, arrays = own
+            header |= _shard_facts(model, scorer, options, origin)
+            header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
+            files.write_shard(header, arrays)
+            also = f", {skipped.count} records skipped" if skipped.count else ""
+            number, total = share or (1, 1)
+            return [], f"shard {number}/{total}: {header['counted']['windows']} {scorer.unit}{also}"
+        lines = provenance(request.command, model, facts | result_facts(result, options))
+        if files.has_genbank:
+            circular = None if options.circular else options.circular_ids
+            files.write_genbank(result, lines, source.for_genbank, circular, reading.duplicates)
+        about = [model.card.name, model.card.summary, *describe_card(model.card)]
+        files.write(result, lines, about, partial(_letter_shares, model, source, result))
+    return result.findings, summary(result, skipped.count)
 
 
 def _scan_options(request: ScanRequest) -> ScanOptions:
     """How to scan, with the parts of the BED file read."""
-    from seqray.scanning.options import ScanOptions
-
-    calling, windows = request.calling, request.windows
-    regions = None
-    if windows.region or windows.bed:
-        regions = _regions(windows, allow_empty=request.records.allow_empty)
-    return fill(ScanOptions, calling, windows, regions=regions, precision=calling.expected_precision)
-
-
-def _regions(windows: WindowOptions, *, allow_empty: bool) -> tuple[Region, ...]:
     from seqray.core.records import Region, parse_region
     from seqray.io.bed import read_bed
 
+    calling, windows = request.calling, request.windows
     parts = [parse_region(text) for text in windows.region]
     for part in read_bed(windows.bed) if windows.bed else ():
         where = f"{windows.bed}: {part.contig}:{part.start + 1}-{part.end}"
         parts.append(Region(part.contig, part.start, part.end, "", where))
-    if not parts and not allow_empty:
+    if windows.bed and not parts and not request.records.allow_empty:
         remedy = "leave it out to scan all; --allow-empty scans nothing"
-        raise InputError("contains no parts to scan", where=windows.bed or "", remedy=remedy)
-    return tuple(parts)
+        raise InputError("contains no parts to scan", where=windows.bed, remedy=remedy)
+    regions = tuple(parts) if windows.region or windows.bed else None
+    return fill(ScanOptions, calling, windows, regions=regions, precision=calling.expected_precision)
 
 
 def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list[str]:
@@ -111,42 +353,6 @@ def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list
         unused = "the prefilter is not used, because too many windows would pass at such a threshold, so "
     stride = scorer.stride
     return [f"{unused}only every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
-
-
-def _scan_whole(
-    request: ScanRequest,
-    files: CallFiles,
-    model: TrainedModel,
-    scorer: Scorer,
-    options: ScanOptions,
-    source: GenomeInput,
-) -> tuple[list[str], str]:
-    """Scan and write; returns findings and a last line for the user."""
-    from seqray.core.card import describe_card
-    from seqray.scanning.scan import scan_sequences
-    from seqray.scanning.words import result_facts, settings_facts, summary
-
-    facts = context_fact(request.model, model) | settings_facts(scorer, options)
-    lines = provenance(request.command, model, facts)
-    with files.open(lines, model.card.positive):
-        with (
-            SkipLog(files.staged_skipped, lines, quiet=request.quiet) as skipped,
-            Progress("scan", "letters", source.letters(), quiet=request.quiet) as progress,
-        ):
-            source.skip_to(skipped)
-            refuse = partial(refuse_skipped, request.input)
-            callbacks = files.callbacks(refuse if request.records.strict else skipped, progress.update)
-            origin = origin_of(request.model, model)
-            result = scan_sequences(scorer, source.records, options, callbacks, origin)
-            if not request.records.allow_empty:
-                skipped.check_some_left(len(result.scanned), request.input)
-        lines = provenance(request.command, model, facts | result_facts(result, options))
-        if files.has_genbank:
-            circular = None if options.circular else options.circular_ids
-            files.write_genbank(result, lines, source.for_genbank, circular, request.records.duplicates)
-        card = [model.card.name, model.card.summary, *describe_card(model.card)]
-        files.write(result, lines, card, partial(_letter_shares, model, source, result))
-    return result.findings, summary(result, skipped.count)
 
 
 def _letter_shares(
@@ -173,80 +379,23 @@ def _letter_shares(
     return {i: explanation.scores[around] for i, explanation in zip(shown, explained, strict=True)}
 
 
-# --- One share of a scan into a file
-
-
-def _share_file(request: ScanRequest) -> str:
-    """The file of a share. Raises `ConfigError` without one, and for outputs that ``gather`` writes."""
-    outputs, records = request.outputs, request.records
-    for name, value in (
-        *(("html", outputs.html), ("track", outputs.track)),
-        *(("format", outputs.format), ("skipped", records.skipped)),
-    ):
-        if value:
-            remedy = f"give --{name} to 'seqray gather'"
-            raise ConfigError(f"--shard and --{name} can't both be given", remedy=remedy)
-    if len(outputs.out) != 1 or not (outputs.out[0] == "-" or outputs.out[0].endswith(".shard")):
-        raise ConfigError("--shard needs one output", remedy="give --out FILE.shard")
-    return outputs.out[0]
-
-
-def _scan_share(
-    request: ScanRequest,
-    path: str,
-    model: TrainedModel,
-    scorer: Scorer,
-    options: ScanOptions,
-    source: GenomeInput,
-) -> str:
-    """Scan one share, write its shard, and return a last line for the user."""
+def _shard_facts(model: TrainedModel, scorer: Scorer, options: ScanOptions, origin: Origin) -> dict[str, Any]:
+    """What ``seqray gather`` needs of a scan beside its scores."""
     from seqray.core.card import describe_card
     from seqray.core.serialization import to_mapping
     from seqray.core.version import __version__
-    from seqray.io.files import Staging
     from seqray.io.tables import describe_alphabet
-    from seqray.scanning.options import ScanCallbacks, ShardNumber
-    from seqray.scanning.shards import scan_shard, write_shard
-    from seqray.scanning.words import settings_facts
 
-    skips: list[tuple[str, str]] = []
-    origin, number = origin_of(request.model, model), ShardNumber(*(request.outputs.shard or (1, 1)))
-    with Staging() as staging:
-        target = staging.path(path)
-        with (
-            SkipLog(None, (), quiet=request.quiet) as skipped,
-            Progress("scan", "letters", source.letters(), quiet=request.quiet) as progress,
-        ):
-
-            def on_skip(record: SkippedRecord) -> None:
-                skips.append((record.id, record.reason))
-                skipped(record)
-
-            source.skip_to(on_skip)
-            refuse = partial(refuse_skipped, request.input)
-            callbacks = ScanCallbacks(
-                on_skip=refuse if request.records.strict else on_skip, on_progress=progress.update
-            )
-            header, arrays = scan_shard(scorer, origin.watch(source.records), options, callbacks, number)
-            if not request.records.allow_empty:
-                skipped.check_some_left(header["counted"]["contigs"], request.input)
-        findings = [*origin.findings(options.species), *scorer.limits]
-        header |= {
-            "skipped": skips,
-            "version": __version__,
-            "command": divide_words(request.command)[0],
-            "model": [model.card.name, model.sha256],
-            "engine": model.engine or PYTORCH,
-            "card": [model.card.summary, *describe_card(model.card)],
-            "findings": list(findings),
-            "alphabet": describe_alphabet(model.alphabet),
-            "facts": context_fact(request.model, model) | settings_facts(scorer, options),
-            "options": {name: getattr(options, name) for name in GATHERED},
-            "track name": model.card.positive,
-            "expected": to_mapping(model.card.locator),
-            "species": options.species or origin.species,
-            "foreign": options.species is None and origin.is_foreign,
-        }
-        write_shard(target, header, arrays)
-    also = f", {len(skips)} records skipped" if skips else ""
-    return f"shard {number.number}/{number.total}: {header['counted']['windows']} {scorer.unit}{also}"
+    return {
+        "version": __version__,
+        "model": [model.card.name, model.sha256],
+        "engine": model.engine or PYTORCH,
+        "card": [model.card.summary, *describe_card(model.card)],
+        "findings": [*origin.findings(options.species), *scorer.limits],
+        "alphabet": describe_alphabet(model.alphabet),
+        "options": {name: getattr(options, name) for name in GATHERED},
+        "track name": model.card.positive,
+        "expected": to_mapping(model.card.locator),
+        "species": options.species or origin.species,
+        "foreign": options.species is None and origin.is_foreign,
+    }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqray.cli.inputs import check_suffix
+from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.bed import write_bed
 from seqray.io.calls import write_calls_tsv
@@ -19,16 +20,17 @@ from seqray.io.scores import TrackWriter, track_paths
 from seqray.scanning.contigs import ScoreProfile
 from seqray.scanning.options import ScanCallbacks
 from seqray.scanning.results import ScanResult
+from seqray.scanning.scorers import LETTERS_BEFORE
+from seqray.scanning.shards import write_shard
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
 
-    from seqray.cli.scan_options import CallOutputs
     from seqray.core.arrays import Floats
     from seqray.core.results import Call
     from seqray.io.records import Duplicates, OnSkip
 
-GENBANK = "genbank"
+GENBANK, SHARD = "genbank", "shard"
 FORMATS = {
     **{".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"},
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
@@ -38,26 +40,32 @@ SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 
 
 class CallFiles:
-    """All outputs of a scan; without any, a TSV on standard output.
+    """All outputs of a scan, or its shard; without any, a TSV on standard output.
 
     Raises `InputError` for a name without a known suffix where no format was chosen, and a page with that of
-    a table; `ConfigError` for a format that no output has.
-
-    Attributes
-    ----------
-    has_genbank
-        Whether the sequences are written as well.
-    staged_skipped
-        Where to write the table of skipped records while the files are open; None for nowhere.
+    a table; `ConfigError` for a format that no output has, and for a shard without a file of its own.
+    ``has_genbank`` says whether the sequences are written as well, ``staged_skipped`` where to write the
+    table of skipped records while the files are open, None for nowhere; ``chosen`` is a format.
     """
 
-    def __init__(self, outputs: CallOutputs, skipped: str | None) -> None:
-        self._calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
-        if outputs.format and all(form != outputs.format for _, form in self._calls):
-            what = f"--format {outputs.format} and '{self._calls[0][0]}' are different formats"
+    def __init__(
+        self,
+        calls: Sequence[str],
+        chosen: str | None,
+        html: str | None,
+        tracks: Sequence[str],
+        skipped: str | None,
+        *,
+        is_shard: bool = False,
+    ) -> None:
+        if is_shard and (len(calls) != 1 or not (calls[0] == "-" or calls[0].endswith(".shard"))):
+            raise ConfigError("--shard needs one output", remedy="give --out FILE.shard")
+        self._calls = [(path, SHARD if is_shard else _format(path, chosen)) for path in calls or ["-"]]
+        if chosen and all(form != chosen for _, form in self._calls):
+            what = f"--format {chosen} and '{self._calls[0][0]}' are different formats"
             raise ConfigError(what, remedy="leave out --format")
-        check_suffix(outputs.html, ".html", ".htm")
-        self._tracks, self._skipped, self._html = outputs.track, skipped, outputs.html
+        check_suffix(html, ".html", ".htm")
+        self._tracks, self._skipped, self._html = tracks, skipped, html
         self.has_genbank = any(kind == GENBANK for _, kind in self._calls)
         self.staged_skipped: str | Path | None = None
 
@@ -136,6 +144,10 @@ class CallFiles:
         if self._page is not None:
             self._page.write(result, provenance, model, shares_of)
 
+    def write_shard(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the only output of a share of a scan."""
+        write_shard(self._staged[0][0], header, arrays)
+
     def write_genbank(
         self,
         result: ScanResult,
@@ -212,9 +224,11 @@ class ScanPage:
         """Write the page."""
         from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
         from seqray.report.pages.sequences import ModelText
+        from seqray.report.svg.genome import STRIP_END, STRIP_START
         from seqray.scanning.words import noted_precision
 
-        calls, genes = result.calls, result.genes
+        calls, genes, letters = result.calls, result.genes, result.calls.letters
+        strip = slice(LETTERS_BEFORE + STRIP_START, LETTERS_BEFORE + STRIP_END)
         shown = [i for group in shown_calls(calls.scores) for i in group]
         kept = self._letters <= _MAX_PROFILE_LETTERS
         contigs = [
@@ -238,7 +252,7 @@ class ScanPage:
             if genes
             else "",
             profiles={i: self._around(calls[i], calls.circular) for i in shown} if kept else {},
-            letters=_letters(result, shown),
+            letters={i: DNA.decode(letters[i, strip]) for i in shown} if letters.shape[1] else {},
             shares=shares_of(shown),
             threshold=result.threshold,
             expected_precision=precision,
@@ -263,14 +277,3 @@ class ScanPage:
             scores = self._scores.get((call.contig, strand), np.full(length, np.nan))
             strands.append(np.where(beyond, np.nan, scores[places % length].astype(np.float64)))
         return strands[0], strands[1]
-
-
-def _letters(result: ScanResult, shown: Sequence[int]) -> dict[int, str]:
-    """Letters around the calls that are shown; a scan of windows keeps none."""
-    from seqray.core.alphabet import DNA
-    from seqray.report.svg.genome import STRIP_END, STRIP_START
-    from seqray.scanning.scorers import LETTERS_BEFORE
-
-    letters, site = result.calls.letters, LETTERS_BEFORE
-    strip = slice(site + STRIP_START, site + STRIP_END)
-    return {i: DNA.decode(letters[i, strip]) for i in shown} if letters.shape[1] else {}

@@ -19,7 +19,7 @@ from seqray.cli.options import (
     WholeNumber,
     fill,
     option,
-    refuse_without_effect,
+    refuse_unused,
 )
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import files_of
@@ -191,7 +191,7 @@ def _check(request: SplitRequest) -> None:
         absent["identity"] = ("finds pairs of --identity, which is 0", "leave it out")
     if not request.division.keep:
         absent["keep"] = ("is for relatives of kept examples", "add --keep")
-    refuse_without_effect(request, absent)
+    refuse_unused(request, absent)
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:

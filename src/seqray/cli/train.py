@@ -8,16 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seqray.cli.inputs import check_files
-from seqray.cli.labeled import describe_learned
+from seqray.cli.inputs import SEQUENCE_FILES, check_files
+from seqray.cli.labeled import AlignmentLabelOptions, DataOptions, describe_learned
 from seqray.cli.messages import Progress, calibration_cautions
-from seqray.cli.options import Outcome, given
-from seqray.cli.train_options import FitOptions, TrainRequest
+from seqray.cli.model import THREADS, use_threads
+from seqray.cli.options import (
+    ClassName,
+    Options,
+    Outcome,
+    PositiveInt,
+    Printable,
+    Request,
+    Threads,
+    WholeNumber,
+    given,
+    option,
+    refuse_unused,
+)
 from seqray.cli.train_settings import (
-    choose_settings,
+    check_positive,
     complete_from_data,
+    configure,
     model_name,
-    override_settings,
     read_examples,
     read_metrics,
     settings_of,
@@ -27,11 +39,137 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, Terminated, reset_termination
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import RunConfig, load_named_config
-from seqray.core.text import describe_truncation
+from seqray.core.text import Truncation, describe_truncation
 from seqray.modelfile.header import check_model_path
 
 if TYPE_CHECKING:
-    from seqray.training.members import TrainResult
+    from seqray.training.members import RunOptions, TrainResult
+
+
+# --- Options of ``seqray train``
+
+CONFIG = option("--config YAML", "settings of the model and its training")
+
+
+class FitOptions(Options):
+    """What training and pre-training have in common."""
+
+    work_dir: str | None = option("--work-dir DIR", "checkpoints and logs (default: OUT.training)")
+    no_resume: bool = option("--no-resume", "start again if DIR holds an earlier run")
+    restart_if_changed: bool = option(
+        "--restart-if-changed",
+        "start again if DIR holds a run with other settings or data (default: an error)",
+    )
+    set: tuple[str, ...] = option(
+        "--set KEY=VALUE", "setting that overrides the one in YAML, such as trainer.max_epochs=10"
+    )
+    seed: WholeNumber | None = option("--seed N", "seed of the first member")
+    threads: Threads | None = THREADS
+    device: str = option(
+        "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
+    )
+
+    def named(self) -> frozenset[str]:
+        """Settings that ``--set`` names."""
+        return frozenset(assignment.partition("=")[0].strip() for assignment in self.set)
+
+    def folder(self, out: str) -> Path:
+        """Where checkpoints and logs are kept."""
+        return Path(self.work_dir or f"{out}.training")
+
+    def run_options(self, folder: Path, progress: Progress) -> RunOptions:
+        """Where and with what a training runs; networks train side by side where that is faster."""
+        from seqray.training.members import RunOptions
+
+        return RunOptions(
+            folder,
+            resume=not self.no_resume,
+            restart_if_changed=self.restart_if_changed,
+            progress=progress.update,
+            threads=use_threads(self.threads),
+            side_by_side=True,
+        )
+
+
+class GenomeOptions(
+    Options, heading="data: genomes with sites, for a locator ('model.kind: locator')", only_for="genomes"
+):
+    """What a locator learns from."""
+
+    genome: str | None = option("--genome FILE", f"one genome: {SEQUENCE_FILES}")
+    sites: str | None = option(
+        "--sites FILE",
+        "its sites: TSV with the columns contig, position (1-based), strand[, site, weight], BED or GFF3",
+    )
+    genes: str | None = option(
+        "--genes FILE|predict|none",
+        "its genes: GFF3 or GenBank; by default those of a GenBank genome, else predicted ones",
+    )
+    species: Printable | None = option(
+        "--species NAME", "its species (default: the name of the genome's file)"
+    )
+    sheet: str | None = option(
+        "--sheet TSV",
+        "several genomes: columns genome, genes, sites, species, weight[, group, inside, held_out]; paths "
+        "are relative to the sheet",
+    )
+    site_class: ClassName | None = option(
+        "--site-class NAME", "class of sites whose file names none, such as those of BED"
+    )
+    hold_out: tuple[str, ...] = option(
+        "--hold-out NAME", "species or group that is not learned from; may be repeated"
+    )
+    fold: tuple[str, ...] = option(
+        "--fold MODEL",
+        "model trained with --hold-out: its figures of the species left out go onto the card, to say what to "
+        "expect in a new species; may be repeated",
+    )
+
+    def files(self) -> list[str]:
+        """Files that are named on the command line."""
+        genes = None if self.genes in ("predict", "none") else self.genes
+        return [path for path in (self.genome, self.sites, genes, self.sheet, *self.fold) if path]
+
+
+class TrainRequest(Request):
+    """Options of ``seqray train``."""
+
+    config: str | None = option(
+        "--config YAML", "settings of the model and its training (default: chosen from the data)"
+    )
+    like: str | None = option(
+        "--like NAME|FILE", "take the settings of this model, with the classes and the length of the data"
+    )
+    save_config: str | None = option("--save-config YAML", "write the settings of this run, for --config")
+    data: DataOptions
+    genomes: GenomeOptions
+    labels: AlignmentLabelOptions
+    backbone: str | None = option(
+        "--backbone DIR",
+        "directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
+    )
+    out: str = option("--out -o FILE", "model file, ends in .safetensors")
+    truncate: Truncation | None = option(
+        "--truncate",
+        "what is read of sequences longer than 'data.window': both ends, a half each, or the start; none "
+        "refuses them (default: as in the settings)",
+        only_for="sequences",
+    )
+    members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
+    teacher: str | None = option(
+        "--teacher NAME|FILE",
+        "model whose probabilities are learned beside the labels, to distill an ensemble into one member",
+        only_for="examples",
+    )
+    init: str | None = option(
+        "--init NAME|FILE",
+        "start from the weights of seqray pretrain, or of the members of a model of the same shape",
+    )
+    metrics: str | None = option("--metrics JSON", "figures measured elsewhere, for the card")
+    fit: FitOptions
+
+
+# --- Check, read what is learned from, train, sum up
 
 
 class Training(NamedTuple):
@@ -97,6 +235,8 @@ def report_interruption(signal: BaseException, fit: FitOptions, folder: Path) ->
 
 def learn(request: TrainRequest) -> Training:
     """Read or choose the settings, and read the data."""
+    from seqray.kinds.kinds import kind_of
+
     if request.config and request.like:
         raise ConfigError("both --config and --like are given", remedy="give one of them")
     named: frozenset[str] = frozenset()
@@ -110,17 +250,75 @@ def learn(request: TrainRequest) -> Training:
         config = override_settings(config, request)
     else:
         config, data, alternatives = choose_settings(request)
+    reads = f"is for models that read sequences, and this one reads {kind_of(config).unit}"
     if config.model.is_locator:
+        only = "is not for locators ('model.kind: locator')", "give --genome and --sites"
+        refuse_unused(request, {"examples": only, "sequences": (reads, "")})
         return learn_genomes(request, config)
-    if words := given(request.genomes):
-        raise ConfigError(
-            f"{words[0]} is for locators, but 'model.kind' is {config.model.kind}",
-            remedy="give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML",
-        )
+    only = f"is for locators, but 'model.kind' is {config.model.kind}"
+    remedy = "give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML"
+    absent = {"genomes": (only, remedy)} | (
+        {"sequences": (reads, "")} if config.model.reads_alignments else {}
+    )
+    refuse_unused(request, absent)
     if data is None:
         data = read_examples(request.data.located(request, request.labels), config)
         config = complete_from_data(config, named | request.fit.named(), data)
     return learn_examples(request, config, data, alternatives)
+
+
+def choose_settings(
+    request: TrainRequest,
+) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
+    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
+
+    The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
+    genomes, and for alignments without a model to take the settings of.
+    """
+    remedy = "give --like bacteria-genome, or --config YAML such as configs/genome.yaml"
+    absent = {"genomes": ("needs settings of a locator", remedy)}
+    if request.like is None:
+        remedy = "give --like rna-family-type or --config YAML"
+        absent["stated settings"] = "needs settings for alignments", remedy
+    refuse_unused(request, absent)
+    files = request.data.located(request, request.labels)
+    from seqray.kinds.kinds import read_inferred_examples
+    from seqray.training import settings_from_data as rules
+    from seqray.training.data_facts import measure_data
+
+    if request.like is None:
+        data, alphabet = read_inferred_examples(files)
+        facts = measure_data(data, alphabet)
+        config = rules.choose_settings(facts)
+    else:
+        config = settings_of(request.like)
+        if config.model.is_locator:
+            what = "is a locator, which learns from genomes"
+            raise ConfigError(what, where=request.like, remedy="give --genome and --sites")
+        data = read_examples(files, config)
+        facts = measure_data(data, ALPHABETS[config.model.alphabet])
+        config = rules.fit_settings(config, facts)
+    config = override_settings(replace(config, name=model_name(request.out)), request)
+    check_positive(config, request.fit.named(), facts.counts)
+    alphabet = ALPHABETS[config.model.alphabet]
+    if alphabet != facts.alphabet:  # --set names another one
+        data = [
+            replace(one, sequence=alphabet.normalize(one.sequence, one.where))
+            if isinstance(one, LabeledSequence)
+            else one
+            for one in data
+        ]
+    request.note(*rules.describe_settings(config, facts, request.like or "the data"))
+    decided = request.like or request.teacher or request.init
+    return config, data, () if decided else rules.alternatives_of(config, facts, request.fit.named())
+
+
+def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
+    """Override settings by those of the command line."""
+    if request.truncate is not None:
+        config = replace(config, data=replace(config.data, truncate=request.truncate))
+    named = {"members": request.members, "backbone": request.backbone}
+    return configure(config, request.fit.set, request.fit.device, seed=request.fit.seed, **named)
 
 
 def learn_examples(
@@ -180,19 +378,12 @@ def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> It
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
     """Read which genomes and sites a locator learns from.
 
-    ConfigError is raised where labeled sequences or a teacher are given, InputError where no genome is given,
-    or one and a sheet.
+    InputError is raised where no genome is given, or one and a sheet.
     """
-    if words := given(request.data) + given(request.labels) + (["--teacher"] if request.teacher else []):
-        raise ConfigError(
-            f"{words[0]} is not for locators ('model.kind: locator')", remedy="give --genome and --sites"
-        )
-    from seqray.io.files import keep_pipes
     from seqray.training.genomes.fit import train_locator
     from seqray.training.genomes.sheet import GenomeRow, read_sheet
 
     asked = request.genomes
-    keep_pipes(*asked.files())
     if asked.sheet:
         if asked.genome or asked.sites:
             raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from seqray.cli.options import given
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import choose_positive, refuse_joined_labels, unknown_positive
@@ -22,57 +21,7 @@ from seqray.core.run_config import RunConfig, change_settings, read_small_text
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 
 if TYPE_CHECKING:
-    from seqray.cli.train_options import FitOptions, TrainRequest
     from seqray.kinds.kinds import LabeledFiles
-
-
-def choose_settings(
-    request: TrainRequest,
-) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
-    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
-
-    The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
-    genomes, and for alignments without a model to take the settings of.
-    """
-    if words := given(request.genomes):
-        raise ConfigError(
-            f"{words[0]} needs settings of a locator",
-            remedy="give --like bacteria-genome, or --config YAML such as configs/genome.yaml",
-        )
-    if request.like is None and (words := given(request.labels)):
-        raise ConfigError(
-            f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
-        )
-    files = request.data.located(request, request.labels)
-    from seqray.kinds.kinds import read_inferred_examples
-    from seqray.training import settings_from_data as rules
-    from seqray.training.data_facts import measure_data
-
-    if request.like is None:
-        data, alphabet = read_inferred_examples(files)
-        facts = measure_data(data, alphabet)
-        config = rules.choose_settings(facts)
-    else:
-        config = settings_of(request.like)
-        if config.model.is_locator:
-            what = "is a locator, which learns from genomes"
-            raise ConfigError(what, where=request.like, remedy="give --genome and --sites")
-        data = read_examples(files, config)
-        facts = measure_data(data, ALPHABETS[config.model.alphabet])
-        config = rules.fit_settings(config, facts)
-    config = override_settings(replace(config, name=model_name(request.out)), request)
-    _check_positive(config, request.fit.named(), facts.counts)
-    alphabet = ALPHABETS[config.model.alphabet]
-    if alphabet != facts.alphabet:  # --set names another one
-        data = [
-            replace(one, sequence=alphabet.normalize(one.sequence, one.where))
-            if isinstance(one, LabeledSequence)
-            else one
-            for one in data
-        ]
-    request.note(*rules.describe_settings(config, facts, request.like or "the data"))
-    decided = request.like or request.teacher or request.init
-    return config, data, () if decided else rules.alternatives_of(config, facts, request.fit.named())
 
 
 def settings_of(model: str) -> RunConfig:
@@ -113,32 +62,28 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
         changes["data.window"] = longest
         changes["model.max_length"] = max(config.model.max_length, longest)
     config = change_settings(config, changes)
-    _check_positive(config, named, counts)
+    check_positive(config, named, counts)
     return config
 
 
-def _check_positive(config: RunConfig, named: Set[str], counts: Mapping[str, int]) -> None:
+def check_positive(config: RunConfig, named: Set[str], counts: Mapping[str, int]) -> None:
     """Ask for the positive class of two where nobody has set it and the labels do not tell."""
     refuse_joined_labels(counts)
     if "data.positive" not in named and config.data.positive not in counts and len(counts) == 2:
         raise unknown_positive(sorted(counts), "--set data.positive=")
 
 
-def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
-    """Override settings by those of the command line."""
-    from seqray.kinds.kinds import check_options, kind_of
-
-    if request.truncate is not None:
-        check_options(kind_of(config), ["--truncate"])
-        config = replace(config, data=replace(config.data, truncate=request.truncate))
-    return configure(config, request.fit, members=request.members, backbone=request.backbone)
-
-
 def configure(
-    config: RunConfig, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
+    config: RunConfig,
+    assignments: Sequence[str],
+    device: str,
+    *,
+    seed: int | None = None,
+    members: int | None = None,
+    backbone: str | None = None,
 ) -> RunConfig:
     """Override settings by ``--set``, seed and device, number of networks and directory of the encoder."""
-    config = override(config, fit.set)
+    config = override(config, assignments)
     if backbone is not None:
         if config.model.backbone is None:
             raise ConfigError(
@@ -147,11 +92,11 @@ def configure(
             )
         encoder = replace(config.model.backbone, path=backbone)
         config = replace(config, model=replace(config.model, backbone=encoder))
-    changed = {"seed": fit.seed, "members": members}
+    changed = {"seed": seed, "members": members}
     config = replace(config, **{key: value for key, value in changed.items() if value is not None})
     from seqray.models.batches import trainer_device
 
-    return replace(config, trainer=config.trainer | trainer_device(fit.device))
+    return replace(config, trainer=config.trainer | trainer_device(device))
 
 
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:

@@ -11,9 +11,10 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral, Real
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn, Protocol, TypeVar
 
 # --- Every error that seqray raises on purpose: what was wrong, where, and what to do about it
@@ -81,8 +82,8 @@ class ModelFileError(SeqrayError):
 
 _names: Mapping[str, str] | None = None
 """Options whose names differ from those of their settings, within a run of the command line; else None."""
-_fields: Mapping[str, str] = {}
-"""How the fields that are being filled are called."""
+_fields: ContextVar[Mapping[str, str | None]] = ContextVar("fields", default=MappingProxyType({}))
+"""How the settings that are being filled are called; None for those that the user can't set."""
 
 
 @contextmanager
@@ -97,14 +98,13 @@ def settings_as_options(names: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def fields_named(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors about fields call them by other names within the block."""
-    global _fields
-    before, _fields = _fields, names
+def fields_named(names: Mapping[str, str | None]) -> Iterator[None]:
+    """Let errors about settings call them by other names within the block; None: the user has none such."""
+    before = _fields.set(names)
     try:
         yield
     finally:
-        _fields = before
+        _fields.reset(before)
 
 
 def setting(name: str, value: Any = ..., form: str = "") -> str:
@@ -123,7 +123,12 @@ def setting(name: str, value: Any = ..., form: str = "") -> str:
 
 def field_name(name: str) -> str:
     """The name of a setting alone, as its user knows it."""
-    return _fields.get(name) or (_names or {}).get(name) or f"'{name}'"
+    return _fields.get().get(name) or (_names or {}).get(name) or f"'{name}'"
+
+
+def advise(name: str, advice: str, otherwise: str) -> str:
+    """Advice about a setting, or other advice where the user does not have it."""
+    return otherwise if _fields.get().get(name, name) is None else advice
 
 
 def missing_package(package: str, extra: str) -> ConfigError:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from seqray.core.errors import require, require_ranges
+from seqray.core.errors import field_name, require, require_ranges
 
 # --- Parts of a network that have settings of their own: stem, backbone, and what a locator adds
 
@@ -300,7 +300,7 @@ class ModelConfig:
         require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,
             "model.d_model",
-            f"({self.d_model}) must be a multiple of 'model.heads' ({self.heads})",
+            f"({self.d_model}) must be a multiple of {field_name('model.heads')} ({self.heads})",
         )
         require(self.d_model % 2 == 0, "model.d_model", "must be even")
         if self.positions == "rotary":
@@ -313,7 +313,7 @@ class ModelConfig:
             require(
                 1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0,
                 "model.kv_heads",
-                f"({self.kv_heads}) must divide 'model.heads' ({self.heads})",
+                f"({self.kv_heads}) must divide {field_name('model.heads')} ({self.heads})",
             )
         require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "must be 1 or more")
         require_ranges(self, "model", dropout="[0, 1)", max_length="1 or more")
@@ -328,7 +328,7 @@ class ModelConfig:
             require(
                 self.d_model % len(self.stem.kernels) == 0,
                 "model.stem.kernels",
-                "must divide 'model.d_model' by their number",
+                f"must divide {field_name('model.d_model')} by their number",
             )
 
     def _check_composition(self) -> None:
@@ -359,7 +359,9 @@ class ModelConfig:
     def _check_alignment(self) -> None:
         why = "requires 'model.kind: sequence'"
         require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
-        require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
+        require(
+            self.kv_heads in (None, self.heads), "model.kv_heads", f"below {field_name('model.heads')} {why}"
+        )
         require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
         require(not self.contexts, "model.contexts", why)
         require(self.pooling == ("cls",), "model.pooling", f"of more than CLS {why}")

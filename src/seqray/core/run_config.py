@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seqray.core.card import MAX_MEMBERS
-from seqray.core.errors import ConfigError, require, require_ranges
+from seqray.core.errors import ConfigError, field_name, require, require_ranges
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 from seqray.core.text import Truncation, class_name_fault
@@ -229,7 +229,8 @@ class RunConfig:
         require(
             self.augment.shift < self.data.window,
             "augment.shift",
-            f"({self.augment.shift}) moves all letters out of 'data.window' ({self.data.window})",
+            f"({self.augment.shift}) moves all letters out of "
+            f"{field_name('data.window')} ({self.data.window})",
         )
 
 

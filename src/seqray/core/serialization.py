@@ -21,7 +21,7 @@ import yaml
 from yaml.parser import ParserError
 from yaml.scanner import ScannerError
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, field_name
 from seqray.core.text import did_you_mean
 
 T = TypeVar("T")
@@ -136,7 +136,9 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
             fits = array.dtype.kind in ("iu" if kind.kind == "i" else "iuf") or not array.size
             if fits and array.ndim and np.isfinite(array).all():
                 return array.astype(kind)
-        raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}")
+        raise ConfigError(
+            f"{field_name(key)} is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}"
+        )
     if annotation is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a label or a name that YAML reads as a number
     if annotation is float and isinstance(value, int | float | str) and not isinstance(value, bool):
@@ -150,7 +152,9 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
     ):
         return value
     quoted = " in quotes, as in 'no'" if annotation is str and isinstance(value, bool | float) else ""
-    raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}{quoted}")
+    raise ConfigError(
+        f"{field_name(key)} is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}{quoted}"
+    )
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:

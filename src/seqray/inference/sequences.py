@@ -16,7 +16,7 @@ import numpy as np
 
 from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.arrays import Bools, Codes, Floats, Ints
-from seqray.core.errors import InputError, require_type, setting
+from seqray.core.errors import InputError, advise, require_type, setting
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord, require_record
 from seqray.core.results import Prediction
@@ -135,13 +135,12 @@ def checked_records(
     for record in map(require_record, records):
         where = describe_record(source, record.id)
         if len(record) > card.window and card.truncate == "none":
-            raise InputError(
-                f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
-                where=where,
-                remedy=f"cut all that are longer by {setting('truncate', 'ends')}"
-                if card.site is None
-                else "find sites in longer sequences with 'seqray scan'",
-            )
+            what = f"has {len(record)} letters, model '{card.name}' reads at most {card.window}"
+            cut = f"cut all that are longer by {setting('truncate', 'ends')}"
+            remedy = advise("truncate", cut, "shorten it")
+            if card.site is not None:
+                remedy = "find sites in longer sequences with 'seqray scan'"
+            raise InputError(what, where=where, remedy=remedy)
         if len(record) == 0:
             raise InputError("has no letters", where=where)
         try:

@@ -68,8 +68,8 @@ def sha256(path: str | Path) -> str:
 # ------------------------------------------------------- pipes give their bytes once, unless they are kept
 
 _Pipe = tuple[int, int] | str
-_pipes_read: dict[_Pipe, BinaryIO | None] | None = None
-"""Pipes that a run has read, with the copy of those that are kept; None outside a run."""
+_pipes_read: dict[_Pipe, bytes | None] | None = None
+"""Pipes that a run has read, with the bytes of those that are kept; None outside a run."""
 
 
 @contextmanager
@@ -80,33 +80,17 @@ def single_reading_of_pipes() -> Iterator[None]:
     try:
         yield
     finally:
-        for copy in filter(None, _pipes_read.values()):
-            copy.close()
         _pipes_read = before
 
 
 def keep_pipes(*paths: str | None) -> None:
-    """Copy pipes to temporary files without a name, so that each can be read again under its own name.
-
-    Files and None are left alone, and so is all outside `single_reading_of_pipes`. Raises `InputError` if a
-    pipe can't be read or copied.
-    """
+    """Hold the bytes of pipes in memory, so that each can be read again; files and None are left alone."""
     for path in filter(None, paths):
-        if path != "-" and not os.path.exists(path):
-            continue  # whoever reads it says so
-        pipe = _identify(path)
-        if pipe is None or _pipes_read is None or _pipes_read.get(pipe) is not None:
-            continue
-        try:
-            with open_stream(path) as source, ExitStack() as stack:
-                copy = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(source, copy)
-                copy.flush()
-                stack.pop_all()
-        except OSError as error:
-            what = f"can't be copied, to be read twice ({error.strerror})"
-            raise InputError(what, where=display_name(path), remedy="save it to a file") from None
-        _pipes_read[pipe] = cast(BinaryIO, copy)
+        if _pipes_read is not None and (path == "-" or os.path.exists(path)):  # else whoever reads it says so
+            pipe = _identify(path)
+            if pipe is not None and _pipes_read.get(pipe) is None:
+                with open_stream(path) as source:
+                    _pipes_read[pipe] = source.read()
 
 
 def _identify(path: str | Path) -> _Pipe | None:
@@ -123,22 +107,6 @@ def _identify(path: str | Path) -> _Pipe | None:
     return "-" if is_standard else None
 
 
-class _Replay(io.RawIOBase):
-    """Bytes of a copy from its beginning, however far others have read it."""
-
-    def __init__(self, copy: BinaryIO) -> None:
-        self._copy, self._at = copy, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = os.pread(self._copy.fileno(), len(buffer), self._at)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
 @contextmanager
 def open_stream(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.
@@ -147,8 +115,8 @@ def open_stream(path: str | Path) -> Iterator[BinaryIO]:
     """
     pipe = _identify(path)
     if pipe is not None and _pipes_read is not None:
-        if (copy := _pipes_read.get(pipe)) is not None:
-            yield cast(BinaryIO, _Replay(copy))
+        if (kept := _pipes_read.get(pipe)) is not None:
+            yield io.BytesIO(kept)
             return
         if pipe in _pipes_read:
             raise InputError(

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.errors import InputError
+from seqray.core.arrays import Floats, Ints
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.labels import known_positive, unknown_positive
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import first_and_more, label_set_cell, parse_float, round_number
@@ -193,6 +195,75 @@ def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray
             what = f"column '{column}' contains '{cells[row]}', which is not a finite number"
             raise InputError(what, where=f"{table.where}: row {row + 1}")
     return values
+
+
+def name_classes(
+    table: Table,
+    labels: Sequence[str],
+    labels_name: str,
+    *,
+    score: str | None = None,
+    positive: str | None = None,
+) -> tuple[tuple[str, ...], str]:
+    """Names of the classes in the order of the table's columns, and the positive one.
+
+    ``labels`` are those in use, ``labels_name`` names their file in errors, ``score`` is the column of one
+    score for two classes. Raises `InputError` for columns and labels that don't go together, and
+    `ConfigError` for a positive class that is not known.
+    """
+    columns = [name for name in table.columns if name.startswith("p_")]
+    if not score and not columns:
+        remedy = "name the score: --score-column NAME"
+        raise InputError("has no column p_<class>", where=table.where, remedy=remedy)
+    classes = tuple(labels)
+    if not score and len(columns) > 1:
+        by_column = {probability_column(label): label for label in labels}
+        classes = tuple(by_column.get(column, column[2:]) for column in columns)
+    elif len(labels) == 1 and positive:  # one score does not name the other class
+        classes = (labels[0] if positive not in labels else f"not-{positive}", positive)
+    elif len(labels) == 1:
+        remedy = "name the positive class, --positive CLASS, or give labels of both classes"
+        raise InputError(f"all labels are '{labels[0]}'", where=labels_name, remedy=remedy)
+    elif len(labels) != 2:
+        what = f"one score a record, but {len(labels)} labels: {', '.join(labels[:5])}"
+        raise InputError(what, where=labels_name, remedy="give a column p_<class> for each class")
+    named = positive or table.positive()
+    if named is not None and named not in classes:
+        remedy = f"give --positive {' or '.join(classes[:5])}"
+        raise ConfigError(f"'{named}' is not a class", remedy=remedy)
+    named = named or (known_positive(classes) if len(classes) == 2 else classes[0])
+    if named is None:
+        raise unknown_positive(classes, "--positive ")
+    return classes, named
+
+
+def read_scores(
+    table: Table,
+    column: str,
+    rows: Sequence[int],
+    classes: Sequence[str],
+    positive: str,
+    threshold: float | None,
+) -> tuple[Floats, Ints, bool, float]:
+    """One number a record for one of two classes: scores (N, 2), calls (N,), and the lowest score called.
+
+    They are probabilities, as the third value says, if all lie within 0 to 1. Raises `InputError` for other
+    scores without a ``threshold``, and `ConfigError` for a column of the other class.
+    """
+    k = classes.index(positive)
+    if column == probability_column(classes[1 - k]):
+        raise ConfigError(
+            f"column '{column}' holds the probabilities of '{classes[1 - k]}', and '{positive}' is positive",
+            remedy=f"give --score-column {probability_column(positive)}, or --positive {classes[1 - k]}",
+        )
+    values = numeric_column(table, column, rows)
+    inside = bool(values.min() >= 0 and values.max() <= 1)
+    if threshold is None and not inside:
+        what, remedy = "has scores outside 0 to 1", "give the lowest score that is called: --threshold"
+        raise InputError(f"column '{column}' {what}", where=table.where, remedy=remedy)
+    limit, other = 0.5 if threshold is None else threshold, 1 - values if inside else -values
+    scores = np.stack((values, other) if k == 0 else (other, values), axis=1)
+    return scores, np.where(values >= limit, k, 1 - k), inside, limit
 
 
 # -------------------------------------------------------------------------------------------------- out

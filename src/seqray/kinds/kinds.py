@@ -164,8 +164,7 @@ class Kind:
     """Models that read single sequences, with networks of seqray or on a backbone.
 
     The other kinds differ in what they override: ``unit`` and ``pretraining_unit`` name what is read, for
-    messages, ``example`` is the type of a labeled example, and ``options`` are those of the command line that
-    not every kind takes.
+    messages, and ``example`` is the type of a labeled example.
     """
 
     unit = "sequences"
@@ -173,12 +172,6 @@ class Kind:
     pretraining_unit = "windows"
     reads_each_record = True
     """Whether every record of a FASTA file is an input of its own."""
-    options = frozenset(
-        {
-            *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
-            *("--members", "--fuse", "--spread", "--steps", "--truncate"),
-        }
-    )
     explain_options: type = ExplainOptions
     explanation_columns = EXPLANATION_COLUMNS
     read: Callable[..., Iterator[Any]] = staticmethod(read_sequences)
@@ -238,7 +231,6 @@ class AlignmentKind(Kind):
     example = Alignment
     pretraining_unit = "alignments"
     reads_each_record = False
-    options = frozenset({"--rows", "--query-only", "--row-profile"})
     explain_options = AlignmentOptions
     explanation_columns = COLUMN_COLUMNS
     read = staticmethod(read_alignments)
@@ -284,12 +276,6 @@ class LocatorKind(Kind):
     unit = "genomes"
     example = SequenceRecord
     pretraining_unit = "genomes"
-    options = frozenset(
-        {
-            *("--calls", "--best-calls", "--track", "--motifs", "--shuffles", "--inputs"),
-            *("--genes", "--codon-table", "--members", "--fuse", "--spread", "--steps"),
-        }
-    )
 
     def read_labeled(self, *_: object, **__: object) -> NoReturn:
         raise ConfigError(
@@ -320,15 +306,6 @@ KINDS: Mapping[str, Kind] = {
 def kind_of(described: Card | RunConfig) -> Kind:
     """The kind of the model that a card or the settings of a training describe."""
     return KINDS[described.model.kind]
-
-
-def check_options(kind: Kind, given: Iterable[str]) -> None:
-    """Refuse options of the command line that only another kind takes, with a ConfigError."""
-    for option in given:
-        readers = [other.unit for other in KINDS.values() if option in other.options]
-        if readers and option not in kind.options:
-            reads = f"and this one reads {kind.unit}"
-            raise ConfigError(f"{option} is for models that read {readers[0]}, {reads}")
 
 
 def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:

@@ -20,6 +20,11 @@ STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 FDR_SEARCH_THRESHOLD = 0.5
 STRIDE = 10
+ONLY_FOR = {
+    **dict.fromkeys(("stride", "prefilter", "fdr", "max_ambiguous"), "sequences"),
+    **dict.fromkeys(("genes", "codon_table", "per_kb", "precision", "species"), "genomes"),
+}
+"""What a model reads that takes an option of a scan; any model takes the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

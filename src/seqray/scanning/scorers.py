@@ -419,25 +419,3 @@ def make_scorer(
         out_of_domain=partial(out_of_domain, domain) if domain else None,
         limits=_window_limits(card, options),
     )
-
-
-_REFUSED = {
-    True: frozenset({"stride", "prefilter", "fdr", "max_ambiguous"}),
-    False: frozenset({"genes", "codon_table", "per_kb", "precision", "species"}),
-}
-"""Options that a locator, and a model of windows, does not take."""
-
-
-def check_scan_options(card: Card, given: Iterable[str]) -> None:
-    """Raise `ConfigError` for an option that this kind of model does not take.
-
-    ``given`` are names of fields (``per_kb``), or of options (``--per-kb``); an error repeats them.
-    """
-    is_locator = card.model.is_locator
-    for option in given:
-        if option.removeprefix("--").replace("-", "_") in _REFUSED[is_locator]:
-            name = option if option.startswith("--") else f"'{option}'"
-            other, own = (
-                ("models of windows", "a locator") if is_locator else ("locators", "a model of windows")
-            )
-            raise ConfigError(f"{name} is for {other}, and '{card.name}' is {own}")

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
-from seqray.core.errors import ConfigError, InputError, setting
+from seqray.core.errors import ConfigError, InputError, advise, field_name, setting
 from seqray.core.labels import label_faults, refuse_joined_labels
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig
@@ -231,7 +231,7 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
         near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
         raise InputError(
             f"no example has the positive class '{positive}'",
-            remedy=f"set 'data.positive' to a label of the data, such as '{near[0]}'",
+            remedy=f"set {field_name('data.positive')} to a label of the data, such as '{near[0]}'",
         )
     names = tuple(classes) if classes is not None else (*sorted(set(counts) - {positive}), positive)
     if set(names) != set(counts) or len(set(names)) != len(names):
@@ -297,7 +297,8 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
-            expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
+            both = f"{field_name('data.window')} and 'data.flank'"
+            expected = f"{both} make {window} + 2 x {flank} = {window + 2 * flank}"
             raise InputError(f"holds {length} letters, but {expected}", where=where)
         try:
             tokenizer.check(truncate(example.sequence[flank : length - flank], window, rule))
@@ -311,14 +312,14 @@ def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> No
     """Count the sequences that are longer than the window in one error."""
     longer = [example for example in sequences if len(example.sequence) > data.window]
     if longer:
-        cut = (
-            f"give {setting('truncate', 'ends')} or {setting('truncate', 'start')}"
-            if data.site is None
-            else "cut them around the site"
-        )
+        cut = "cut them around the site"
+        if data.site is None:
+            rules = f"give {setting('truncate', 'ends')} or {setting('truncate', 'start')}"
+            cut = advise("truncate", rules, "shorten it")
         others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
+        window, letters = field_name("data.window"), len(longer[0].sequence)
         raise InputError(
-            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",
+            f"holds {letters} letters, more than {window} ({data.window}){others}",
             where=longer[0].where,
-            remedy=f"{cut}, or raise 'data.window'",
+            remedy=f"{cut}, or raise {window}",
         )

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from torch import Tensor, nn
 
 from seqray.core.arrays import Floats
-from seqray.core.errors import SeqrayError
+from seqray.core.errors import SeqrayError, field_name
 from seqray.core.run_config import RunConfig
 from seqray.metrics.classification import calibration_error, class_metrics, macro_metrics
 from seqray.modelfile.initial_weights import InitialWeights, apply_initial_weights
@@ -155,7 +155,7 @@ class NetworkModule(lightning.LightningModule):
         if not np.isfinite(values).all():
             raise SeqrayError(
                 f"{what} diverged in epoch {self.current_epoch + 1}",
-                remedy="lower 'optimizer.learning_rate'",
+                remedy=f"lower {field_name('optimizer.learning_rate')}",
             )
 
     def log_figures(self, figures: Mapping[str, float]) -> None:
