@@ -46,8 +46,8 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3830,
-    "io": 4350,
+    "core": 3840,
+    "io": 4390,
     "homology": 1510,
     "metrics": 630,
     "models": 2810,
@@ -56,22 +56,22 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "calibration": 1410,
     "modelfile": 1520,
     "inference": 2200,
-    "scanning": 2350,
+    "scanning": 2330,
     "explanations": 3650,
     "evaluation": 690,
     "training": 5150,
     "report": 3320,
-    "kinds": 590,
-    "api": 1010,
-    "cli": 6750,
+    "kinds": 570,
+    "api": 1000,
+    "cli": 6640,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45160, 206, 2560, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45060, 203, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
-    "predict": (44, 360, 13, 1),
-    "scan with a page": (76, 600, 14, 1),
-    "train": (52, 440, 15, 1),
-    "explain of an alignment": (65, 510, 13, 1),
-    "audit": (32, 270, 0, 1),
+    "predict": (44, 350, 13, 1),
+    "scan with a page": (75, 590, 14, 1),
+    "train": (51, 430, 15, 1),
+    "explain of an alignment": (65, 500, 13, 1),
+    "audit": (32, 260, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it
     "torch": ("models", "modelfile", "inference", "explanations", "training", "api", "cli"),
