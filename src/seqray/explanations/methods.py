@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,12 @@ from torch import Tensor
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentScores
 from seqray.explanations import rollout as roll
 from seqray.explanations.letters import shuffled_copies
 from seqray.explanations.options import COLUMN_BLOCK, LETTER_BLOCK, MethodSettings
 from seqray.explanations.targets import AlignmentTarget, LetterTarget
 from seqray.explanations.trace import Trace
-from seqray.modelfile.model import TrainedModel
 
 AT_ONCE = 1 << 22  # letters of changed sequences held at a time
 REFERENCES = 4  # shuffled copies that occlusion takes letters from
@@ -41,7 +39,6 @@ def _gradient_relevance(
 
 
 def _value_rollout(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
-    check_methods(target.model, ["value-rollout"])
     return target.shares(codes, s.spread, lambda t: roll.value_rollout(t, residual=s.residual))
 
 
@@ -197,15 +194,6 @@ OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] 
     "grad-rollout": _grad_rollout_cells,
     "occlusion": _occlude_cells,
 }
-
-
-def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
-    """Refuse methods that this kind of model does not support, by a `ConfigError`."""
-    if "value-rollout" in names and model.card.model.backbone is not None:
-        raise ConfigError(
-            f"value-rollout needs values that the backbone of model '{model.card.name}' does not provide",
-            remedy="use rollout or grad-rollout",
-        )
 
 
 def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:

@@ -17,7 +17,7 @@ from seqray.core.explanation import Explanation, Faithfulness, HeadFigures, Plac
 from seqray.core.records import SequenceRecord
 from seqray.core.text import kept_parts
 from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
-from seqray.explanations.methods import METHODS, check_methods, member_effects, member_scores
+from seqray.explanations.methods import METHODS, member_effects, member_scores
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import (
     LetterTarget,
@@ -75,7 +75,6 @@ def explain_records(
     require_type(model, TrainedModel, "load it by seqray.load_model")
     chosen = options or ExplainOptions()
     class_explained(model, chosen.target, model.card.positive)
-    check_methods(model, chosen.methods)
     numbered = enumerate(checked_records(records, model, source))
     return _explain_numbered(model, numbered, chosen, places)
 

@@ -37,7 +37,7 @@ Run = Callable[[dict[str, np.ndarray]], np.ndarray]
 Start = Callable[[bytes], Run]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class EngineModel(StoredModel):
     """A model whose logits are computed by another engine.
 

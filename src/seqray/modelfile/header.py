@@ -246,7 +246,7 @@ class _Cpu:
         return self.type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredModel(TrainedModel):
     """A model without networks; ``weights`` are those of each member, by the names of its state dict."""
 

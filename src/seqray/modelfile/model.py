@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np
@@ -12,10 +13,10 @@ import numpy.typing as npt
 
 from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.arrays import Bools, Codes, Ints
-from seqray.core.card import Card
+from seqray.core.card import Card, headline_metric
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
-from seqray.core.text import Truncation, truncate
+from seqray.core.text import Truncation, counted, first_and_more, truncate
 from seqray.models.tokenizers import Tokenizer, context_index, make_tokenizer
 
 if TYPE_CHECKING:
@@ -55,6 +56,33 @@ class TrainedModel:
     def __post_init__(self) -> None:
         for network in self.networks:
             network.eval().requires_grad_(False)
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        return (
+            f"{type(self).__name__} '{facts['model']}': {facts['purpose']}\n"
+            f"  reads {facts['reads']}; {facts['networks']}\n"
+            f"  classes: {facts['classes']}; measured: {facts['measured']}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in self._facts().items())
+        return f"<table>{''.join(rows)}</table>"
+
+    def _facts(self) -> dict[str, str]:
+        card, weights = self.card, self.card.training.get("parameters")
+        letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
+        windows = f"{card.model.kind}s of {letters}, {card.window} letters at a time"
+        return {
+            "model": card.name,
+            "purpose": card.summary or "no summary",
+            "reads": f"genomes of {letters}" if self.is_locator else windows,
+            "networks": counted(card.members, "network") + (f" of {weights:,} weights" if weights else ""),
+            "classes": first_and_more(card.classes, 12),
+            "measured": headline_metric(card),
+            "file": f"sha256 {self.sha256[:12]}" if self.sha256 else "not saved",
+        }
 
     @property
     def alphabet(self) -> Alphabet:

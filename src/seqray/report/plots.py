@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -19,7 +19,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from seqray.core.alphabet import Alphabet
+from seqray.core.alphabet import Alphabet, infer_alphabet
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Explanation
@@ -27,6 +27,9 @@ from seqray.io.files import write_file
 from seqray.report.html import offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT, Color, letter_color
 from seqray.report.svg.logo import letter_effects
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # --- What all figures share: sizes, panels, tracks of scores, and how a file is written
 
@@ -55,16 +58,24 @@ class Panel(NamedTuple):
     title: str = ""
 
 
-def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: int, unit: str) -> None:
-    """Draw panels one below the other, from top to bottom, and write a ``.png``, ``.svg`` or ``.pdf``.
+class Drawing(Figure):
+    """A figure that a notebook shows, also where pyplot was never imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=_DOTS_PER_INCH)
+        return buffer.getvalue()
+
+
+def draw_figure(panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record") -> Drawing:
+    """Draw panels one below the other, from top to bottom.
 
     ``inches`` is the width between the margins; the figure says how many units are ``omitted``.
     """
-    kind = check_figure_path(path)
     width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
     # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
-    figure = Figure(figsize=(width, total))
+    figure = Drawing(figsize=(width, total))
     left, right, bottom = _LEFT_INCHES / width, _RIGHT_INCHES / width, total
     for panel in panels:
         bottom -= panel.above + panel.height
@@ -77,6 +88,13 @@ def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitt
     if omitted > 0:
         text = f"{omitted} more {f'{unit} is' if omitted == 1 else f'{unit}s are'} not shown"
         figure.text(0.99, 0.002, text, ha="right", va="bottom", fontsize=8)
+    return figure
+
+
+def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: int, unit: str) -> None:
+    """Write what `draw_figure` draws as a ``.png``, ``.svg`` or ``.pdf``."""
+    kind = check_figure_path(path)
+    figure = draw_figure(panels, inches, omitted, unit)
     # Dates and random identifiers would make each run's file differ; text stays text in SVG.
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = io.BytesIO()
@@ -228,11 +246,18 @@ def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> 
     return logo
 
 
-def _draw_effects(axes: Axes, logo: Floats, alphabet: Alphabet, first: int) -> None:
+def _draw_effects(
+    axes: Axes,
+    logo: Floats,
+    alphabet: Alphabet,
+    first: int = 0,
+    name: str = "effect, log-odds",
+    labels: bool = False,
+) -> None:
     draw_logo(axes, logo, alphabet, first)
     draw_zero(axes, logo.sum(axis=1))
-    name_row(axes, "effect, log-odds")
-    _number_positions(axes, first, len(logo), labels=False)
+    name_row(axes, name)
+    _number_positions(axes, first, len(logo), labels)
 
 
 def _draw_scores(axes: Axes, explanation: Explanation, first: int, labels: bool) -> None:
@@ -249,3 +274,69 @@ def _number_positions(axes: Axes, first: int, length: int, labels: bool) -> None
     axes.tick_params(labelbottom=labels)
     if first:
         axes.axvline(0, color=Color.EDGE, linewidth=0.5, linestyle=":")
+
+
+# --- Figures of frames and results, for notebooks
+
+
+class plot:  # noqa: N801 - `seqray.plot` groups functions
+    """Figures of what seqray returns: each is a `matplotlib.figure.Figure`, without the state of pyplot."""
+
+    @staticmethod
+    def logo(letters: pd.DataFrame, values: str = "score") -> Figure:
+        """Draw letters as tall as their values: a strip for each record, method and member.
+
+        Parameters
+        ----------
+        letters
+            What `seqray.explain` gave for sequences or alignments; the first 20 records are drawn.
+        values
+            The column of the heights, such as ``score`` or ``ism_delta``.
+        """
+        place, base = ("column", "letter") if "column" in letters else ("position", "base")
+        frame: Any = letters
+        alphabet = infer_alphabet(frame[base])
+        names = frame["record"].unique()
+        keys = [name for name in ("record", "method", "member") if name in frame]
+        panels, longest, before = [], 20, None
+        for (record, *track), rows in frame[frame["record"].isin(names[:MAX_RECORDS])].groupby(
+            keys, sort=False
+        ):
+            logo = np.zeros((int(rows[place].max()) + 1, len(alphabet.letters) + 1))
+            codes = alphabet.encode("".join(rows[base].str.replace("-", "N")))
+            logo[rows[place], codes.clip(max=len(alphabet.letters))] = np.nan_to_num(rows[values])
+            name = " ".join(word for word in track if word != "mean")
+            draw = partial(_draw_effects, logo=logo[:, :-1], alphabet=alphabet, name=name, labels=True)
+            title, above = (record, HEAD_INCHES) if record != before else ("", 3 * GAP_INCHES)
+            panels.append(Panel(above, _LOGO_INCHES, draw, title))
+            longest, before = max(longest, len(logo)), record
+        return draw_figure(panels, _LETTER_INCHES * longest, len(names) - MAX_RECORDS)
+
+    @staticmethod
+    def calls(calls: pd.DataFrame) -> Figure:
+        """Draw each call of a scan by its site and score, those of the minus strand downwards.
+
+        Parameters
+        ----------
+        calls
+            What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line.
+        """
+        contigs = list(calls.groupby("contig", sort=False))
+        panels = [
+            Panel(HEAD_INCHES, _LOGO_INCHES, partial(_draw_calls, rows=rows, attrs=calls.attrs), str(name))
+            for name, rows in contigs[:MAX_RECORDS]
+        ]
+        return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig")
+
+
+def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:
+    signs = np.where(rows["strand"] == "-", -1.0, 1.0)
+    colors = [OPPOSE if sign < 0 else SUPPORT for sign in signs]
+    axes.vlines(rows["site"], 0, signs * rows["score"], colors)
+    axes.set_xlim(0, rows["end"].max())
+    axes.axhline(0, color=Color.EDGE, linewidth=0.5)
+    for sign in (-1, 1):
+        axes.axhline(sign * attrs.get("threshold", 0), color=Color.EDGE, linewidth=0.5, linestyle=":")
+    axes.set_ylim(-1.05, 1.05)
+    axes.set_yticks([-1, 0, 1], ["1", "0", "1"])
+    name_row(axes, "score on + and \N{MINUS SIGN}")

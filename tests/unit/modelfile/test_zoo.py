@@ -1,5 +1,7 @@
 """Finding models: shipped names, paths, and a hint for a slip of the pen."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -72,3 +74,17 @@ def test_every_shipped_model_is_sound():
         assert model.card.info.keys() >= {"licence", "data", "limits"}
         if model.card.site is not None and not model.is_locator:  # a whole window is nothing unusual
             assert model.card.domain.length[1] >= model.card.window
+
+
+@pytest.mark.parametrize("name", ["ecoli-promoter", "bacteria-genome", "rna-family-type"])
+def test_a_model_shows_itself_in_three_lines_and_a_small_table(name):
+    model = zoo.load_model(name)
+    lines = repr(model).splitlines()
+    assert lines[0] == f"TrainedModel '{name}': {model.card.summary}"
+    assert len(lines) == 3
+    assert f"{model.card.members} networks of {model.card.training['parameters']:,} weights" in lines[1]
+    page = model._repr_html_()
+    assert len(page) < 1000
+    assert page.count("<tr>") == 7
+    strange = replace(model, card=replace(model.card, summary="<b>&"))
+    assert "&lt;b&gt;&amp;" in strange._repr_html_()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.explanation import Explanation
 from seqray.report.plots import draw_logo, letter_contributions, plot_explanations
@@ -115,3 +119,78 @@ def test_letters_are_as_tall_as_their_values_and_stacked():
     assert (c.y0, c.y1) == pytest.approx((1.0, 4.0))  # upon A
     assert (t.y0, t.y1) == pytest.approx((-0.5, 0.0))
     assert 9.5 <= a.x0 < c.x1 <= 10.5 <= t.x0 < t.x1 <= 11.5
+
+
+# --- Figures of frames
+
+
+def letters_frame(records=2):
+    rows = [
+        (f"r{number}", place, base, method, "mean", height)
+        for number in range(records)
+        for method in ("ism", "rollout")
+        for place, (base, height) in enumerate(zip("ACGTN", (0.5, -1.0, 2.0, 0.0, 3.0), strict=True))
+    ]
+    return pd.DataFrame(rows, columns=["record", "position", "base", "method", "member", "score"])
+
+
+def heights_of(axes):
+    """Lowest and highest point of each letter that is drawn, by its place."""
+    found = {}
+    for patch in axes.patches:
+        outline = patch.get_path()
+        points = outline.vertices[outline.codes != outline.CLOSEPOLY]  # these stand anywhere
+        for place in np.unique(np.round(points[:, 0])):
+            y = points[np.round(points[:, 0]) == place][:, 1]
+            found[int(place)] = (y.min(), y.max())
+    return found
+
+
+def test_a_logo_of_a_frame_draws_each_letter_as_tall_as_its_score():
+    figure = seqray.plot.logo(letters_frame())
+    assert isinstance(figure, Figure)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["r0", "", "r1", ""]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["ism", "rollout"] * 2
+    found = heights_of(figure.axes[0])
+    assert found.keys() == {0, 1, 2}  # nothing of height 0, and no N
+    for place, height in enumerate((0.5, -1.0, 2.0)):
+        assert found[place] == pytest.approx(sorted((0, height)), abs=0.05 * abs(height))  # of curves
+
+
+def test_a_logo_shows_some_letters_gaps_and_says_what_is_left_out():
+    rows = letters_frame().iloc[[2, 3]]
+    assert heights_of(seqray.plot.logo(rows, values="score").axes[0]).keys() == {2}
+    columns = pd.DataFrame(
+        {"record": "a", "column": [1, 2, 3], "letter": list("G-U"), "method": "rollout", "score": 0.3}
+    )
+    assert heights_of(seqray.plot.logo(columns).axes[0]).keys() == {1, 3}
+    many = seqray.plot.logo(letters_frame(22))
+    assert len(many.axes) == 40
+    assert many.texts[0].get_text() == "2 more records are not shown"
+
+
+def test_calls_stand_at_their_sites_up_and_down_by_strand():
+    calls = pd.DataFrame(
+        {"contig": ["a", "a", "b"], "site": [10, 40, 7], "strand": ["+", "-", "+"], "score": [0.9, 0.7, 0.8]}
+    )
+    calls["end"] = calls["site"] + 5
+    calls.attrs["threshold"] = 0.6
+    figure = seqray.plot.calls(calls)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
+    [bars] = figure.axes[0].collections
+    assert [segment.tolist() for segment in bars.get_segments()] == [
+        [[10, 0], [10, 0.9]],
+        [[40, 0], [40, -0.7]],
+    ]
+    assert [line.get_ydata()[0] for line in figure.axes[0].lines] == [0, -0.6, 0.6]
+    assert figure.axes[0].get_xlim() == (0, 45)
+
+
+def test_figures_show_themselves_without_the_state_of_pyplot():
+    program = (
+        "import sys, pandas as pd, seqray\n"
+        "calls = pd.DataFrame({'contig': 'a', 'site': [1], 'strand': '+', 'score': [.9], 'end': 2})\n"
+        "assert seqray.plot.calls(calls)._repr_png_().startswith(b'\\x89PNG')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
