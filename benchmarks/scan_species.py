@@ -16,22 +16,25 @@ as false: precision is a lower bound.
 
 Methods:
 
-- the model of ``--models``, with predicted genes or without;
-- ``no letters``: 45 nt upstream of each predicted gene, ranked by the gap before the gene;
+- the model of ``--models``, with predicted genes, those that the sheet names (``--genes given``) or without;
+- the models of ``--also``, shipped ones for example;
+- ``no letters``: 45 nt (``--upstream``) before each gene, predicted or given, ranked by the gap before it;
 - ``Promotech``: its published scans of three genomes, placed by their letters; as published, and thinned as
   the peaks of a scan are. That of *B. subtilis* is of strain 168; windows that differ in YB886 are lost.
 
 The rows ``mean`` average over bacteria whose starts are mapped well (weight .5 or more in the sheet), and
 ``mean of genera`` over their genera, so that several strains of one weigh as one; others are listed, with
-``counted`` 0, and genomes without usable starts are named in the header. Intervals: 95 %,
-bootstrap over 10-kb blocks; that of a mean resamples blocks within each genome, not genomes. ``above`` is the
-recall less that of *no letters* on the same blocks.
+``counted`` 0, and genomes without usable starts are named in the header. ``--domain`` names other genomes to
+average over, ``--part`` measures one part of each split. ``auprc`` is of the first 2 calls per kb. Intervals:
+95 %, bootstrap over 10-kb blocks; that of a mean resamples blocks within each genome, not genomes. ``above``
+is the recall less that of *no letters* on the same blocks.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +46,7 @@ import numpy as np
 
 import machine
 from evaluation import TOLERANCES, Measured, Section, measure_depths, with_interval
-from gene_context import no_letters
+from gene_context import UPSTREAM, no_letters
 from genome_truth import KnownGenome, end_to_end, read_genome, read_promotech
 from matching import Calls, rank_calls, thin
 from scan_ecoli import write_rows
@@ -51,6 +54,7 @@ from scan_models import Scan, plan_scans, read_calls
 from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
 from seqray.core.records import SequenceRecord
 from seqray.genome.predict import predict_all
+from seqray.genome.read import read_genes
 
 PER_KB = (0.5, 1.0, 2.0)
 MIN_WEIGHT = 0.5
@@ -81,7 +85,14 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--genomes", type=Path, required=True, help="sheet of data/prepare_genomes.py")
     parser.add_argument("--models", type=Path, help="TSV with the columns 'genus' and 'model'")
     parser.add_argument(
-        "--genes", nargs="+", default=["predict"], help="of the scans: predict, none, or both"
+        "--genes", nargs="+", default=["predict"], help="of the scans: predict, given, none, or several"
+    )
+    parser.add_argument("--also", nargs="+", default=[], metavar="MODEL", help="further models to scan with")
+    parser.add_argument("--domain", default="bacteria", help="of the sheet, that the means count")
+    parser.add_argument("--part", default="", help="of the splits: dev or test; all by default")
+    parser.add_argument("--tolerances", nargs="+", type=int, default=TOLERANCES, help="letters")
+    parser.add_argument(
+        "--upstream", type=int, default=UPSTREAM, help="letters, of the method without letters"
     )
     machine.add_data(parser, required=False)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
@@ -93,8 +104,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--replicates", type=int, default=1000, help="of the bootstrap")
     args = parser.parse_args(argv)
-    if "models" in args.methods and args.models is None:
-        parser.error("name the models with --models, or the other methods with --methods")
+    if "models" in args.methods and args.models is None and not args.also:
+        parser.error("name models with --models or --also, or the other methods with --methods")
     if "promotech" in args.methods and args.data is None:
         parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     return args
@@ -124,15 +135,16 @@ def make_section(genome: KnownGenome) -> Section:
         listed = genome.select(lambda start: source in start.sources)
         before_genes = genome.select(lambda start: source in start.sources and start.upstream)
         pairs |= {name: (listed, listed), f"{name} genes": (before_genes, listed)}
-    return Section(genome.name, (0, sum(map(len, genome.contigs.values()))), None, pairs)
+    letters = sum(last - first for first, last in genome.measured)
+    return Section(genome.name, (0, letters), None, pairs)
 
 
-def no_letters_of(genome: KnownGenome) -> Calls:
-    """Call a start upstream of each predicted gene of a genome."""
+def no_letters_of(genome: KnownGenome, annotation: Path | None, upstream: int) -> Calls:
+    """Call a start upstream of each gene of a genome; genes are predicted if no file names them."""
     records = [SequenceRecord(name, letters) for name, letters in genome.contigs.items()]
-    genes = predict_all(records)
+    genes = read_genes(annotation) if annotation else predict_all(records)
     calls = [
-        (offset, no_letters(genes.of(name), len(genome.contigs[name])))
+        (offset, no_letters(genes.of(name), len(genome.contigs[name]), upstream))
         for name, offset in end_to_end(genome.contigs).items()
     ]
     position = np.concatenate([offset + found.position for offset, found in calls])
@@ -144,17 +156,25 @@ def no_letters_of(genome: KnownGenome) -> Calls:
 def model_calls(scan: Scan, genome: KnownGenome, path: Path, folder: Path | None) -> Calls:
     """Scan a genome, or read the calls of an earlier scan."""
     offsets = end_to_end(genome.contigs)
-    if folder is None:
-        return scan.calls(path, offsets=offsets)
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{genome.name}.{scan.name.replace(', ', '.').replace(' ', '-')}.tsv"
-    if not kept.exists():
-        scan.write_calls(path, kept)
-    return read_calls(kept, offsets)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = folder / f"{genome.name}.{scan.name.replace(', ', '.').replace(' ', '-')}.tsv"
+        if not kept.exists():
+            contigs = genome.measured_contigs()
+            if len(contigs) < len(genome.contigs):
+                path = Path(scratch) / f"{genome.name}.fa"
+                path.write_text("".join(f">{name}\n{genome.contigs[name]}\n" for name in contigs))
+            scan.write_calls(path, kept)
+        return read_calls(kept, offsets)
 
 
 def methods_of(
-    genome: KnownGenome, path: Path, models: Mapping[str, str], args: argparse.Namespace
+    genome: KnownGenome,
+    path: Path,
+    annotation: str,
+    models: Mapping[str, str],
+    args: argparse.Namespace,
 ) -> tuple[dict[str, Calls], str]:
     """Return the calls of each method, and the model that has not seen the genus.
 
@@ -162,6 +182,8 @@ def methods_of(
     ----------
     genome, path
         The genome, and its file.
+    annotation
+        The genes that the sheet names for it.
     models
         Model of each genus.
     args
@@ -169,17 +191,20 @@ def methods_of(
     """
     found: dict[str, Calls] = {}
     model = models.get(genome.genus, models.get(OTHERS, ""))
-    if model:
-        for scan in plan_scans([model], args.genes, args.stride, args.threads):
-            name = "seqray, no genes" if scan.genes == "none" else "seqray"
-            found[name] = model_calls(scan, genome, path, args.calls)
+    sources = [annotation if genes == "given" else genes for genes in args.genes]
+    named = {"seqray": model} if model else {}
+    for name, scanned in {**named, **{Path(other).stem: other for other in args.also}}.items():
+        for scan in plan_scans([scanned], sources, args.stride, args.threads):
+            method = f"{name}, no genes" if scan.genes == "none" else name
+            found[method] = model_calls(scan, genome, path, args.calls)
     if "no-letters" in args.methods:
-        found[NO_LETTERS] = no_letters_of(genome)
+        given = Path(annotation) if "given" in args.genes else None
+        found[NO_LETTERS] = no_letters_of(genome, given, args.upstream)
     if "promotech" in args.methods and genome.name in PROMOTECH:
         folder = args.data / "tss" / "promotech_predictions"
         found["Promotech"] = read_promotech(folder / PROMOTECH[genome.name], genome)
         found["Promotech, thinned"] = thin(found["Promotech"], MIN_DISTANCE_OF_LOCATORS)
-    return found, Path(model).name
+    return {name: genome.cut(calls) for name, calls in found.items()}, Path(model).name
 
 
 @dataclass(frozen=True)
@@ -194,10 +219,12 @@ class Result:
         The model that has not seen its genus; empty for none.
     starts
         Number of starts of each truth.
-    recall, precision
+    recall, precision, auprc
         Of all blocks, and of every resample: (1 + replicates,).
     calls
         Number of calls.
+    domain
+        That the means count.
     """
 
     row: Mapping[str, str]
@@ -205,16 +232,24 @@ class Result:
     starts: Mapping[str, int]
     recall: Mapping[Key, np.ndarray]
     precision: Mapping[Key, np.ndarray]
+    auprc: Mapping[Key, np.ndarray]
     calls: Mapping[Key, int]
+    domain: str = "bacteria"
 
     @property
     def counted(self) -> bool:
         """Whether the means count it."""
-        return self.row["domain"] == "bacteria" and float(self.row["weight"]) >= MIN_WEIGHT
+        return self.row["domain"] == self.domain and float(self.row["weight"]) >= MIN_WEIGHT
 
 
 def measure_genome(
-    row: Mapping[str, str], genome: KnownGenome, methods: Mapping[str, Calls], model: str, replicates: int
+    row: Mapping[str, str],
+    genome: KnownGenome,
+    methods: Mapping[str, Calls],
+    model: str,
+    replicates: int,
+    tolerances: Sequence[int] = TOLERANCES,
+    domain: str = "bacteria",
 ) -> Result:
     """Measure all methods on a genome, on the same resampled blocks.
 
@@ -230,12 +265,16 @@ def measure_genome(
         For the table.
     replicates
         Of the bootstrap.
+    tolerances
+        Most letters between a call and a start.
+    domain
+        That the means count.
     """
     section = make_section(genome)
     weights = section.weights(replicates, seed=0)
     found: dict[Key, tuple[Measured, str]] = {}
     for method, calls in methods.items():
-        for tolerance in TOLERANCES:
+        for tolerance in tolerances:
             for per_kb, measured in measure_depths(section, calls, weights, PER_KB, tolerance).items():
                 found |= {(method, tolerance, truth, per_kb): (measured, truth) for truth in section.pairs}
     return Result(
@@ -244,7 +283,9 @@ def measure_genome(
         starts={name: len(pair[0]) for name, pair in section.pairs.items()},
         recall={key: measured.values[f"recall_{truth}"] for key, (measured, truth) in found.items()},
         precision={key: measured.values[f"precision_{truth}"] for key, (measured, truth) in found.items()},
+        auprc={key: measured.values[f"auprc_{truth}"] for key, (measured, truth) in found.items()},
         calls={key: measured.calls for key, (measured, _) in found.items()},
+        domain=domain,
     )
 
 
@@ -254,7 +295,7 @@ def genome_rows(result: Result) -> Iterator[Row]:
     head |= {"genus": result.row["genus"], "counted": int(result.counted)}
     for key in result.recall:
         trained = result.model if key[0].startswith("seqray") else ""
-        yield {**head, "model": trained, **figures(key, result.recall, result.precision)} | {
+        yield {**head, "model": trained, **figures(key, result.recall, result.precision, result.auprc)} | {
             "starts": result.starts[key[2]],
             "calls": result.calls[key],
         }
@@ -283,20 +324,26 @@ def _mean_rows(counted: Sequence[Result], shares: np.ndarray, truth: str, head: 
     keys = [key for key in keys if all(key in result.recall for result in counted)]
     recall = {key: shares @ np.stack([result.recall[key] for result in counted]) for key in keys}
     precision = {key: shares @ np.stack([result.precision[key] for result in counted]) for key in keys}
+    auprc = {key: shares @ np.stack([result.auprc[key] for result in counted]) for key in keys}
     for key in keys:
-        row = {**head, "genus": "", "counted": "", "model": "", **figures(key, recall, precision)}
+        row = {**head, "genus": "", "counted": "", "model": "", **figures(key, recall, precision, auprc)}
         yield row | {
             "starts": sum(result.starts[truth] for result in counted),
             "calls": sum(result.calls[key] for result in counted),
         }
 
 
-def figures(key: Key, recall: Mapping[Key, np.ndarray], precision: Mapping[Key, np.ndarray]) -> Row:
-    """Return the cells of a method: recall, precision, and recall above *no letters*, with intervals."""
+def figures(
+    key: Key,
+    recall: Mapping[Key, np.ndarray],
+    precision: Mapping[Key, np.ndarray],
+    auprc: Mapping[Key, np.ndarray],
+) -> Row:
+    """Return the cells of a method: its measures, and recall above *no letters*, with intervals."""
     method, tolerance, truth, per_kb = key
     row: Row = {"method": method, "truth": truth, "tolerance": tolerance, "calls_per_kb": f"{per_kb:g}"}
     row |= {"starts": 0, "calls": 0}
-    measures = {"recall": recall[key], "precision": precision[key]}
+    measures = {"recall": recall[key], "precision": precision[key], "auprc": auprc[key]}
     other = (NO_LETTERS, *key[1:])
     missing = np.full_like(recall[key], np.nan)
     measures["above"] = recall[key] - recall[other] if other in recall else missing
@@ -306,27 +353,30 @@ def figures(key: Key, recall: Mapping[Key, np.ndarray], precision: Mapping[Key, 
 
 
 def print_rows(rows: Sequence[Row]) -> None:
-    """Print recall at the depths for a reader."""
+    """Print recall, precision and area at the depths for a reader."""
     for row in rows:
         start = f"{row['genome']!s:15} {row['method']!s:17} {row['truth']!s:6} {row['tolerance']:>2} nt"
-        print(f"{start} {row['calls_per_kb']:>3} per kb: {row['recall']:.3f} {row['precision']:.3f}")
+        shares = " ".join(f"{row[name]:.3f}" for name in ("recall", "precision", "auprc"))
+        print(f"{start} {row['calls_per_kb']:>3} per kb: {shares}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     args = parse_arguments(argv)
     lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
-    models = read_models(args.models) if "models" in args.methods else {}
+    models = read_models(args.models) if "models" in args.methods and args.models else {}
     results: list[Result] = []
     for row in machine.read_table(args.genomes):
         if args.only and row["name"] not in args.only:
             continue
-        genome = read_genome(args.genomes.parent, row)
+        genome = read_genome(args.genomes.parent, row, args.part)
         if not genome.starts:
             lines.append(f"{row['species']}: no start of use")
             continue
-        methods, model = methods_of(genome, args.genomes.parent / row["genome"], models, args)
-        results.append(measure_genome(row, genome, methods, model, args.replicates))
+        path = args.genomes.parent / row["genome"]
+        methods, model = methods_of(genome, path, row["genes"], models, args)
+        options = args.replicates, args.tolerances, args.domain
+        results.append(measure_genome(row, genome, methods, model, *options))
         print(f"{row['species']}: {len(genome.starts)} starts, {', '.join(methods)}", file=sys.stderr)
     rows = [*mean_rows(results), *(one for result in results for one in genome_rows(result))]
     write_rows(args.out, rows, lines)

@@ -70,6 +70,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--config", type=Path, required=True, help="settings, for `seqray train`")
     parser.add_argument("--out", type=Path, required=True, help="folder of the models")
     parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--init", metavar="MODEL", help="that all begin with, as `seqray train` takes it")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as there")
     parser.add_argument("--run", action="store_true", help="run the commands")
@@ -145,6 +146,7 @@ def train_command(args: argparse.Namespace, held_out: Sequence[str], model: Path
     ]
     for genus in held_out:
         command += ["--hold-out", genus]
+    command += ["--init", args.init] if args.init else []
     for setting in args.set:
         command += ["--set", setting]
     return [*command, "--threads", str(args.threads), "--quiet", "--out", str(model)]

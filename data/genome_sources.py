@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +15,19 @@ from seqray.core.alphabet import DNA
 from seqray.genome.genes import GeneIndex
 from seqray.io.sequences import read_sequences
 from start_classes import index_genes
-from starts import Start, place_contexts, place_windows, read_bed, read_contexts, read_windows
+from starts import (
+    Start,
+    place_contexts,
+    place_windows,
+    read_bed,
+    read_contexts,
+    read_positions,
+    read_windows,
+)
 
 LIST = Path(__file__).with_name("genomes.tsv")
 ECOLI, OLD_ECOLI = "ecoli", "promotech/ECOLI_2"
+FUNGI = "fungi"
 TABLES = {"EcoCyc": "ecocyc", "dRNA-seq": "drnaseq", "pyrosequencing": "pyrosequencing", "RACE": "race"}
 """Tables of E. coli by the names of ``ecoli_truth``, and the sources that they are called here."""
 
@@ -39,6 +50,7 @@ class Genome:
     genes: dict[str, GeneIndex] = field(default_factory=dict)
     starts: list[Start] = field(default_factory=list)
     listed: dict[str, Listed] = field(default_factory=dict)
+    annotation: Path | None = None
 
     @property
     def name(self) -> str:
@@ -51,21 +63,34 @@ def read_list() -> list[dict[str, str]]:
         return list(csv.DictReader(handle, delimiter="\t"))
 
 
-def load(data: Path, row: Mapping[str, str]) -> Genome:
-    """Read a genome and place the starts of its sources on it."""
+def load(data: Path, row: Mapping[str, str], out: Path) -> Genome:
+    """Read a genome and place the starts of its sources on it; genes of fungi are written to a folder."""
     records = list(read_sequences(data / row["genome"], DNA))
-    genes = index_genes(records, data / row["genes"] if row["genes"] else None)
-    genome = Genome(row, {record.id: record.sequence.upper() for record in records}, genes)
+    annotation = data / row["genes"] if row["genes"] else None
+    if annotation and row["domain"] == FUNGI:
+        annotation = name_chromosomes(annotation, out / f"{row['name']}.gff3")
+    genes = index_genes(records, annotation)
+    contigs = {record.id: record.sequence.upper() for record in records}
+    genome = Genome(row, contigs, genes, annotation=annotation)
     finder = Finder(genome.contigs)
     if row["ipromp"]:
         genome.starts += add_windows(genome, data / "ipromp", finder)
     if row["kuo"]:
         genome.starts += add_contexts(genome, data / "tss/kuo" / f"{row['kuo']}.tsv.gz", finder)
-    for bed in filter(None, row["beds"].split(",")):
-        genome.starts += add_bed(genome, data / "tss" / f"{bed}.bed.gz", bed)
+    for table in filter(None, row["tables"].split(",")):
+        genome.starts += add_table(genome, data, table)
     if row["name"] == ECOLI:
         genome.starts += ecoli_starts(genome, data, load_truth(data))
     return genome
+
+
+def name_chromosomes(annotation: Path, out: Path) -> Path:
+    """Write a GFF3 whose contigs have the names of their chromosomes, as its regions state them."""
+    text = gzip.decompress(annotation.read_bytes()).decode()
+    names = dict(re.findall(r"^(\S+)\t[^\t]*\tregion\t.*;chromosome=([^;\n]+)", text, re.MULTILINE))
+    contig = re.compile(r"^(##sequence-region )?(\S+)", re.MULTILINE)
+    out.write_text(contig.sub(lambda found: (found[1] or "") + names.get(found[2], found[2]), text))
+    return out
 
 
 def add_windows(genome: Genome, folder: Path, finder: Finder) -> list[Start]:
@@ -85,9 +110,10 @@ def add_contexts(genome: Genome, path: Path, finder: Finder) -> list[Start]:
     return list(place_contexts(contexts, finder))
 
 
-def add_bed(genome: Genome, path: Path, source: str) -> list[Start]:
-    """Read a BED file on the genome itself."""
-    starts = read_bed(path, source)
+def add_table(genome: Genome, data: Path, source: str) -> list[Start]:
+    """Read a table on the genome itself: BED, or TSV with 1-based positions."""
+    path = next(path for folder in ("tss", ".") for path in (data / folder).glob(f"{source}.[bt]*.gz"))
+    starts = read_bed(path, source) if ".bed" in path.name else read_positions(path, source)
     good = [s for s in starts if s.contig in genome.contigs and s.position < len(genome.contigs[s.contig])]
     genome.listed[source] = Listed(len(starts), len(good), len(good))
     return good

@@ -11,17 +11,33 @@ from loci import Interval, cut, intervals
 from seqray.core.alphabet import DNA
 from seqray.homology.kmers import KmerSet
 
+REGIONS = {
+    "scerevisiae": {"dev": ("XI",), "test": ("IX", "XIV"), "mask": ("IV", "XV")},
+    "spombe": {
+        "dev": (("I", 4_700_000, 5_579_133),),
+        "test": (("II", 3_400_000, 4_539_804),),
+        "mask": ("III", "MT", "MTR", "AB325691"),
+    },
+}
+"""Whole chromosomes and parts of yeasts; the tables name no start of those that are masked."""
 DEV_SHARE, TEST_SHARE = (0.40, 0.55), (0.55, 0.70)
 """Development and test region of a genome, as shares of its contigs laid end to end."""
 
 
 def split_regions(genome: Genome) -> dict[str, list[Interval]]:
     """Return the development and the test region of a genome; those of E. coli are the benchmark's."""
+    if parts := REGIONS.get(genome.name):
+        return {part: [whole(genome, region) for region in regions] for part, regions in parts.items()}
     if genome.name == ECOLI:
         (contig,) = genome.contigs
         return {"dev": [(contig, *DEV)], "test": [(contig, *TEST)]}
     lengths = {contig: len(letters) for contig, letters in genome.contigs.items()}
     return {"dev": stretch(lengths, *DEV_SHARE), "test": stretch(lengths, *TEST_SHARE)}
+
+
+def whole(genome: Genome, region: str | Interval) -> Interval:
+    """Return a region, or all of a chromosome."""
+    return (region, 0, len(genome.contigs[region])) if isinstance(region, str) else region
 
 
 def stretch(lengths: Mapping[str, int], first: float, last: float) -> list[Interval]:

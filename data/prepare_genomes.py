@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from genome_sources import ECOLI, Genome, Listed, load, read_list
+from genome_sources import ECOLI, FUNGI, Genome, Listed, load, read_list
 from genome_splits import held_out_words, masked_rows, split_regions
 from loci import Place
 from machine import add_data
@@ -27,9 +27,11 @@ from seqray.homology.kmers import KmerSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts
-from training_sheet import ENTERICS, Row, training_rows, write_table
+from training_sheet import ENTERICS, Row, genome_rows, training_rows, write_table
 
 ALL = "all"
+CURATED = "eukaryotes/"
+"""Sources that are taken as they are: their starts have no -10 box to be measured by."""
 PREDICTED, PREDICTED_SHARE = "regulondb-predicted", 0.5
 """Predicted starts have boxes by construction: their measured weight is cut to this share."""
 
@@ -38,7 +40,9 @@ PREDICTED, PREDICTED_SHARE = "regulondb-predicted", 0.5
 
 
 def measure_sources(genome: Genome) -> dict[tuple[str, str], Quality]:
-    """Measure the starts of each source of a genome, all and by class of site."""
+    """Measure the starts of each source of a genome, all and by class of site; fungi have no such boxes."""
+    if genome.row["domain"] == FUNGI:
+        return {}
     places: dict[tuple[str, str], set[Place]] = defaultdict(set)
     for start in genome.starts:
         places[start.source, ALL].add(start.place)
@@ -49,6 +53,8 @@ def measure_sources(genome: Genome) -> dict[tuple[str, str], Quality]:
 
 def weight_of(source: str, site: str, measured: Mapping[tuple[str, str], Quality]) -> float:
     """Return the weight of a source's starts of one class; a class too small has that of the whole source."""
+    if source.startswith(CURATED):
+        return 1.0
     quality = measured.get((source, site)) or measured.get((source, ALL))
     weight = quality.weight if quality else 0.0
     return weight * PREDICTED_SHARE if source == PREDICTED else weight
@@ -105,9 +111,9 @@ def write_genome(genome: Genome, data: Path, out: Path) -> tuple[Row, list[Row]]
         "species": row["species"],
         "genus": row["genus"],
         "genome": str((data / row["genome"]).resolve()),
-        "genes": str((data / row["genes"]).resolve()) if row["genes"] else "",
+        "genes": str(genome.annotation.resolve()) if genome.annotation else "",
         "sites": sites,
-        "weight": genome_weight(measured),
+        "weight": 1.0 if row["domain"] == FUNGI else genome_weight(measured),
         "domain": row["domain"],
         "name": genome.name,
         "note": row["note"],
@@ -166,7 +172,7 @@ def main() -> None:
     args = parser.parse_args()
     data, out = args.data, args.out
     out.mkdir(parents=True, exist_ok=True)
-    genomes = [load(data, row) for row in read_list()]
+    genomes = [load(data, row, out) for row in read_list()]
     written = [write_genome(genome, data, out) for genome in genomes]
     write_table(out / "genomes.tsv", [sheet for sheet, _ in written])
     words = held_out_words(genomes)
@@ -177,6 +183,8 @@ def main() -> None:
     rows = list(training_rows(out))
     write_table(out / "train.tsv", rows)
     write_table(out / "enterics.tsv", [row for row in rows if row["group"] in ENTERICS])
+    for domain in ("archaea", FUNGI):
+        write_table(out / f"{domain}.tsv", genome_rows(out, domain))
     print((out / "quality.tsv").read_text(), end="")
 
 

@@ -142,6 +142,13 @@ def read_bed(path: Path, source: str) -> list[Start]:
     return found
 
 
+def read_positions(path: Path, source: str) -> list[Start]:
+    """Read starts of a TSV with the columns ``contig``, ``position`` (1-based) and ``strand``."""
+    with gzip.open(path, "rt", newline="") as handle:
+        rows = csv.DictReader(handle, delimiter="\t")
+        return [Start(row["contig"], int(row["position"]) - 1, row["strand"], source) for row in rows]
+
+
 def window_at(contigs: Mapping[str, str], place: Place, before: int, after: int) -> str:
     """Return the letters around a place, 5' to 3' on its strand; empty near the ends of a contig."""
     contig, position, strand = place

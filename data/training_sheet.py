@@ -42,9 +42,7 @@ def read_table(path: Path) -> list[Cells]:
 
 def training_rows(folder: Path) -> Iterator[Row]:
     """Yield the rows of the sheet, from the tables in a folder; write the contexts as genomes beside it."""
-    for row in read_table(folder / "genomes.tsv"):
-        if row["domain"] == "bacteria" and float(row["weight"]) > 0:
-            yield genome_row(row, read_table(folder / row["sites"]))
+    yield from genome_rows(folder, "bacteria")
     found: dict[tuple[str, str], dict[str, Cells]] = defaultdict(dict)
     for row in read_table(folder / "contexts.tsv.gz"):
         if float(row["weight"]) > 0 and not row["shares"]:
@@ -53,18 +51,29 @@ def training_rows(folder: Path) -> Iterator[Row]:
         yield context_row(folder, species, genus, list(rows.values()))
 
 
+def genome_rows(folder: Path, domain: str) -> Iterator[Row]:
+    """Yield the rows of all genomes of a domain that have starts of use."""
+    for row in read_table(folder / "genomes.tsv"):
+        if row["domain"] == domain and float(row["weight"]) > 0:
+            yield genome_row(row, read_table(folder / row["sites"]))
+
+
 def genome_row(row: Cells, sites: list[Cells]) -> Row:
-    """Return the row of a genome; its genes are predicted, as those of most genomes to be scanned are."""
+    """Return the row of a genome; its genes are predicted, as those of most genomes to be scanned are.
+
+    Those of fungi are given: the prediction knows no introns.
+    """
     inside = sum(site["site"] != "promoter" for site in sites) / max(len(sites), 1)
+    fungi = row["domain"] == "fungi"
     return {
         "species": row["species"],
         "group": row["genus"],
         "genome": row["genome"],
-        "genes": "predict",
+        "genes": row["genes"] if fungi else "predict",
         "sites": row["sites"],
         "held_out": f"{row['name']}.split.bed",
         "weight": float(row["weight"]) * SHARES.get(row["name"], 1.0),
-        "inside": 1.0 if inside > INSIDE_MAPPED else INSIDE_UNKNOWN,
+        "inside": 1.0 if fungi or inside > INSIDE_MAPPED else INSIDE_UNKNOWN,
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from genome_truth import KnownGenome, KnownStart, end_to_end, place_calls, read_genome
+from genome_truth import KnownGenome, KnownStart, end_to_end, outside, place_calls, read_genome
 from invented import SHEET, SITES, Letters, opposite, write_fasta, write_rows
+from matching import rank_calls
 
 FIRST, SECOND = map(Letters(23), (300, 200))
 
@@ -23,6 +25,19 @@ def test_starts_within_five_letters_are_one():
     # 10, 14 and 19 are linked, and their middle is 14; 25 is six letters from 19.
     assert genome.select().position.tolist() == [14, 25, 90, 12]
     assert genome.select().plus.tolist() == [True, True, True, False]
+
+
+def test_calls_and_starts_of_measured_regions_are_placed_end_to_end():
+    # 20 letters of the first contig, and 100 of the second, which begins at 300.
+    regions = ((10, 30), (350, 450))
+    genome = replace(make(known(3), known(10), known(29), known(36), known(360, "-")), regions=regions)
+    assert genome.select().position.tolist() == [0, 19, 30]
+    calls = genome.cut(rank_calls([449, 450, 12, 5], "+-+-", [3.0, 4.0, 1.0, 2.0]))
+    assert (calls.position.tolist(), calls.score.tolist()) == ([119, 2], [3.0, 1.0])
+    assert genome.measured_contigs() == ["c1", "c2"]
+    assert replace(genome, regions=regions[1:]).measured_contigs() == ["c2"]
+    assert outside([(350, 450), (0, 10)], 500) == [(10, 350), (450, 500)]
+    assert outside([], 500) == [(0, 500)]
 
 
 def test_windows_are_calls_at_their_last_letter():

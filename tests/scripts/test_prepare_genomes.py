@@ -203,7 +203,7 @@ def test_sites_of_a_small_genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write_gzip(data / "tss/set/bed.bed.gz", "c\t1199\t1200\t.\t0\t+\n")
     sheet = {"name": "g", "species": "Genus species", "genus": "Genus", "domain": "bacteria"}
     sheet |= {"genome": "g.fna.gz", "genes": "g.gff.gz", "note": ""}
-    sheet |= {"ipromp": "99", "kuo": "Genus_species", "beds": "set/bed"}
+    sheet |= {"ipromp": "99", "kuo": "Genus_species", "tables": "set/bed"}
     table = write_rows(tmp_path / "genomes.tsv", sheet, sheet.values())
     monkeypatch.setattr(genome_sources, "LIST", table)
     monkeypatch.setattr("sys.argv", ["prepare_genomes.py", "--data", str(data), "--out", str(out)])
@@ -225,6 +225,32 @@ def test_sites_of_a_small_genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with (out / "genomes.tsv").open() as handle:
         (written,) = csv.DictReader(handle, delimiter="\t")
     assert [written[key] for key in ("species", "sites", "weight")] == ["Genus species", "g.sites.tsv", "0.0"]
+
+
+def test_genes_and_starts_of_a_fungus_are_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The genes get the names of the chromosomes; starts have full weight, and positions are 1-based."""
+    data, out = tmp_path / "data", tmp_path / "out"
+    out.mkdir()
+    write_gzip(data / "g.fna.gz", f">II\n{letters(3000)}\n")
+    region = (
+        "##sequence-region NC_2.1 1 3000\nNC_2.1\tx\tregion\t1\t3000\t.\t+\t.\tID=r;chromosome=II;strain=s\n"
+    )
+    write_gzip(data / "g.gff.gz", region + "NC_2.1\tx\tCDS\t1001\t2000\t.\t+\t0\tID=a\n")
+    write_gzip(data / "eukaryotes/g.starts.tsv.gz", "contig\tposition\tstrand\nII\t901\t+\n")
+    row = {"name": "g", "species": "G s", "domain": "fungi", "genome": "g.fna.gz", "genes": "g.gff.gz"}
+    row |= {"ipromp": "", "kuo": "", "tables": "eukaryotes/g.starts"}
+    found = genome_sources.load(data, row, out)
+    assert [(start.place, start.source) for start in found.starts] == [(("II", 900, "+"), row["tables"])]
+    assert (out / "g.gff3").read_text().splitlines()[0] == "##sequence-region II 1 3000"
+    (site,) = prepare_genomes.site_rows(found, prepare_genomes.measure_sources(found))
+    assert [site[name] for name in ("position", "site", "weight", "distance")] == [
+        901,
+        "promoter",
+        "1.00",
+        100,
+    ]
+    monkeypatch.setitem(genome_splits.REGIONS, "g", {"dev": ("II",), "test": (("II", 5, 9),)})
+    assert genome_splits.split_regions(found) == {"dev": [("II", 0, 3000)], "test": [("II", 5, 9)]}
 
 
 def test_the_best_source_gives_the_weight():

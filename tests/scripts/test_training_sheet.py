@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 from seqray.genome.read import read_genes
-from training_sheet import read_table, training_rows, write_table
+from training_sheet import genome_rows, read_table, training_rows, write_table
 
 GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}
 SITE = {"contig": "c", "position": 5, "strand": "+", "weight": 1.0}
@@ -34,6 +34,8 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
     ]
     write_table(tmp_path / "contexts.tsv.gz", contexts)
 
+    write_table(tmp_path / "archaeon.sites.tsv", [{**SITE, "site": "promoter"}])
+    assert [row["held_out"] for row in genome_rows(tmp_path, "archaea")] == ["archaeon.split.bed"]
     found = list(training_rows(tmp_path))
     kept = ("species", "group", "genes", "held_out", "weight", "inside")
     assert [tuple(row[key] for key in kept) for row in found] == [

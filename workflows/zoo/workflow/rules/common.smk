@@ -1,9 +1,6 @@
 # Values that the rules read from the configuration and from files.
 import shlex
 
-LOCATOR_FOLDS = range(1, 5)
-
-
 def teacher(wildcards):
     """Model file of the teacher; an empty list without one."""
     name = config.get("teachers", {}).get(wildcards.name)
@@ -34,11 +31,10 @@ def rna_options(wildcards, input):
 
 
 def locator_folds(wildcards):
-    """Models without some genera; a specialized locator says nothing of new species."""
-    if wildcards.name in STARTS:
+    """The table of the models without some genera; an empty list where a locator has none."""
+    if wildcards.name not in LOCATOR_FOLDS:
         return []
-    folder = f"{RUNS}/folds/{wildcards.name}"
-    return [f"{folder}/fold-{n}.safetensors" for n in LOCATOR_FOLDS]
+    return f"{RUNS}/folds/{wildcards.name}/folds.tsv"
 
 
 def locator_start(wildcards):
@@ -49,5 +45,14 @@ def locator_start(wildcards):
 
 def locator_options(wildcards, input):
     """Options for the folds and the model that a locator begins with."""
-    folds = [word for path in input.folds for word in ("--fold", path)]
+    numbers = range(1, LOCATOR_FOLDS.get(wildcards.name, 0) + 1)
+    folder = f"{RUNS}/folds/{wildcards.name}"
+    folds = [word for n in numbers for word in ("--fold", f"{folder}/fold-{n}.safetensors")]
     return shlex.join([*folds, *(["--init", input.start] if input.start else [])])
+
+
+def locator_fold_options(wildcards, input):
+    """Options of the folds: their number, those of the configuration, and the model that they begin with."""
+    more = config.get("locator_fold_options", {}).get(wildcards.name, "")
+    start = ["--init", input.start] if input.start else []
+    return f"--folds {LOCATOR_FOLDS[wildcards.name]} {more} {shlex.join(start)}"

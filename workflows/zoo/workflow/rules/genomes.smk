@@ -27,25 +27,25 @@ rule locator_folds:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
+        start=locator_start,
     output:
-        [f"{RUNS}/folds/{{name}}/fold-{n}.safetensors" for n in LOCATOR_FOLDS],
         f"{RUNS}/folds/{{name}}/folds.tsv",
     log:
         f"{RUNS}/logs/folds/{{name}}.log",
     benchmark:
         f"{RUNS}/benchmarks/folds/{{name}}.tsv"
     wildcard_constraints:
-        name="|".join(LOCATORS),
+        name="|".join(LOCATOR_FOLDS),
     conda:
         "../envs/seqray.yaml"
     threads: config["threads"]
     params:
         root=ROOT,
-        folds=len(LOCATOR_FOLDS),
+        more=locator_fold_options,
         out=lambda wildcards, output: os.path.dirname(output[0]),
     shell:
         "cd {params.root:q} && python benchmarks/train_folds.py --sheet {input.sheet:q} --config {input.config:q} "
-        "--folds {params.folds} --threads {threads} --out {params.out:q} --run > {log:q} 2>&1"
+        "{params.more} --threads {threads} --out {params.out:q} --run > {log:q} 2>&1"
 
 
 rule train_locator:
