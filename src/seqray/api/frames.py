@@ -100,7 +100,7 @@ def call_stretches(
     def is_circular(record: SequenceRecord) -> bool:
         return record.circular or named is True or (bool(named) and record.id in named)
 
-    source = gene_source(genes, None, records, sequences, is_circular)
+    source = gene_source(genes, None, records, sequences, is_circular, model.card.locator.introns)
     tracks = tracks_reader(model, source.find if source else None)
     circles = {record.id for record in records if is_circular(record)}
     names = {*circles, *(source.circular if source else ())}
@@ -134,13 +134,14 @@ def gene_source(
     records: Sequence[SequenceRecord],
     sequences: Any,
     is_circular: Callable[[SequenceRecord], bool],
+    introns: bool,
 ) -> Genome | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
     own = partial(read_genes, sequences) if holds_genes(sequences) else None
     if isinstance(genes, str) and genes == "auto" and has_unread_genes(sequences):
         warnings.warn(_UNREAD, stacklevel=3)
     wanted = "none" if genes is None else genes
-    source, reason = choose_genes(wanted, records, is_circular, table=table, own=own)
+    source, reason = choose_genes(wanted, records, is_circular, table=table, own=own, introns=introns)
     if reason:
         warnings.warn(f"scanned without genes: {reason}", stacklevel=3)
     return source

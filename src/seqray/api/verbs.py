@@ -192,7 +192,8 @@ def scan(
     source = None
     if loaded.is_locator:
         records = list(records)
-        source = gene_source(genes, codon_table, records, sequences, settings.is_circular)
+        introns = loaded.card.locator.introns
+        source = gene_source(genes, codon_table, records, sequences, settings.is_circular, introns)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,

@@ -442,7 +442,8 @@ def find_genome(request: ExplainRequest, model: TrainedModel) -> tuple[GenomeInp
     calls = request.target.calls
     circular = read_circular(calls) if calls else frozenset[str]()
     opened = GenomeInput(path, model.alphabet, request.records, request.genes)
-    opened.find_genes(lambda record: record.circular or record.id in circular)
+    introns = model.card.locator.introns
+    opened.find_genes(lambda record: record.circular or record.id in circular, introns=introns)
     request.note(*opened.notes)
     genome = opened.genome
     return opened, (genome, circular.union(genome.circular if genome else ()))

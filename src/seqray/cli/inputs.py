@@ -234,8 +234,14 @@ class GenomeInput(Iterable["SequenceRecord"]):
         """Records read so far."""
         return self._read.count
 
-    def find_genes(self, is_circular: Callable[[SequenceRecord], bool], *, ahead: bool = False) -> None:
-        """Read or predict the genes for a locator; ``ahead`` predicts those of the first contig at once."""
+    def find_genes(
+        self,
+        is_circular: Callable[[SequenceRecord], bool],
+        *,
+        ahead: bool = False,
+        introns: bool = False,
+    ) -> None:
+        """Read or predict the genes for a locator; the options are those of `choose_genes`."""
         if self._genes is None or self.held is None:
             return
         from seqray.genome.predict import choose_genes
@@ -252,6 +258,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             table=self._genes.codon_table,
             own=own if self._parsed and genes == "auto" else None,
             ahead=ahead,
+            introns=introns,
         )
         self.notes = [f"no genes: {reason}"] if reason else []
 

@@ -260,7 +260,8 @@ def run(request: ScanRequest) -> Outcome:
     )
     ahead = options.regions is None  # else the first contig may not be scanned
     with ThreadPoolExecutor(1) as pool:  # genes are predicted while torch is loaded
-        finding = pool.submit(source.find_genes, options.is_circular, ahead=ahead)
+        find = partial(source.find_genes, ahead=ahead, introns=card.locator.introns)
+        finding = pool.submit(find, options.is_circular)
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         finding.result()
     model, source.records = recognize(request.model, model, source.records)

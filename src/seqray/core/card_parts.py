@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import Floats, Ints
 from seqray.core.serialization import CardPart
 
+Kingdom = Literal["bacteria", "archaea", "eukaryotes"]
+"""What a locator is for."""
 MAX_CHAIN_ORDER = 5  # the best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
 SIGNATURE_WORDS = 136  # 4-mers, each counted with its reverse complement
 _MAX_WORD = 8
@@ -230,6 +232,7 @@ class LocatorFacts(CardPart):
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
     # letters between a call and a mapped site within which the call counts as right
     tolerance: int | None = None
+    kingdom: Kingdom | None = None  # that it is for; bacteria by default
 
     def __post_init__(self) -> None:
         fits = len(self.span) == 2 and all(0 <= n < _MAX_SITE_EXTENT for n in self.span)
@@ -237,8 +240,19 @@ class LocatorFacts(CardPart):
         _check(0 <= (self.threshold_without_genes or 0) <= 1, "has a threshold outside 0 to 1")
         _check(set(self.probability or ()) <= {"genes", "letters"}, "has a probability of another kind")
         _check((self.tolerance or 0) >= 0, "has a tolerance below 0")
+        _check(self.kingdom in (None, *get_args(Kingdom)), "is for an unknown kingdom")
         measured = bool(self.expected or self.probability)
         _check(not measured or self.tolerance is not None, "has no tolerance")
+
+    @property
+    def introns(self) -> bool:
+        """Whether genes have introns, so that they can't be predicted."""
+        return self.kingdom == "eukaryotes"
+
+    @property
+    def boxes(self) -> bool:
+        """Whether promoters have the boxes that sigma 70 reads."""
+        return self.kingdom in (None, "bacteria")
 
     @property
     def span(self) -> tuple[int, ...]:

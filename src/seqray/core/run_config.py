@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seqray.core.card import MAX_MEMBERS
+from seqray.core.card_parts import Kingdom
 from seqray.core.errors import ConfigError, field_name, require, require_ranges
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
@@ -127,6 +128,9 @@ class GenomesConfig:
     hide: float = 0.3
     auxiliary: float = 0.2  # weight of predicting the hidden genes from the letters
     mutate: float = 0.02  # probability that a letter is replaced by a random one
+    # that the model is for: in others than bacteria, scans look for no boxes of sigma 70, and as genes of
+    # eukaryotes have introns, these are never predicted
+    kingdom: Kingdom = "bacteria"
     cut: float = 0.1  # probability that a chunk is cut at a random place, as by the end of a contig
 
     def __post_init__(self) -> None:

@@ -199,6 +199,7 @@ def choose_genes(
     table: int | None = None,
     own: Callable[[Mapping[str, int]], Genome] | None = None,
     ahead: bool = False,
+    introns: bool = False,
 ) -> tuple[Genome | None, str]:
     """Read or predict the genes that were asked for.
 
@@ -218,6 +219,8 @@ def choose_genes(
         Lengths of circular contigs to the genes of a GenBank input; None for another input.
     ahead
         Predict the genes of the first contig at once.
+    introns
+        The genes may have introns, which are not predicted.
 
     Returns
     -------
@@ -263,6 +266,14 @@ def choose_genes(
         if genome.count:
             return genome, ""
     needed = genes == "predict" or table is not None
+    if introns:
+        remedy = f"give {setting('genes')} as GFF3 or GenBank"
+        if needed:
+            raise ConfigError(
+                "the model is for genomes whose genes have introns, which are not predicted",
+                remedy=f"{remedy}, or {setting('genes', 'none')}",
+            )
+        return None, f"{remedy}, for genes with introns are not predicted"
     if not needed and not can_predict_genes():
         return None, f"give {setting('genes')}, or pip install 'seqray[genes]' to predict them"
     try:

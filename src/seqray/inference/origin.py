@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.card import Card
+from seqray.core.card_parts import Kingdom
 from seqray.core.errors import setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
@@ -27,6 +29,24 @@ from seqray.modelfile.model import TrainedModel
 CAUTION = "caution: "
 """Begins those findings that speak against the results."""
 MAX_NAMED_CONTEXTS = 4
+
+# Letters of ribosomal RNA that probes of a whole kingdom bind: EUB338 and its variants, EUK516 (Amann et al.
+# 1990; Daims et al. 1999) and ARCH915 (Stahl and Amann 1991).
+_RIBOSOMAL: dict[Kingdom, str] = {
+    "bacteria": "AC[AT]CCTACGGG[AT]GGC[AT]GC|GC[AT]GCC[AT]CCCGTAGG[AT]GT",
+    "archaea": "AGGAATTGGCGGGGGAGCAC|GTGCTCCCCCGCCAATTCCT",
+    "eukaryotes": "GGAGGGCAAGTCTGGT|ACCAGACTTGCCCTCC",
+}
+_LOCATORS: dict[Kingdom, str] = {
+    "bacteria": "take bacteria-genome",
+    "archaea": "take archaea-genome",
+    "eukaryotes": "take fungi-genome for yeasts; no model is for others",
+}
+
+
+def kingdoms_of(sequence: str) -> set[Kingdom]:
+    """Kingdoms whose ribosomal RNA a sequence of DNA has, on either strand."""
+    return {kingdom for kingdom, probe in _RIBOSOMAL.items() if re.search(probe, sequence.upper())}
 
 
 def read_as(model: TrainedModel) -> str:
@@ -56,11 +76,15 @@ class Origin:
         self._signature = signature_of(model.card)
         self._calibrated_on = Signature(later.signature) if later and later.signature else None
         self._words = KmerCounter(model.alphabet)
+        self._own: Kingdom = model.card.locator.kingdom or "bacteria"
+        self._kingdoms = set[Kingdom]()
 
     def add(self, record: SequenceRecord) -> None:
         """Count the words of a record."""
         if self._signature or self._calibrated_on:
             self._words.add(record.sequence)
+        if self._locator:
+            self._kingdoms |= kingdoms_of(record.sequence)
 
     def watch(self, records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
         """Hand records on, and count their words."""
@@ -85,6 +109,10 @@ class Origin:
         ``species`` is the one that the user says the file is of.
         """
         yield from self._recognized
+        plastids = self._own == "eukaryotes" in self._kingdoms  # these and mitochondria were bacteria
+        for kingdom in sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])}):
+            has = f"{CAUTION}this file has ribosomal RNA of {kingdom}, and the model is for {self._own}"
+            yield f"{has}: {_LOCATORS[kingdom]}"
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []
         near = [one for one in distances if not one.is_foreign]

@@ -123,7 +123,7 @@ class CallTable(Sequence[Call]):
         rows = _beside_genes(calls, contigs, genome)
         names = ("gene", "locus", "distance", "within", "within_strand")
         columns |= dict(zip(names, zip(*rows, strict=True), strict=True))
-        if self.label in PROMOTERS:
+        if self.label in PROMOTERS and (expected is None or expected.boxes):
             found = find_boxes(letters, LETTERS_BEFORE)
             ten, thirty_five = found.minus10.tolist(), found.minus35.tolist()
             for name, firsts in (("minus10", ten), ("minus35", thirty_five)):

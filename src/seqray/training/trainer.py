@@ -256,6 +256,7 @@ def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
         (settings.get("model", {}).get("backbone") or {}).pop(place, None)
     for scores in ("smoothing", "region"):  # which are made after training
         (settings.get("model", {}).get("locator") or {}).pop(scores, None)
+    settings.get("genomes", {}).pop("kingdom", None)  # which is for scans
     settings.get("trainer", {}).pop("precision", None)
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -49,3 +49,17 @@ def test_a_genbank_input_that_names_no_genes_has_them_predicted(records):
     assert choose(named) is named
     with pytest.raises(ConfigError, match="codon_table=4 is for predicted genes"):
         choose(named, table=4)
+
+
+def test_genes_with_introns_are_read_and_never_predicted(records):
+    def choose(genes, own=None):
+        return choose_genes(genes, records, lambda record: False, own=own and (lambda _: own), introns=True)
+
+    named = Genome({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb")
+    assert choose("auto", named) == (named, "")
+    assert choose(named) == (named, "")
+    genome, reason = choose("auto")
+    assert genome is None
+    assert "as GFF3 or GenBank" in reason
+    with pytest.raises(ConfigError, match="genes have introns"):
+        choose("predict")

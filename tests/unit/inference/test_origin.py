@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from Bio.Seq import Seq
 
 from seqray.calibration.signature import ContextDistance
 from seqray.core.alphabet import DNA
@@ -12,10 +13,10 @@ from seqray.core.records import SequenceRecord
 from seqray.inference.origin import Origin
 
 
-def origin_of(measured, held_out="species"):
+def origin_of(measured, held_out="species", kingdom=None):
     """For a locator that was measured on some species."""
     expected = [SimpleNamespace(species=name, held_out=held_out) for name in measured]
-    locator, model = SimpleNamespace(expected=expected), SimpleNamespace(contexts=())
+    locator, model = SimpleNamespace(expected=expected, kingdom=kingdom), SimpleNamespace(contexts=())
     card = SimpleNamespace(model=model, locator=locator, domain=None)
     return Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))
 
@@ -26,6 +27,35 @@ def findings(distances, measured, species=None):
     found = [ContextDistance(name, distance) for name, distance in distances.items()]
     origin._signature = SimpleNamespace(compare=lambda counts: found, is_mixture=lambda counts: False)
     return list(origin.findings(species))
+
+
+# Positions 330 to 360 of the 16S ribosomal RNA of E. coli, and what the probes of the other kingdoms bind.
+RIBOSOMAL = {
+    "bacteria": "GGTCCAGACTCCTACGGGAGGCAGCAGTGGGG",
+    "archaea": "CTTAAAGGAATTGGCGGGGGAGCACCACAA",
+    "eukaryotes": "AATTGGAGGGCAAGTCTGGTGCCAGCAG",
+}
+
+
+@pytest.mark.parametrize("kingdom", [None, "archaea", "eukaryotes"])
+@pytest.mark.parametrize("turn", [str, str.lower, lambda text: str(Seq(text).reverse_complement())])
+@pytest.mark.parametrize("of", RIBOSOMAL)
+def test_ribosomal_rna_of_another_kingdom_is_cautioned_about(kingdom, turn, of):
+    origin = origin_of([], kingdom=kingdom)
+    origin.add(SequenceRecord("c", turn("ACGT" * 9 + RIBOSOMAL[of] + "ACGT" * 9)))
+    said = [line for line in origin.findings() if "ribosomal" in line]
+    assert bool(said) == (of != (kingdom or "bacteria"))
+    for line in said:
+        assert line.startswith(f"caution: this file has ribosomal RNA of {of}, and the model is for")
+
+
+def test_a_plastid_beside_a_genome_of_a_eukaryote_says_nothing():
+    origin = origin_of([], kingdom="eukaryotes")
+    for of in ("eukaryotes", "bacteria"):
+        origin.add(SequenceRecord(of, RIBOSOMAL[of]))
+    assert not [*origin.findings()]
+    origin.add(SequenceRecord("archaea", RIBOSOMAL["archaea"]))
+    assert "of archaea" in next(origin.findings())
 
 
 @pytest.mark.parametrize("distance", [0.02, 0.04, 0.06])

@@ -112,6 +112,10 @@ def test_places_of_boxes_on_either_strand():
     assert (found.minus10, found.minus35) == (Box(488, "TATAAT"), Box(465, "TTGACA"))
     assert (found.spacer, found.extended) == (17, False)
     assert DNA.decode(genome[488:494]) == "TATAAT"
+    for kingdom, has in (("bacteria", True), ("archaea", False)):
+        expected = ExpectedPrecision(LocatorFacts(kingdom=kingdom))
+        [found] = describe((500,), letters=window[None], expected=expected)
+        assert bool(found.minus10) == bool(found.minus35) == has
 
     [turned] = describe((499, "-"), letters=window[None])
     other = reverse_complement_codes(genome)

@@ -287,7 +287,8 @@ def locator_card(
     domain = species_domain(parts.learned())
     tables = {_table_name(one): species_metrics(one) for one in measured}
     figures = _means([tables[_table_name(one)] for one in best])
-    locator = locator_facts(by_mode)
+    kingdom = config.genomes.kingdom
+    locator = replace(locator_facts(by_mode), kingdom=None if kingdom == "bacteria" else kingdom)
     for fold in folds:
         left_out = tuple(table for table in fold.locator.expected if table.held_out == SPECIES)
         locator = replace(locator, expected=locator.expected + left_out)

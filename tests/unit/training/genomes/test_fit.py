@@ -86,6 +86,11 @@ def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_conf
     config = make_config(members=2, optimizer=still, trainer={"max_epochs": 1})
     out = tmp_path / "m.safetensors"
     before = train_locator(config, rows(motif_files), out, RunOptions(tmp_path / "a"))
+    assert before.card.locator.kingdom is None
+    told = replace(config, genomes=replace(config.genomes, kingdom="archaea"))
+    again = train_locator(told, rows(motif_files), None, RunOptions(tmp_path / "a"))  # the finished networks
+    assert again.card.locator.kingdom == "archaea"
+    assert same(before, again)
     start = load_initial_weights(out)
     after = train_locator(
         replace(config, seed=9, members=3), rows(motif_files), None, RunOptions(tmp_path / "b"), start=start
