@@ -2,9 +2,8 @@
 
     python benchmarks/kingdoms.py
 
-Writes ``kingdoms.tsv``: for each genome its kingdom, and the kingdoms whose ribosomal RNA it has by
-`seqray.inference.origin.kingdoms_of`, by which a scan cautions that a locator is made for others. The probes are
-published ones; nothing was fitted to these genomes.
+Writes ``kingdoms.tsv``: for each genome its kingdom, and those whose ribosomal RNA it has. Scans caution by this
+that a locator is made for another kingdom. The probes are published ones; nothing was fitted to these genomes.
 """
 
 from __future__ import annotations
