@@ -2,8 +2,8 @@
 
     python benchmarks/kingdoms.py
 
-Writes ``kingdoms.tsv``: for each genome its kingdom, and those whose ribosomal RNA it has. Scans caution by this
-that a locator is made for another kingdom. The probes are published ones; nothing was fitted to these genomes.
+Writes ``kingdoms.tsv``: for each genome its kingdom, and those whose ribosomal RNA it has. Scans caution by
+this that a locator is made for another kingdom. The probes were published; nothing was fitted to the genomes.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class ExpectedPrecision:
     """
 
     def __init__(self, facts: LocatorFacts, *, foreign: bool = False) -> None:
-        self.tolerance, self.boxes = facts.tolerance or 0, facts.boxes
+        self.tolerance = facts.tolerance or 0
+        self.boxes = facts.kingdom in (None, "bacteria")  # that sigma 70 reads
         known = not (foreign and all(table.held_out == "region" for table in facts.expected))
         self.tables: Sequence[SpeciesTable] = facts.expected if known else ()
         self._maps = facts.probability or {} if known else {}

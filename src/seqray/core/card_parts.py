@@ -250,11 +250,6 @@ class LocatorFacts(CardPart):
         return self.kingdom == "eukaryotes"
 
     @property
-    def boxes(self) -> bool:
-        """Whether promoters have the boxes that sigma 70 reads."""
-        return self.kingdom in (None, "bacteria")
-
-    @property
     def span(self) -> tuple[int, ...]:
         """Letters that a call spans before and behind its site; none where the card states nothing."""
         return self.extent or (0, 0)
