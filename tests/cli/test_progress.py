@@ -14,8 +14,9 @@ import termios
 
 import pytest
 
-from seqray.cli.inputs import letters_in, records_in
+from seqray.cli.inputs import GenomeInput, RecordOptions
 from seqray.cli.messages import JsonLines, Progress
+from seqray.core.alphabet import DNA
 from tables import write
 
 
@@ -100,22 +101,11 @@ def test_a_new_phase_starts_again(capsys):
 # --- totals ---------------------------------------------------------------------------------------------
 
 
-def test_totals_of_plain_fasta_are_its_records_and_its_size(tmp_path):
-    path = write(tmp_path / "a.fa", ">a\nACGT\nAC\n>b\nA\n")
-    assert records_in([str(path), str(path)]) == 4
-    assert letters_in(str(path)) == path.stat().st_size
-
-
-def test_totals_come_from_an_index_unless_it_is_older(tmp_path):
-    path = str(write(tmp_path / "a.fa.gz", b"packed"))
-    index = write(tmp_path / "a.fa.gz.fai", "a\t6\t3\t4\t5\nb\t1\t15\t1\t2\n")
-    assert (records_in([path]), letters_in(path)) == (2, 7)
-    os.utime(index, (0, 0))
-    assert (records_in([path]), letters_in(path)) == (None, None)
-
-
-@pytest.mark.parametrize("name", ["-", "none.fa", "table.tsv"])
-def test_totals_of_other_inputs_are_unknown(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "table.tsv", "sequence\tlabel\n")
-    assert (records_in([name]), letters_in(name)) == (None, None)
+@pytest.mark.parametrize(
+    ("name", "known"), [("a.fa", True), ("a.FNA", True), ("a.fa.gz", False), ("a", False)]
+)
+def test_the_size_of_plain_fasta_is_about_its_letters(tmp_path, name, known):
+    path = write(tmp_path / name, ">a\nACGT\n")
+    source = GenomeInput(str(path), DNA, RecordOptions(), None)
+    assert source.letters() == (8 if known else None)
+    assert [record.sequence for record in source.records] == ["ACGT"]

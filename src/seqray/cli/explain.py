@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.cli.explain_options import ExplainRequest, check_names, output_paths
-from seqray.cli.inputs import SkipLog, check_files, describe_input, open_records, records_in
+from seqray.cli.inputs import SkipLog, check_files, describe_input, open_records
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
     context_fact,
@@ -83,13 +83,12 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
 
     kind, options = kind_of(model.card), request.records
     opened, genome = find_genome(request, model) if model.is_locator else (None, (None, ()))
-    total = records_in(request.input) if kind.reads_each_record and not request.target.calls else None
     with Staging() as staging:
         staged = {path: Path(staging.path(path)) for path in output_paths(request)}
         skip_path = options.skipped and staging.path(options.skipped)
         with (
             SkipLog(skip_path, provenance(request.command, model, {}), quiet=request.quiet) as skipped,
-            Progress("explain", "records", total, quiet=request.quiet) as progress,
+            Progress("explain", "records", quiet=request.quiet) as progress,
         ):
             if opened is not None:
                 opened.skip_to(skipped)

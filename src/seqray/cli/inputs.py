@@ -115,29 +115,23 @@ def describe_input(paths: Sequence[str]) -> str:
     return display_name(paths[0]) if len(paths) == 1 else f"one of {len(paths)} files"
 
 
-def check_readable(path: str) -> None:
-    """Refuse a file that is missing, a folder, or that may not be read; it is not opened."""
-    from seqray.io.files import cannot_write
-
-    try:
-        if os.path.isdir(path):
-            raise IsADirectoryError
-        os.stat(path)
-        if not os.access(path, os.R_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise cannot_write(error, path, "read") from None
-
-
 def check_files(
     sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
 ) -> None:
-    """Check the files of a run before anything heavy is loaded."""
+    """Check the files of a run before anything heavy is loaded; none is opened."""
+    from seqray.io.files import cannot_write
+
     if sources.count("-") > 1:
         raise InputError("is named twice as an input", where="standard input")
-    for source in sources:
-        if source != "-":
-            check_readable(source)
+    for source in filter("-".__ne__, sources):
+        try:
+            if os.path.isdir(source):
+                raise IsADirectoryError
+            os.stat(source)
+            if not os.access(source, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            raise cannot_write(error, source, "read") from None
     read = {os.path.realpath(source) for source in (*sources, *filter(None, beside))}
     seen: set[str] = set()
     for output in filter(None, outputs):
@@ -307,8 +301,11 @@ class GenomeInput(Iterable["SequenceRecord"]):
         self._on_skip = log
 
     def letters(self) -> int | None:
-        """Letters of all records, as far as known before they are read."""
-        return sum(map(len, self)) if self.is_whole else letters_in(self.path)
+        """Letters of all records, as far as known before they are read: about the size of plain FASTA."""
+        if self.is_whole:
+            return sum(map(len, self))
+        is_plain = self.path.lower().endswith((".fa", ".fasta", ".fna")) and os.path.isfile(self.path)
+        return os.path.getsize(self.path) if is_plain else None
 
 
 # --- Records that are skipped: counted, the first ones named, all of them written to a file
@@ -373,49 +370,3 @@ def refuse_skipped(source: str, record: SkippedRecord) -> NoReturn:
 
     where = describe_record(display_name(source), record.id)
     raise InputError(record.reason, where=where, remedy="remove it, or don't use --strict")
-
-
-# --- Numbers of letters or records of sequence files, as far as known before reading
-
-MAX_COUNTED_BYTES = 1 << 30  # about a second of counting
-
-
-def letters_in(path: str) -> int | None:
-    """Letters of a FASTA file: by its index (.fai), else about its size; None for any other file."""
-    indexed = _index(path)
-    if indexed is not None:
-        return sum(indexed)
-    return os.path.getsize(path) if _is_plain_fasta(path) else None
-
-
-def records_in(paths: Sequence[str]) -> int | None:
-    """Records of FASTA files: by their index (.fai), else counted; None if there is any other file."""
-    counts = [_records_of(path) for path in paths]
-    return None if None in counts else sum(count or 0 for count in counts)
-
-
-def _records_of(path: str) -> int | None:
-    indexed = _index(path)
-    if indexed is not None:
-        return len(indexed)
-    if not _is_plain_fasta(path) or os.path.getsize(path) > MAX_COUNTED_BYTES:
-        return None
-    with open(path, "rb") as handle:
-        return sum(line.startswith(b">") for line in handle)
-
-
-def _index(path: str) -> list[int] | None:
-    """Lengths by the index that samtools writes; None without one, or with one older than the file."""
-    index = f"{path}.fai"
-    if not os.path.isfile(index) or os.path.getmtime(index) < os.path.getmtime(path):
-        return None
-    with open(index, encoding="utf-8", errors="replace") as handle:
-        lengths = [line.split("\t")[1] for line in handle if line.count("\t") >= 4]
-    return [int(length) for length in lengths] if all(map(str.isdigit, lengths)) else None
-
-
-def _is_plain_fasta(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as handle:
-        return handle.read(1) == b">"

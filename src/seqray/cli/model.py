@@ -16,7 +16,6 @@ from seqray.core.errors import ConfigError, InputError, OtherLettersError
 if TYPE_CHECKING:
     from seqray.core.card import Card
     from seqray.core.records import SequenceRecord
-    from seqray.inference.origin import Origin
     from seqray.kinds.kinds import Kind
     from seqray.modelfile.model import TrainedModel
 
@@ -238,7 +237,10 @@ def open_model(
     if options.context not in (AUTO, NO_CONTEXT):
         model = model.with_context(options.context)
     if verbose:
-        about = f"model {model.card.name} sha256:{model.sha256}, {model.engine or torch_version()}"
+        import torch
+
+        engine = model.engine or f"torch {torch.__version__}"
+        about = f"model {model.card.name} sha256:{model.sha256}, {engine}"
         print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
     return model
 
@@ -250,13 +252,6 @@ def refuse_for_others(request: Options, kind: Kind) -> None:
     others = {other.unit for other in KINDS.values()} - {kind.unit}
     reads = f"and this one reads {kind.unit}"
     refuse_unused(request, {unit: (f"is for models that read {unit}, {reads}", "") for unit in others})
-
-
-def torch_version() -> str:
-    """Which torch computes."""
-    import torch
-
-    return f"torch {torch.__version__}"
 
 
 def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path: Path) -> Engine | None:
@@ -352,10 +347,3 @@ def recognized(options: ModelOptions, model: TrainedModel) -> list[str]:
     from seqray.inference.origin import read_as
 
     return [read_as(model)]
-
-
-def origin_of(options: ModelOptions, model: TrainedModel) -> Origin:
-    """Watches where the records are from."""
-    from seqray.inference.origin import Origin
-
-    return Origin(model, recognized=options.context == AUTO)

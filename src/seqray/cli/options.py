@@ -293,7 +293,16 @@ def add_options(parser: Any, options: type[Options], names: Sequence[str] | None
             heading = hints[one.name].heading
             add_options(parser.add_argument_group(heading) if heading else parser, hints[one.name])
         elif "names" in one.metadata:
-            _add_option(parser, one)
+            settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
+            option_names, _ = settings.pop("names"), settings.pop("only_for")
+            if settings.get("action") == "append":
+                settings["default"] = []
+            elif settings.get("action") is None:
+                settings["action"] = _Once
+                if one.default is not MISSING:
+                    settings["default"] = one.default
+            more = {"dest": one.name} if option_names else {}
+            parser.add_argument(*(option_names or [one.name]), **settings, **more)
 
 
 def _is_group(hint: Any) -> bool:
@@ -313,24 +322,12 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _add_option(parser: Any, one: Any) -> None:
-    settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
-    names, _ = settings.pop("names"), settings.pop("only_for", None)
-    if settings.get("action") == "append":
-        settings["default"] = []
-    elif settings.get("action") is None:
-        settings["action"] = _Once
-        if one.default is not MISSING:
-            settings["default"] = one.default
-    parser.add_argument(*(names or [one.name]), **settings, **({"dest": one.name} if names else {}))
-
-
 def _build(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    hints = type_hints(cls)
-
-    def value_of(name: str) -> Any:
-        if _is_group(hints[name]):
-            return _build(hints[name], values)
-        return tuple(values[name]) if isinstance(values[name], list) else values[name]
-
-    return cls(**{one.name: value_of(one.name) for one in fields(cls) if one.init})
+    hints, made = type_hints(cls), dict[str, Any]()
+    for one in fields(cls):
+        if _is_group(hints[one.name]):
+            made[one.name] = _build(hints[one.name], values)
+        elif one.init:
+            value = values[one.name]
+            made[one.name] = tuple(value) if isinstance(value, list) else value
+    return cls(**made)

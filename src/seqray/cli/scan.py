@@ -21,11 +21,11 @@ from seqray.cli.inputs import (
 )
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
+    AUTO,
     EngineOptions,
     ModelOptions,
     context_fact,
     open_model,
-    origin_of,
     provenance,
     recognize,
 )
@@ -282,6 +282,7 @@ def _scan_and_write(
 ) -> tuple[list[str], str]:
     """Scan all or a share, and write it; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
+    from seqray.inference.origin import Origin
     from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.shards import scan_shard
@@ -290,7 +291,7 @@ def _scan_and_write(
     reading, share = request.records, request.outputs.shard
     facts = context_fact(request.model, model) | settings_facts(scorer, options)
     lines = provenance(request.command, model, facts)
-    origin = origin_of(request.model, model)
+    origin = Origin(model, recognized=request.model.context == AUTO)
     with files.open(lines, model.card.positive):
         with (
             SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=share is not None) as skipped,

@@ -222,8 +222,8 @@ class ScanPage:
         self, result: ScanResult, lines: Sequence[str], model: Sequence[str], shares_of: SharesOf
     ) -> None:
         """Write the page."""
+        from seqray.report.html import ModelText
         from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
-        from seqray.report.pages.sequences import ModelText
         from seqray.report.svg.genome import STRIP_END, STRIP_START
         from seqray.scanning.words import noted_precision
 

@@ -170,8 +170,6 @@ class Kind:
     unit = "sequences"
     example: type = LabeledSequence
     pretraining_unit = "windows"
-    reads_each_record = True
-    """Whether every record of a FASTA file is an input of its own."""
     explain_options: type = ExplainOptions
     explanation_columns = EXPLANATION_COLUMNS
     read: Callable[..., Iterator[Any]] = staticmethod(read_sequences)
@@ -230,7 +228,6 @@ class AlignmentKind(Kind):
     unit = "alignments"
     example = Alignment
     pretraining_unit = "alignments"
-    reads_each_record = False
     explain_options = AlignmentOptions
     explanation_columns = COLUMN_COLUMNS
     read = staticmethod(read_alignments)

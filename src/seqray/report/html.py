@@ -7,6 +7,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,6 +17,7 @@ import markupsafe
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from seqray.core.card import Card, describe_card
 from seqray.core.text import counted, format_interval, format_number
 from seqray.report.palette import palette_css
 
@@ -85,6 +87,11 @@ def compact(value: float) -> str:
     """Write a coordinate of a drawing to a tenth of a pixel, with as few characters as possible."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def tick_label(x: float | str, y: float | str, text: object, anchor: str = "mid") -> str:
+    """Write a small label, HTML already, whose middle (``mid``) or ``end`` is at a place, px."""
+    return f'<text class="tick {anchor}" x={x} y={y}>{text}</text>'
 
 
 # --- The page around all findings, filled from ``templates/page.html``, and tables in it
@@ -172,3 +179,22 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "", ca
 def wide_table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> Markup:
     """A table that scrolls where the window is narrower."""
     return Markup(f"<div class=scroll>{table(head, rows, kind)}</div>")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What a page says of a model: its name, the summary and the lines of its card."""
+
+    name: str
+    summary: str = ""
+    lines: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, card: Card) -> ModelText:
+        """Describe a card."""
+        return cls(card.name, card.summary, describe_card(card))
+
+
+def card_section(model: ModelText) -> tuple[str, Markup]:
+    """Show the model card."""
+    return "Model card", templates("explained.html").card(model)

@@ -57,11 +57,6 @@ class Grid:
         sites = starts + self._offsets[strand]
         return sites % self.length if self.circular else sites
 
-    def gaps(self, starts: Ints) -> Ints:
-        """Letters from each window of the grid to the next; 1 for the last of a linear contig."""
-        end = self.length if self.circular else self.last
-        return np.maximum(np.minimum(starts + self.stride, end) - starts, 1)
-
     def around(self, starts: Ints) -> tuple[Ints, Bools]:
         """Windows between each window and its neighbors on the grid, at stride 1.
 
@@ -153,7 +148,9 @@ class ScoreProfile:
         sites = grid.sites(starts, strand)
         if contig.parts is not None:
             scores = np.where(contig.parts.contains(sites), scores, np.nan)
-        return cls(contig.name, contig.length, strand, sites, grid.gaps(starts), scores)
+        end = grid.length if grid.circular else grid.last  # 1 letter for the last of a linear contig
+        gaps = np.maximum(np.minimum(starts + grid.stride, end) - starts, 1)
+        return cls(contig.name, contig.length, strand, sites, gaps, scores)
 
     def count_positions(self, contig: Contig, scores: Floats) -> int:
         """Count the positions within the parts that the scored windows, also those outside, represent."""

@@ -31,9 +31,10 @@ from seqray.core.results import Audit, AuditFigure, Box, Call, CallContext, Eval
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.genome.genes import Gene
+from seqray.report.html import ModelText
 from seqray.report.pages.alignments import AlignmentReport
 from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
-from seqray.report.pages.sequences import ModelText, SequenceReport
+from seqray.report.pages.sequences import SequenceReport
 from seqray.report.svg.genome import CALL_REACH, STRIP_END, STRIP_START
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))

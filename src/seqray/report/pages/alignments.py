@@ -15,16 +15,19 @@ from seqray.core.arrays import Floats
 from seqray.core.card import Card
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores
 from seqray.core.text import counted
-from seqray.report.html import compact, document, escape, name, number, table, templates
-from seqray.report.pages.sequences import (
+from seqray.report.html import (
     ModelText,
-    Report,
     card_section,
-    checks,
-    facts,
-    ranking,
-    verdict_section,
+    compact,
+    document,
+    escape,
+    name,
+    number,
+    table,
+    templates,
+    tick_label,
 )
+from seqray.report.pages.sequences import Report, checks, facts, ranking, verdict_section
 from seqray.report.palette import Color, letter_color, tint
 from seqray.report.svg.logo import picture
 from seqray.report.svg.rows import (
@@ -39,7 +42,6 @@ from seqray.report.svg.rows import (
     reach,
     scaled,
     score_bars,
-    tick_label,
 )
 
 # --- An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside

@@ -13,7 +13,7 @@ from seqray.core.records import Intervals
 from seqray.core.results import Call
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, count_genes
-from seqray.report.html import MISSING, document, fixed, number, resource, templates
+from seqray.report.html import MISSING, ModelText, card_section, document, fixed, number, resource, templates
 from seqray.report.pages.calls import (
     CallCard,
     call_histogram,
@@ -23,7 +23,6 @@ from seqray.report.pages.calls import (
     table_data,
     title_of,
 )
-from seqray.report.pages.sequences import ModelText, card_section
 from seqray.report.svg.charts import number_ticks
 from seqray.report.svg.genome import DrawnContig, DrawnGene, density, genome_lines
 

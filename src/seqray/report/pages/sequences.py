@@ -12,12 +12,14 @@ from markupsafe import Markup
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats
-from seqray.core.card import Card, describe_card, headline_metric
+from seqray.core.card import Card, headline_metric
 from seqray.core.explanation import Check, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.text import counted
 from seqray.io.lines import ScanStatement
 from seqray.report.html import (
     MISSING,
+    ModelText,
+    card_section,
     decimals_for,
     document,
     fixed,
@@ -145,25 +147,6 @@ def _check_row(check: Check) -> list[str]:
     measure = _MEASURES.get(check.measure, check.measure.replace("_", " "))
     interval = f"{low} to {high}" if math.isfinite(check.low + check.high) else MISSING
     return [check.method, measure, check.against, value, interval, str(check.records)]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelText:
-    """What a page says of a model: its name, the summary and the lines of its card."""
-
-    name: str
-    summary: str = ""
-    lines: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, card: Card) -> ModelText:
-        """Describe a card."""
-        return cls(card.name, card.summary, describe_card(card))
-
-
-def card_section(model: ModelText) -> tuple[str, Markup]:
-    """Show the model card."""
-    return "Model card", templates("explained.html").card(model)
 
 
 def ranking(scores: Floats) -> list[int]:

@@ -13,8 +13,7 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.explanation import Curve
 from seqray.core.results import Figure, Histogram
 from seqray.core.text import counted
-from seqray.report.html import compact, escape, name, number, offset
-from seqray.report.svg.rows import tick_label
+from seqray.report.html import compact, escape, name, number, offset, tick_label
 
 # --- The frame of a plot: its scales, ticks, lines, bars and legend
 

@@ -12,9 +12,8 @@ from markupsafe import Markup
 
 from seqray.core.arrays import Floats, Ints
 from seqray.core.records import Intervals
-from seqray.report.html import MINUS, compact, escape, number, offset, offset_ticks
+from seqray.report.html import MINUS, compact, escape, number, offset, offset_ticks, tick_label
 from seqray.report.svg.charts import round_ticks
-from seqray.report.svg.rows import tick_label
 
 # --- Genes as arrows, and scores along a strand as an outline
 

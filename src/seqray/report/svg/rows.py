@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core.arrays import Floats
-from seqray.report.html import escape, number, offset, offset_ticks
+from seqray.report.html import escape, number, offset, offset_ticks, tick_label
 from seqray.report.palette import OPPOSE, SUPPORT
 
 # --- Scores as one of a few shades, one character a letter; ``script.js`` reads the same characters
@@ -124,11 +124,6 @@ def line_width(longest: int, least: int = 60, most: int = 100) -> int:
 def site_within(length: int, site: int | None) -> int | None:
     """Index of the site; None if the record is too short."""
     return site if site is not None and 0 <= site < length else None
-
-
-def tick_label(x: float | str, y: float | str, text: object, anchor: str = "mid") -> str:
-    """Write a small label, HTML already, whose middle (``mid``) or ``end`` is at a place, px."""
-    return f'<text class="tick {anchor}" x={x} y={y}>{text}</text>'
 
 
 def label(title: str, below: str = "", y: int = 0) -> str:
