@@ -79,7 +79,7 @@ train --train data.tsv --test @table.tsv {FIT}
 train --train @table.tsv {FIT}
 train --train table.tsv {FIT.replace("config ", "config @")}
 train --train table.tsv --metrics @metrics.json {FIT}
-train --train families.sto --alignment-labels @families.tsv {FIT.replace("config.", "alignments.")}
+train --train families.sto --alignment-labels @families.tsv --set data.positive=tRNA {FIT.replace("config.", "alignments.")}
 train --genome @contig.fa --sites contig.tsv --genes none {FIT.replace("config.", "genomes.")}
 train --genome contig.fa --sites @contig.tsv --genes none {FIT.replace("config.", "genomes.")}
 train --genome contig.fa --sites contig.tsv --genes @genes.gff3 {FIT.replace("config.", "genomes.")}
