@@ -63,12 +63,12 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "report": 3410,
     "kinds": 570,
     "api": 1000,
-    "cli": 6650,
+    "cli": 6590,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45230, 203, 2550, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45160, 203, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 350, 13, 1),
-    "scan with a page": (75, 600, 14, 1),
+    "scan with a page": (73, 590, 14, 1),
     "train": (51, 430, 15, 1),
     "explain of an alignment": (65, 500, 13, 1),
     "audit": (32, 260, 0, 1),
