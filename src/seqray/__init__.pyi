@@ -1,5 +1,11 @@
 from .api.estimator import SequenceClassifier as SequenceClassifier
-from .api.verbs import explain as explain, origin as origin, predict as predict, scan as scan
+from .api.verbs import (
+    evaluate as evaluate,
+    explain as explain,
+    origin as origin,
+    predict as predict,
+    scan as scan,
+)
 from .core.errors import (
     ConfigError as ConfigError,
     InputError as InputError,
@@ -7,9 +13,10 @@ from .core.errors import (
     SeqrayError as SeqrayError,
 )
 from .core.explanation import Explanation as Explanation
-from .core.records import SequenceRecord as SequenceRecord
+from .core.records import LabeledSequence as LabeledSequence, SequenceRecord as SequenceRecord
 from .core.results import Call as Call, Evaluation as Evaluation, Prediction as Prediction
 from .core.version import __version__ as __version__
+from .datasets.audit.run import audit as audit
 from .evaluation.run import evaluate_scores as evaluate_scores
 from .explanations.checks import faithfulness as faithfulness
 from .explanations.options import ExplainOptions as ExplainOptions
@@ -20,6 +27,8 @@ from .explanations.rollout import (
 )
 from .explanations.sequences import explain_records as explain_records
 from .explanations.trace import trace as trace
+from .homology.relatives import find_relatives as find_relatives
+from .homology.split import split_data as split_data
 from .inference.sequences import predict_records as predict_records
 from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank

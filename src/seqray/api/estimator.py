@@ -36,7 +36,7 @@ from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model_file, save_model
 from seqray.modelfile.header import SUFFIX, read_card
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import available_models, locate_model
+from seqray.modelfile.zoo import available_models, load_model, locate_model
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
 from seqray.training.fit import train
@@ -379,6 +379,24 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         save_model(path, self.model_.networks, self.model_.card, self.model_.prefilter)
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """Make a fitted classifier of a model file, or of a shipped model by its name.
+
+        The parameters are those of the class; `fit` begins anew.
+
+        Examples
+        --------
+        >>> from seqray import SequenceClassifier
+        >>> SequenceClassifier.load("ecoli-promoter", device="cpu").predict(["A" * 81])
+        array(['background'], dtype='<U10')
+        """
+        classifier = cls(**parameters)
+        classifier.model_ = load_model(path)
+        classifier.model_.check_reads_sequences()
+        classifier.classes_ = np.array(classifier.model_.card.classes)
+        return classifier
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(cast(dict[str, Any], super().__getstate__()))

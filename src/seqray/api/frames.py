@@ -18,12 +18,12 @@ from seqray.core.results import Call, Prediction
 from seqray.explanations.calls import Stretch, cut_stretches, extract_call_windows
 from seqray.genome.genes import Genome
 from seqray.genome.predict import choose_genes
-from seqray.genome.read import read_genes
+from seqray.genome.read import genes_of_records, read_genes
 from seqray.io.calls import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
 from seqray.io.gff3 import read_circular, read_gff3_calls
 from seqray.io.predictions import prediction_columns, prediction_row
 from seqray.kinds.kinds import tracks_reader
-from seqray.kinds.objects import as_records, has_unread_genes, holds_genes
+from seqray.kinds.objects import annotated_records, as_records, holds_genes
 from seqray.modelfile.model import TrainedModel
 
 # --- Results as pandas frames, with the same columns and words as the output tables
@@ -73,11 +73,6 @@ def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) 
 
 
 # --- Contigs of a scan, and of its calls: their names, their genes, and the letters around calls
-
-_UNREAD = (
-    "the genes of a SeqRecord are not read, and genes are predicted: give its GenBank file, as the sequences "
-    "or as genes=..., or genes='predict'"
-)
 
 
 def call_stretches(
@@ -138,8 +133,8 @@ def gene_source(
 ) -> Genome | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
     own = partial(read_genes, sequences) if holds_genes(sequences) else None
-    if isinstance(genes, str) and genes == "auto" and has_unread_genes(sequences):
-        warnings.warn(_UNREAD, stacklevel=3)
+    if annotated := annotated_records(sequences):
+        own = partial(genes_of_records, annotated, "the records")
     wanted = "none" if genes is None else genes
     source, reason = choose_genes(wanted, records, is_circular, table=table, own=own, introns=introns)
     if reason:

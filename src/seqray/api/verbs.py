@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import pandas as pd
 
@@ -21,10 +21,12 @@ from seqray.api.frames import (
 )
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.errors import ConfigError, require_number
-from seqray.core.records import SequenceRecord
+from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation
+from seqray.evaluation.run import evaluate_scores
 from seqray.explanations.calls import explain_calls
+from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
@@ -32,6 +34,7 @@ from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
 from seqray.inference.predictions import BatchSize, Dtype, PredictOptions
 from seqray.inference.sequences import sequence_flags
+from seqray.io.summaries import figure_row
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
 from seqray.modelfile.model import TrainedModel
@@ -41,6 +44,41 @@ from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records
 
 Model = str | Path | TrainedModel
+
+
+class ScanSettings(TypedDict, total=False):
+    """Keywords of `scan`, see `ScanOptions`."""
+
+    stride: int | None
+    prefilter: Literal["auto", "none"]
+    strand: Literal["both", "plus", "minus"]
+    threshold: float | None
+    fdr: float | None
+    per_kb: float | None
+    precision: float | None
+    species: str | None
+    min_distance: int | None
+    margin: float
+    circular: bool
+    circular_ids: tuple[str, ...]
+    max_ambiguous: float
+    skip_soft_masked: bool
+    regions: tuple[Region, ...] | None
+    null_mb: float | None
+    seed: int
+    piece: int
+
+
+class ExplainSettings(TypedDict, total=False):
+    """Keywords of `explain`, see `ExplainOptions`; ``rows`` is for alignments, see `AlignmentOptions`."""
+
+    target: str | None
+    seed: int
+    settings: MethodSettings
+    members: Literal["mean", "each"]
+    shuffles: int
+    effects: bool
+    rows: int | None
 
 
 def predict(
@@ -123,6 +161,53 @@ def predict(
     return frame
 
 
+def evaluate(
+    model: Model,
+    sequences: Any,
+    labels: Sequence[str],
+    *,
+    groups: Sequence[object] | None = None,
+    threshold: float | None = None,
+    context: str | None = "auto",
+    device: str | None = None,
+) -> pd.DataFrame:
+    """Measure a model on sequences of known class, as ``seqray evaluate`` does, but without a baseline.
+
+    Parameters
+    ----------
+    model, sequences, context, device
+        As for `predict`.
+    labels
+        (N,) class of each sequence.
+    groups
+        (N,) values that relatives share, for the intervals.
+    threshold
+        Of the positive class; None for the model's.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per figure: ``class``, ``metric``, ``value``, its interval and more, see docs/formats.md. Its
+        ``attrs`` hold ``findings``: those of `predict`, and notes on the figures.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> figures = seqray.evaluate("ecoli-promoter", {"a": "A" * 81, "c": "C" * 81}, ["background"] * 2)
+    >>> figures.set_index("metric").value["accuracy"]
+    np.float64(1.0)
+    """
+    loaded = _opened(model, None, device, "torch", "fp32")
+    predicted = predict(loaded, sequences, context=context)
+    card = loaded.card
+    scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
+    limit = card.threshold if threshold is None else threshold
+    evaluation = evaluate_scores(labels, scores, card.classes, card.positive, limit, groups)
+    frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
+    frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
+    return frame
+
+
 def scan(
     model: Model,
     sequences: Any,
@@ -135,7 +220,7 @@ def scan(
     strict: bool = False,
     genes: str | Path | Genome | None = "auto",
     codon_table: int | None = None,
-    **options: Any,
+    **options: Unpack[ScanSettings],
 ) -> pd.DataFrame:
     """Find sites along sequences of any length, on both strands, as ``seqray scan`` does.
 
@@ -148,10 +233,10 @@ def scan(
     strict
         Raise for a sequence shorter than the model's window; else it is left out, with a warning.
     genes, codon_table
-        For a locator: a GenBank or GFF3 file, what `seqray.annotation.read_genes` gave, ``predict``, or None
-        or ``none`` for no genes. ``auto`` takes those of a GenBank file; else it predicts them where the
-        extra ``genes`` is installed and sequences are no longer than a bacterium's, and else warns. The codon
-        table is that of predicted genes.
+        For a locator: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave, ``predict``, or None
+        or ``none`` for no genes. ``auto`` takes those of a GenBank file or of Biopython records; else it
+        predicts them where the extra ``genes`` is installed and sequences are no longer than a bacterium's,
+        and else warns. The codon table is that of predicted genes.
     **options
         Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
 
@@ -236,7 +321,7 @@ def explain(
     genes: str | Path | Genome | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
-    **options: Any,
+    **options: Unpack[ExplainSettings],
 ) -> pd.DataFrame:
     """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
 

@@ -43,12 +43,12 @@ _BESIDE = ("mcc", "auroc")  # shown of the floor too, and as a difference
 
 def write_figures(path: str | Path, evaluation: Evaluation, provenance: Sequence[str]) -> None:
     """Write one row per figure; sources, tests and notes become ``#`` lines."""
-    rows = (_row(evaluation.split, figure).values() for figure in evaluation.figures)
+    rows = (figure_row(evaluation.split, figure).values() for figure in evaluation.figures)
     cells = ([one_line(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     write_table(path, COLUMNS, cells, [*provenance, *header_lines(evaluation)])
 
 
-def _row(split: str, figure: Figure) -> dict[str, Any]:
+def figure_row(split: str, figure: Figure) -> dict[str, Any]:
     plain = {**asdict(figure), "class": figure.label, "split": split}
     return {column: plain[column] for column in COLUMNS}
 
@@ -79,7 +79,7 @@ def evaluation_mapping(
 
     Numbers are rounded as in the TSV; undefined ones are None. ``card`` is that of the model as plain data.
     """
-    rows = [_row(evaluation.split, figure) for figure in evaluation.figures]
+    rows = [figure_row(evaluation.split, figure) for figure in evaluation.figures]
     return {
         "seqray": __version__,
         "provenance": list(provenance),

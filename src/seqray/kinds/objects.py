@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -112,12 +113,16 @@ def holds_genes(sequences: Any) -> bool:
     return _is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
 
 
-def has_unread_genes(sequences: Any) -> bool:
-    """Whether there are records of Biopython with coding sequences, which `as_records` leaves out."""
-    things = [*sequences.values()] if isinstance(sequences, Mapping) else sequences
-    things = things if isinstance(things, (list, tuple)) else [things]
-    records = (one for one in things if isinstance(one, SeqRecord))
-    return any(feature.type == "CDS" for record in records for feature in record.features)
+def annotated_records(sequences: Any) -> list[SeqRecord]:
+    """Records of Biopython with coding sequences, under the names that `as_records` gives them."""
+    if not isinstance(sequences, SeqRecord | Mapping | list | tuple):
+        return []
+    found = []
+    for name, thing in _named(sequences, "sequence"):
+        if isinstance(thing, SeqRecord) and any(feature.type == "CDS" for feature in thing.features):
+            found.append(copy(thing))
+            found[-1].id = _name(thing, name)
+    return found
 
 
 def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:
@@ -156,7 +161,7 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
         return thing if letters == thing.sequence else replace(thing, sequence=letters)
     description, circular = "", False
     if isinstance(thing, SeqRecord):
-        name = thing.id if thing.id not in (None, "", "<unknown id>") else name
+        name = _name(thing, name)
         description = thing.description if thing.description != "<unknown description>" else ""
         circular = thing.annotations.get("topology") == "circular"
         letters = _text(thing.seq, f"record '{name}'")
@@ -171,6 +176,10 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
         find_soft_masks(letters.encode()) if soft_masks else (),
         circular,
     )
+
+
+def _name(record: SeqRecord, other: str) -> str:
+    return record.id if record.id not in (None, "", "<unknown id>") else other
 
 
 def _refuse_missing(thing: Any, where: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -17,13 +18,16 @@ from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 import seqray
+from seqray.api.verbs import ExplainSettings, ScanSettings
 from seqray.cli.main import main
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError, settings_as_options
+from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.io.calls import CALL_COLUMNS
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS
 from seqray.kinds.objects import as_alignments
 from seqray.modelfile.file import save_model
+from seqray.scanning.options import ScanOptions
 
 RNG = np.random.default_rng(2)
 SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}
@@ -176,6 +180,29 @@ def test_all_sequences_together_are_judged_as_by_the_verb(
     assert [str(one.message) for one in warned] == [line for line in found if line.startswith("caution: ")]
 
 
+def test_evaluate_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
+    letters = {f"e{i}": "".join(RNG.choice(list("ACGT"), 20)) for i in range(60)}
+    labels = RNG.choice(tiny_model.card.classes, len(letters)).tolist()
+    table = tmp_path / "e.tsv"
+    rows = zip(letters, letters.values(), labels, range(60), strict=True)
+    table.write_text("id\tsequence\tlabel\tgroup\n" + "".join("\t".join(map(str, r)) + "\n" for r in rows))
+    out = tmp_path / "o.tsv"
+    words = ["evaluate", "-m", str(tiny_model_file), "--test", str(table), "--quiet", "-o", str(out)]
+    assert main(words) == 0
+    written = pd.read_csv(out, sep="\t", comment="#").query("source == 'model' and subset == 'all'")
+    found = seqray.evaluate(tiny_model, letters, labels).query("source == 'model'")
+    assert found.metric.tolist() == written.metric.tolist()
+    np.testing.assert_allclose(found.value.astype(float), written.value.astype(float), rtol=1e-5)
+    predicted = seqray.predict(tiny_model, letters)
+    assert found.set_index("metric").value["accuracy"] == pytest.approx((predicted.label == labels).mean())
+
+
+def test_keywords_are_the_settings():
+    assert ScanSettings.__annotations__.keys() == {field.name for field in fields(ScanOptions)}
+    explained = {field.name for kind in (ExplainOptions, AlignmentOptions) for field in fields(kind)}
+    assert ExplainSettings.__annotations__.keys() == explained - {"methods", "attention"}
+
+
 def test_settings_are_checked(tiny_model):
     with pytest.raises(TypeError, match="unknown setting 'strnd'; known are stride"):
         seqray.scan(tiny_model, LONG, strnd="plus")
@@ -204,16 +231,26 @@ def test_errors_name_parameters_and_not_options(tiny_model, tmp_path):
         seqray.scan(tiny_model, LONG, circular_ids=("x",))
 
 
-def test_genes_of_biopython_records_are_not_left_out_in_silence(locator, tmp_path):
+def plain_cells(frame: pd.DataFrame) -> np.ndarray:
+    """Cells but the ids of the calls; what is missing is a dot, of whatever type the column is."""
+    return frame.iloc[:, 1:].astype(object).fillna(".").to_numpy()
+
+
+def test_genes_of_biopython_records_are_those_of_their_file(locator, tmp_path):
     record = SeqRecord(Seq("ATG" + LONG["c0"]), "c", annotations={"molecule_type": "DNA"})
     record.features = [SeqFeature(SimpleLocation(0, 90, 1), "CDS")]
     path = tmp_path / "c.gb"
     SeqIO.write(record, path, "genbank")
     assert seqray.scan(locator, path).attrs["genes"] == "1, GenBank c.gb"
-    for records in (record, [record], {"c": record}):
-        with pytest.warns(UserWarning, match="the genes of a SeqRecord are not read"):
-            frame = seqray.scan(locator, records)
-        assert frame.attrs["genes"].startswith("0, predicted")
+    read = seqray.scan(locator, path)
+    nameless, plain = copy(record), SeqRecord(Seq(LONG["c0"]), "d")
+    nameless.id = "<unknown id>"
+    for records in (record, [record, plain], {"c": nameless}, {"other": record}):
+        frame = seqray.scan(locator, records)
+        assert frame.attrs["genes"] == "1, GenBank the records"
+        ours = frame[frame.contig == "c"].reset_index(drop=True)
+        assert plain_cells(ours).tolist() == plain_cells(read).tolist()
+    assert seqray.scan(locator, record, genes="predict").attrs["genes"].startswith("0, predicted")
     for none in (None, "none"):
         assert seqray.scan(locator, record, genes=none).attrs["genes"] is None
 

@@ -322,3 +322,9 @@ def test_a_saved_model_answers_alike_elsewhere(fitted, tmp_path):
     np.testing.assert_allclose(frame[["p_other", "p_site"]], fitted.predict_proba(X), atol=1e-9)
     save_model(tmp_path / "again.safetensors", fitted.model_.networks, fitted.model_.card)
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
+    loaded = SequenceClassifier.load(path, threshold="model", device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert loaded.predict(X).tolist() == frame.label.tolist()
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+    with pytest.raises(ConfigError, match="locator"):
+        SequenceClassifier.load("bacteria-genome")
