@@ -18,7 +18,7 @@ from ecoli_split import TEST
 from ecoli_truth import Placed, Truth, load_truth
 from machine import add_data, describe, script_parser
 from seqray.core.results import Call
-from seqray.io.gff3 import read_gff3_calls
+from seqray.io.gff3 import read_called
 from seqray.io.tables import write_table
 
 SOURCES = ("RegulonDB", "EcoCyc", "dRNA-seq")
@@ -72,7 +72,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
     truth = load_truth(args.data)
-    chosen = best(read_gff3_calls(args.calls), TEST, args.count)
+    chosen = best(read_called(args.calls).calls, TEST, args.count)
     rows = (tuple(table_row(rank, call, truth)) for rank, call in enumerate(chosen, start=1))
     write_table(args.out, COLUMNS, rows, describe(["best_calls.py", "--calls", args.calls]))
 

@@ -36,7 +36,7 @@ from seqray.genome.genes import Genome
 from seqray.genome.predict import predict_all
 from seqray.genome.read import read_genes
 from seqray.genome.tracks import TRACKS, Tracks, gene_tracks
-from seqray.io.gff3 import read_gff3_calls
+from seqray.io.gff3 import read_called
 from seqray.io.sequences import read_sequences
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.zoo import load_model
@@ -80,7 +80,7 @@ def best_stretches(model: TrainedModel, args: argparse.Namespace) -> list[Stretc
         words = ["scan", genome, "--model", args.model, "--genes", args.genes, "--region", region]
         words += ["--circular", "--per-kb", "2", "--quiet", "--out", out]
         subprocess.run([sys.executable, "-m", "seqray", *map(str, words)], check=True)
-        calls = read_gff3_calls(out)
+        calls = read_called(out).calls
     return cut_stretches(model, [contig], calls, tracks_of, best=args.calls)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.inference.sequences import score_codes
-from seqray.io.gff3 import read_gff3_calls
+from seqray.io.gff3 import read_called
 from tables import body, facts, fasta, genbank, letters, table, write
 
 WINDOW, SITE = 20, 12  # of the tiny model
@@ -50,7 +50,7 @@ def test_every_format_tells_the_same_calls(scan, tmp_path):
     assert gzip.decompress((tmp_path / "calls.tsv.gz").read_bytes()).decode() == text
     assert [
         (c.contig, str(c.start), str(c.end), c.strand, str(c.site), f"{c.score:.6g}", c.label)
-        for c in read_gff3_calls(tmp_path / "calls.gff3")
+        for c in read_called(tmp_path / "calls.gff3").calls
     ] == [tuple(row.values())[1:] for row in rows]
     bed = [line.split("\t") for line in body((tmp_path / "calls.bed").read_text())]
     expected = [list(row.values())[:-1] for row in rows]
@@ -178,7 +178,7 @@ def test_an_fdr_out_of_reach_gives_a_valid_empty_output(scan, tmp_path):
     err = scan("genome.fa --fdr 0.001 --null-mb 0.02 -o calls.gff3").err
     assert "no threshold keeps expected false calls at 0.001" in err
     assert (tmp_path / "calls.gff3").read_text().startswith("##gff-version 3\n")
-    assert read_gff3_calls(tmp_path / "calls.gff3") == []
+    assert read_called(tmp_path / "calls.gff3").calls == []
 
 
 # --- nothing to scan ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from seqray.explanations.targets import LocatorTarget
 from seqray.genome import predict
 from seqray.genome.read import read_genes
 from seqray.genome.tracks import gene_tracks
-from seqray.io.gff3 import read_gff3_calls
+from seqray.io.gff3 import read_called
 from seqray.modelfile.file import save_model
 from seqray.report.svg import genome as drawn
 from tables import body, facts, fasta, genbank, gff3, letters, table, write
@@ -63,7 +63,7 @@ def test_calls_state_their_surroundings(scan, tmp_path):
         assert row["within_strand"] == expected
     assert {row["distance"] == "." for row in rows} == {True, False}
     assert {row["within_strand"] for row in rows} == {"same", "opposite", "."}
-    read = read_gff3_calls(tmp_path / "c.gff3")
+    read = read_called(tmp_path / "c.gff3").calls
     assert [call.context.gene or "." for call in read] == [row["gene"] for row in rows]
     spacers = ["." if call.context.spacer is None else str(call.context.spacer) for call in read]
     assert spacers == [row["spacer"] for row in rows]

@@ -9,7 +9,6 @@ from fuzz.target import Target
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.io.labeled import read_column, read_labeled_table
-from seqray.io.lines import read_scan_statement
 from seqray.io.predictions import (
     numeric_column,
     probability_column,
@@ -78,7 +77,6 @@ def read_predictions(path: Path) -> None:
 
 def read_result(path: Path) -> None:
     """As ``seqray summary`` reads tables of other verbs."""
-    read_scan_statement(path)
     summarize(path)
 
 

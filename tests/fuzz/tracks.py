@@ -9,7 +9,7 @@ from seqray.core.errors import InputError
 from seqray.genome.read import read_genes
 from seqray.io.bed import read_bed
 from seqray.io.features import read_features, read_sites, select_features
-from seqray.io.gff3 import read_circular, read_gff3_calls
+from seqray.io.gff3 import read_called
 
 GFF3 = b"""##gff-version 3
 ##sequence-region one 1 300
@@ -46,7 +46,7 @@ SITES = b"contig\tposition\tstrand\tsite\tweight\none\t5\t+\tsigma70\t0.5\none\t
 
 def read_all(path: Path) -> None:
     """In every way in which an annotation is read."""
-    for reader in (read_bed, read_sites, read_gff3_calls, read_circular, read_genes, _genes_of_circles):
+    for reader in (read_bed, read_sites, read_called, read_genes, _genes_of_circles):
         try:
             reader(path)
         except InputError:

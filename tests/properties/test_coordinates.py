@@ -17,7 +17,7 @@ from seqray.core.alphabet import reverse_complement
 from seqray.core.results import Call
 from seqray.io.bed import read_bed, write_bed
 from seqray.io.calls import write_calls_tsv
-from seqray.io.gff3 import read_gff3_calls, write_gff3
+from seqray.io.gff3 import read_called, write_gff3
 from seqray.io.scores import TrackWriter
 
 
@@ -89,7 +89,7 @@ def test_gff3_round_trip(example):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.gff3"
         write_gff3(path, calls, contigs={"c": len(contig)}, circular={"c"} if circular else ())
-        assert read_gff3_calls(path) == calls
+        assert read_called(path).calls == calls
 
 
 @given(contigs_and_calls())

@@ -20,7 +20,7 @@ from seqray.genome.genes import Genome
 from seqray.genome.predict import choose_genes
 from seqray.genome.read import genes_of_records, read_genes
 from seqray.io.calls import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
-from seqray.io.gff3 import read_circular, read_gff3_calls
+from seqray.io.gff3 import read_called
 from seqray.io.predictions import prediction_columns, prediction_row
 from seqray.kinds.kinds import tracks_reader
 from seqray.kinds.objects import annotated_records, as_records, holds_genes
@@ -85,11 +85,9 @@ def call_stretches(
     """The letters and genes around calls."""
     if calls is None:
         raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
-    listed = _listed(calls)
+    listed, named = _listed(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
-    named = circular
-    if named is None:  # what the calls say
-        named = calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)
+    named = named if circular is None else circular
     named = {named} if isinstance(named, str) else named
 
     def is_circular(record: SequenceRecord) -> bool:
@@ -108,19 +106,23 @@ def call_windows(
     """The windows that calls of a model of windows lie in, and where each is on its contig."""
     source = "" if isinstance(calls, pd.DataFrame) else str(calls)
     contigs = distinct_records(contigs)
-    return extract_call_windows(contigs, _listed(calls), model.alphabet, model.card.window, source)
+    return extract_call_windows(contigs, _listed(calls)[0], model.alphabet, model.card.window, source)
 
 
-def _listed(calls: pd.DataFrame | str | Path) -> list[Call]:
-    """The calls of GFF3, or of a frame of `call_frame`. Raises `InputError` where a column is missing."""
+def _listed(calls: pd.DataFrame | str | Path) -> tuple[list[Call], Any]:
+    """The calls of GFF3, or of a frame of `call_frame`, and the contigs that it calls circular.
+
+    Raises `InputError` where a column is missing.
+    """
     if not isinstance(calls, pd.DataFrame):
-        return read_gff3_calls(calls)
+        return read_called(calls)[:2]
     names = [field.name for field in fields(Call) if field.name not in ("context", "id")]
     if missing := [name for name in names if name not in calls]:
         raise InputError(f"the calls lack the column '{missing[0]}'", remedy="give what seqray.scan gave")
     ids = calls["id"].tolist() if "id" in calls else [""] * len(calls)
     rows = zip(*(calls[name].tolist() for name in names), strict=True)
-    return [Call(*row, id=str(name)) for name, row in zip(ids, rows, strict=True)]
+    listed = [Call(*row, id=str(name)) for name, row in zip(ids, rows, strict=True)]
+    return listed, calls.attrs.get("circular", ())
 
 
 def gene_source(

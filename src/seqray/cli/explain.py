@@ -20,7 +20,6 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
-from seqray.io.files import keep_pipes
 
 if TYPE_CHECKING:
     from seqray.modelfile.model import TrainedModel
@@ -33,7 +32,6 @@ def run(request: ExplainRequest) -> Outcome:
     _check_values(request)
     calls, outputs = request.target.calls, [*output_paths(request), request.records.skipped]
     check_files(request.input, outputs, beside=(request.model.model, calls, request.genes.genes))
-    keep_pipes(calls)  # read for what the scan states, and for its calls
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
@@ -77,12 +75,14 @@ def _check_together(request: ExplainRequest) -> None:
 
 def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     """Write all files; the number of records that were read, and a summary."""
-    from seqray.cli.explain_records import EXPLAINERS, find_genome
+    from seqray.cli.explain_records import EXPLAINERS, Source, find_genome
     from seqray.io.files import Staging
+    from seqray.io.gff3 import read_called
     from seqray.kinds.kinds import kind_of
 
     kind, options = kind_of(model.card), request.records
-    opened, genome = find_genome(request, model) if model.is_locator else (None, (None, ()))
+    called = read_called(request.target.calls) if request.target.calls else None
+    opened, genome = find_genome(request, model, called) if model.is_locator else (None, Source(called))
     with Staging() as staging:
         staged = {path: Path(staging.path(path)) for path in output_paths(request)}
         skip_path = options.skipped and staging.path(options.skipped)

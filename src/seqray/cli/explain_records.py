@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
@@ -48,8 +48,8 @@ from seqray.io.explanations import (
     write_shares,
 )
 from seqray.io.files import write_file
-from seqray.io.gff3 import read_circular, read_gff3_calls
-from seqray.io.lines import EXPECTED, read_scan_statement
+from seqray.io.gff3 import CalledFile
+from seqray.io.lines import EXPECTED
 from seqray.io.tables import open_table
 from seqray.kinds.kinds import tracks_reader
 from seqray.modelfile.model import TrainedModel
@@ -61,10 +61,17 @@ MAX_MOTIF_RECORDS = 5000
 SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
 MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
 
-Source = tuple["Genome | None", Collection[str]]
-"""The genes of a genome, and the contigs that are called circular beside those marked so."""
 Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[object, ...]]]]]
 """Name of each table, its columns, and the cells of its rows for an explanation."""
+
+
+class Source(NamedTuple):
+    """Calls, the genes of a genome, and the contigs that are called circular beside those marked so."""
+
+    called: CalledFile | None = None
+    genes: Genome | None = None
+    circular: Collection[str] = ()
+
 
 # --- Explains records and writes the files: tables while explanations come, all others at the end
 
@@ -80,8 +87,8 @@ class Explainer(ABC):
     most_checked: int  # records that the checks use, unless the request names a number
     options: Any  # the request, for the library
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
-        self.model, self.request = model, request
+    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
+        self.model, self.request, self.source = model, request, source
         self.count = self.truncated = 0
         self.cautions: list[str] = []
         self.shown: list[Any] = []
@@ -209,7 +216,7 @@ class SequenceExplainer(Explainer):
 
     most_checked = 200
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
         if request.outputs.heads:
             check_heads(model)
         self.options: ExplainOptions = request.for_library(
@@ -217,9 +224,8 @@ class SequenceExplainer(Explainer):
             effects=not request.checks.no_check,
             attention=bool(request.outputs.html) and not model.is_locator,
         )
-        super().__init__(model, request, genome)
-        calls = request.target.calls
-        self._scan = read_scan_statement(calls) if calls else None
+        super().__init__(model, request, source)
+        self._scan = source.called.statement if source.called else None
         if self._scan is not None and not self._scan.made_by(model.sha256):
             made_by = self._scan.facts["model"].split(" ")[0]
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
@@ -273,7 +279,7 @@ class SequenceExplainer(Explainer):
         return explain_records(self.model, records, self.options, places=places, source=source)
 
     def _read_calls(self, path: str) -> list[Call]:
-        calls = read_gff3_calls(path)
+        calls = self.source.called.calls if self.source.called else []
         if not calls and not self.request.records.allow_empty:
             remedy = "--allow-empty gives an empty output instead"
             raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
@@ -372,17 +378,17 @@ class LocatorExplainer(SequenceExplainer):
 
     most_checked = 40  # a call takes some thousand answers of the model for long stretches
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
         if request.target.calls is None:
             raise ConfigError(
                 "a locator is explained by its calls",
                 remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
             )
         self._calls = request.target.calls
-        super().__init__(model, request, genome)
+        super().__init__(model, request, source)
         self._stretches: list[Stretch] = []
         self._radius = model.locators[0].radius
-        self._genes, self._circular = genome
+        self._genes = source.genes
 
     def facts(self) -> dict[str, str]:
         facts = super().facts() | {
@@ -407,7 +413,7 @@ class LocatorExplainer(SequenceExplainer):
             records,
             self._read_calls(self._calls),
             tracks_reader(self.model, self._genes.find if self._genes else None),
-            circular=self._circular,
+            circular=self.source.circular,
             source=self._calls,
             best=self.request.target.best_calls,
         )
@@ -434,19 +440,20 @@ class LocatorExplainer(SequenceExplainer):
         super().write(staged, provenance, faithfulness)
 
 
-def find_genome(request: ExplainRequest, model: TrainedModel) -> tuple[GenomeInput, Source]:
+def find_genome(
+    request: ExplainRequest, model: TrainedModel, called: CalledFile | None
+) -> tuple[GenomeInput, Source]:
     """Open the genome that a locator reads, and find its genes."""
     path, *others = request.input
     if others:
         raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
-    calls = request.target.calls
-    circular = read_circular(calls) if calls else frozenset[str]()
+    circular = called.circular if called else frozenset[str]()
     opened = GenomeInput(path, model.alphabet, request.records, request.genes)
     introns = model.card.locator.introns
     opened.find_genes(lambda record: record.circular or record.id in circular, introns=introns)
     request.note(*opened.notes)
     genome = opened.genome
-    return opened, (genome, circular.union(genome.circular if genome else ()))
+    return opened, Source(called, genome, circular.union(genome.circular if genome else ()))
 
 
 # --- Models of alignments: columns and rows
@@ -457,9 +464,9 @@ class AlignmentExplainer(Explainer):
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, genome: Source) -> None:
+    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
         self.options: AlignmentOptions = request.for_library(AlignmentOptions, rows=request.rows.limit())
-        super().__init__(model, request, genome)
+        super().__init__(model, request, source)
 
     def facts(self) -> dict[str, str]:
         depth = depth_read(self.model, self.options.rows)

@@ -13,16 +13,16 @@ from seqray.core.errors import InputError
 from seqray.core.results import Call
 from seqray.core.text import format_number
 from seqray.io.calls import call_ids, context_attributes, context_from_attributes, parse_number
-from seqray.io.files import encode_text, open_output
+from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.lines import (
     AnnotatedFeature,
     AnnotatedFile,
     Feature,
     Part,
+    ScanStatement,
     decoded_lines,
     is_position,
     is_pseudo,
-    numbered_lines,
     parse_position,
     turn_at_origin,
 )
@@ -96,36 +96,47 @@ def _call_line(name: str, call: Call) -> bytes:
     return _line(call.contig, kind, call.start + 1, call.end, score, call.strand, ".", ";".join(attributes))
 
 
-def read_gff3_calls(path: str | Path) -> list[Call]:
-    """Read the calls that `write_gff3` wrote, with their contexts.
+class CalledFile(NamedTuple):
+    """Calls of a scan with their contexts, the contigs that their file calls circular, and what it states."""
+
+    calls: list[Call]
+    circular: frozenset[str]
+    statement: ScanStatement
+
+
+def read_called(path: str | Path) -> CalledFile:
+    """Read what `write_gff3` wrote; circular contigs may be those of another program.
 
     Features without a site, or with neither score nor probability among their attributes, are ignored. Raises
     `InputError` with the line for a line that isn't GFF3.
     """
-    calls = []
-    for row in _rows(numbered_lines(path)):
-        attributes = row.attributes
-        site = attributes.get("tss", attributes.get("site"))
-        name = "score" if "score" in attributes else "probability"
-        if site is not None and name in attributes:
-            call = Call(
-                contig=row.contig,
-                start=row.start,
-                end=row.end,
-                strand=row.strand,
-                site=parse_position(site, row.where) - 1,
-                score=parse_number(attributes[name], name, row.where),
-                label=attributes.get("label", row.kind),
-                context=context_from_attributes(attributes, row.where) if name == "score" else None,
-                id=one_line(attributes.get("ID", "")),
-            )
-            calls.append(call)
-    return calls
-
-
-def read_circular(path: str | Path) -> frozenset[str]:
-    """Read the names of the contigs that `write_gff3`, or another, calls circular; errors as above."""
-    return frozenset(row.contig for row in _rows(numbered_lines(path)) if row.is_circular)
+    calls, circular, header = list[Call](), set[str](), list[str]()
+    is_header = True
+    with open_input(path) as handle:
+        for where, line in _before_fasta(decoded_lines(handle, display_name(path))):
+            if line.startswith("#"):
+                header += [line] * is_header
+                continue
+            row, is_header = _parse_row(line, where), False
+            if row.is_circular:
+                circular.add(row.contig)
+            attributes = row.attributes
+            site = attributes.get("tss", attributes.get("site"))
+            name = "score" if "score" in attributes else "probability"
+            if site is not None and name in attributes:
+                call = Call(
+                    contig=row.contig,
+                    start=row.start,
+                    end=row.end,
+                    strand=row.strand,
+                    site=parse_position(site, where) - 1,
+                    score=parse_number(attributes[name], name, where),
+                    label=attributes.get("label", row.kind),
+                    context=context_from_attributes(attributes, where) if name == "score" else None,
+                    id=one_line(attributes.get("ID", "")),
+                )
+                calls.append(call)
+    return CalledFile(calls, frozenset(circular), ScanStatement.of(path, header))
 
 
 # ------------------------------------------------------------------------------------------------- rows

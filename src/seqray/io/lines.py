@@ -169,6 +169,16 @@ class ScanStatement:
     file: str
     facts: Mapping[str, str]
 
+    @classmethod
+    def of(cls, path: str | Path, comments: Iterable[str]) -> ScanStatement:
+        """Read the ``# key: value`` lines above the first call; GFF3, TSV and BED have the same."""
+        facts: dict[str, str] = {}
+        for line in comments:
+            key, colon, text = line.removeprefix("# ").partition(": ")
+            if colon:
+                facts.setdefault(key, text)
+        return cls(Path(display_name(path)).name, {key: facts[key] for key in _STATED if key in facts})
+
     @property
     def lacks(self) -> list[str]:
         """What the header does not state, of what is needed to judge the calls."""
@@ -180,17 +190,3 @@ class ScanStatement:
     def made_by(self, checksum: str) -> bool:
         """Whether the model of this SHA-256 made the calls, as far as the header says."""
         return self.facts.get("model", checksum).endswith(checksum)
-
-
-def read_scan_statement(path: str | Path) -> ScanStatement:
-    """Read the ``# key: value`` lines above the first call; GFF3, TSV and BED have the same."""
-    name = display_name(path)
-    facts: dict[str, str] = {}
-    with open_input(path) as handle:
-        for _, line in decoded_lines(handle, name):
-            if not line.startswith("#"):
-                break
-            key, colon, text = line.removeprefix("# ").partition(": ")
-            if colon:
-                facts.setdefault(key, text)
-    return ScanStatement(Path(name).name, {key: facts[key] for key in _STATED if key in facts})

@@ -13,7 +13,7 @@ from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
 from seqray.io.bed import read_bed, write_bed
 from seqray.io.calls import write_calls_tsv
-from seqray.io.gff3 import read_gff3_calls, write_gff3
+from seqray.io.gff3 import read_called, write_gff3
 from seqray.io.lines import Feature
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
@@ -73,11 +73,11 @@ def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_
         "a%3Bb%25c%3Dd\tseqray\tsequence_feature\t5\t9\t0.25\t-\t.\t"
         "ID=my_site%2C_100%25_1;label=my site%2C 100%25;site=7;probability=0.25"
     )
-    assert read_gff3_calls(path) == [call]
+    assert read_called(path).calls == [call]
 
 
 def test_no_calls_give_files_that_are_read(tmp_path):
-    for read, write in ((read_gff3_calls, write_gff3), (read_bed, write_bed)):
+    for read, write in ((lambda path: read_called(path).calls, write_gff3), (read_bed, write_bed)):
         assert write(tmp_path / "none", [], ["seqray x"]) == 0
         assert read(tmp_path / "none") == []
 
@@ -121,7 +121,7 @@ def test_foreign_features_are_passed_over(tmp_path):
         "c\tseqray\tpromoter\t1\t9\t0.5\t+\t.\tID=p; tss=4;probability=0.5\n"
         "##FASTA\n>c\nACGTACGTACGT\n"
     )
-    assert read_gff3_calls(path) == [Call("c", 0, 9, "+", 3, 0.5, "promoter")]
+    assert read_called(path).calls == [Call("c", 0, 9, "+", 3, 0.5, "promoter")]
 
 
 FULL = CallContext(
@@ -170,7 +170,7 @@ def test_described_gff3_by_hand(tmp_path):
         "chr\tseqray\tpromoter\t301\t301\t0.25\t-\t.\tID=promoter_2;tss=301;score=0.25",
         "chr\tseqray\tpromoter\t401\t401\t0.5\t+\t.\tID=promoter_3;tss=401;score=0.5;gene=a;distance=0",
     ]
-    assert read_gff3_calls(path) == CALLS
+    assert read_called(path).calls == CALLS
 
 
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1)
@@ -204,7 +204,7 @@ def test_what_is_written_is_read(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("round") / "c.gff3"
     calls = [Call("c", 5, 6, "+", 5, 0.5, "promoter", context) for context in found]
     write_gff3(path, calls)
-    assert read_gff3_calls(path) == calls
+    assert read_called(path).calls == calls
 
 
 @pytest.mark.parametrize(
@@ -221,5 +221,5 @@ def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
     path = tmp_path / "c.gff3"
     path.write_text(f"##gff-version 3\nc\tseqray\tpromoter\t1\t9\t.\t+\t.\ttss=4;{attributes}\n")
     with pytest.raises(InputError) as caught:
-        read_gff3_calls(path)
+        read_called(path).calls
     assert str(caught.value).endswith(f"line 2: {message}")
