@@ -221,5 +221,5 @@ def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
     path = tmp_path / "c.gff3"
     path.write_text(f"##gff-version 3\nc\tseqray\tpromoter\t1\t9\t.\t+\t.\ttss=4;{attributes}\n")
     with pytest.raises(InputError) as caught:
-        read_called(path).calls
+        read_called(path)
     assert str(caught.value).endswith(f"line 2: {message}")
