@@ -21,7 +21,7 @@ from seqray.io.predictions import (
     Table,
     numeric_column,
     probability_column,
-    read_scores,
+    scores_and_calls,
 )
 from seqray.kinds.kinds import LabeledFiles
 
@@ -190,7 +190,7 @@ def table_answers(
         column = named or probability_column(positive)
         if len(classes) != 2:
             raise InputError(f"needs the columns {', '.join(wanted)}", where=table.where)
-        read = read_scores(table, column, rows, classes, positive, threshold)
+        read = scores_and_calls(table, column, rows, classes, positive, threshold)
         return Answers(source, f"{note}, column '{column}'", *read)
     scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
     try:

@@ -237,7 +237,7 @@ def name_classes(
     return classes, named
 
 
-def read_scores(
+def scores_and_calls(
     table: Table,
     column: str,
     rows: Sequence[int],
