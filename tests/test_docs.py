@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -68,6 +69,20 @@ CODE = [(page, *block) for page in PAGES for block in code_blocks(read(page))]
 SESSIONS = [(page, session) for page in PAGES for session in sessions(read(page))]
 MADE = {site_pages.DOCS / uri for uri in site_pages.generated()}
 COMMANDS = [(page, line) for page in PAGES for line in command_lines(read(page))]
+
+
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_cells_of_a_notebook_run_and_print_what_they_show(path):
+    names: dict[str, object] = {"__name__": "notebook"}
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("".join(cell["source"]), f"{path.name}, cell {number}", "exec"), names)
+            assert printed.getvalue() == "".join(line for out in cell["outputs"] for line in out["text"])
 
 
 @pytest.mark.parametrize(("page", "line", "source", "output"), CODE, ids=[f"{c[0]}:{c[1]}" for c in CODE])
