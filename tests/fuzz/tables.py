@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fuzz.target import Target
 from seqray.core.alphabet import DNA
-from seqray.core.errors import ConfigError, InputError
-from seqray.io.labeled import read_column, read_labeled_table
+from seqray.core.errors import ConfigError
+from seqray.io.labeled import read_labeled_table
 from seqray.io.predictions import (
     numeric_column,
     probability_column,
@@ -52,12 +52,7 @@ SHEET = (
 
 def read_examples(path: Path) -> None:
     """As training and split read them."""
-    for name in ("label", "Context"):
-        try:
-            read_column(path, name)
-        except InputError:
-            continue
-    for example in read_labeled_table(path, DNA, on_letters=str):
+    for example in read_labeled_table(path, DNA, on_letters=str, keep={"label": []}):
         if not example.sequence or not example.label:
             raise RuntimeError("an example without letters or label")
 

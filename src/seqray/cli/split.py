@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from seqray.cli.inputs import check_files, check_suffix
@@ -137,13 +139,12 @@ def run(request: SplitRequest) -> Outcome:
     """Split labeled sequences so that no relative of a test sequence is in training."""
     _check(request)
     skipped: list[SkippedRecord] = []
-    from seqray.io.files import keep_pipes
-
     named = request.relation
-    if named.group_by or named.positions:  # columns that are read afterwards
-        keep_pipes(*request.data.files())
-    used = [name.lower() for name in (*named.group_by, *(named.positions or "").split(","))]
-    files = request.data.located(request, used=used)
+    used = [name.lower() for name in (*named.group_by, *(named.positions or "").split(",")) if name]
+    columns = {name: list[str]() for name in used if name not in OWN_COLUMNS}
+    if columns and request.data.fastas():
+        raise InputError(f"FASTA files have no column '{next(iter(columns))}'", remedy="give a table")
+    files = replace(request.data.located(request, used=used), keep=columns)
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split_outputs import SplitResult, shared_group
     from seqray.homology.kmers import kmer_length
@@ -159,7 +160,8 @@ def run(request: SplitRequest) -> Outcome:
     relation = fill(RelationOptions, named, word=word, both_strands=strands, threads=request.threads)
     division = fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
     sequences = [example.sequence for example in data]
-    others = named_relations(request, data)
+    columns |= {name: [getattr(example, name) or "" for example in data] for name in OWN_COLUMNS}
+    others = named_relations(named, data, columns)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
         related = find_relatives(sequences, alphabet, relation, others, progress.update)
     try:
@@ -196,39 +198,31 @@ def _check(request: SplitRequest) -> None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:
         raise ConfigError("--folds is 1", remedy="give 2 or more")
+    positions = request.relation.positions
+    if positions not in (None, "id") and not re.fullmatch("[^,]+,[^,]+", positions):
+        remedy = "write id, or two columns CONTIG,POSITION"
+        raise ConfigError(f"--positions is '{positions}'", remedy=remedy)
 
 
-def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
+def named_relations(
+    relation: RelativesOptions, data: Sequence[LabeledSequence], columns: Mapping[str, Sequence[str]]
+) -> dict[str, np.ndarray]:
     """Groups that the data name: their own group, columns and positions."""
     from seqray.homology.kmers import named_groups, position_groups, positions_from_column, positions_from_ids
 
-    columns = list(dict.fromkeys(name.lower() for name in request.relation.group_by))
-    if any(example.group for example in data) and "group" not in columns:
-        columns.insert(0, "group")
-    groups = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
-    positions, block = request.relation.positions, request.relation.block
+    names = list(dict.fromkeys(name.lower() for name in relation.group_by))
+    if any(example.group for example in data) and "group" not in names:
+        names.insert(0, "group")
+    groups = {f"the same {name}": named_groups(columns[name]) for name in names}
+    positions, block = relation.positions, relation.block
     if positions is None:
         return groups
     if positions == "id":
         contigs, places = positions_from_ids(data)
     else:
-        names = positions.split(",")
-        if len(names) != 2 or not all(names):
-            remedy = "write id, or two columns CONTIG,POSITION"
-            raise ConfigError(f"--positions is '{positions}'", remedy=remedy)
-        contigs, column = (_column(request, data, name) for name in names)
-        places = positions_from_column(data, column, names[1])
+        contig, _, place = positions.partition(",")
+        contigs = columns[contig.lower()]
+        places = positions_from_column(data, columns[place.lower()], place)
     longest = max((len(example.sequence) for example in data), default=0)
     name = f"neighbors within a block of {block} letters"
     return groups | {name: position_groups(contigs, places, block, longest)}
-
-
-def _column(request: SplitRequest, data: Sequence[LabeledSequence], name: str) -> list[str]:
-    """One text for each example, in the order in which they were read."""
-    if name in OWN_COLUMNS:
-        return [getattr(example, name) or "" for example in data]
-    if request.data.fastas():
-        raise InputError(f"FASTA files have no column '{name}'", remedy="give a table")
-    from seqray.io.labeled import read_column
-
-    return [text for _, table in request.data.tables() for text in read_column(table, name)]

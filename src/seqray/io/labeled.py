@@ -82,18 +82,20 @@ def read_labeled_table(
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_unread: OnUnread | None = None,
+    keep: Mapping[str, list[str]] | None = None,
 ) -> list[LabeledSequence]:
     """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
 
     The header names the columns ``sequence`` and ``label``, and optionally ``id`` (else ``row<N>``, counted
     from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
     ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
-    of each example as they are in the file, before case is folded. Raises `InputError` with file and line,
+    of each example as they are in the file, before case is folded. ``keep`` receives the cells of more
+    columns, by their names in lower case. Raises `InputError` with file and line,
     for a missing column, a row of another width, an empty label or sequence, an unknown split or letter, and
     for a table without rows.
     """
     examples: list[LabeledSequence] = []
-    for where, row in read_rows(path, ("sequence", "label"), _REMEDY):
+    for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY):
         if not examples:
             report_unread(row, KNOWN, path, on_unread)
         check_label(row, where)
@@ -101,6 +103,8 @@ def read_labeled_table(
             raise InputError("has no sequence", where=where)
         identifier = row.get("id") or f"row{len(examples) + 1}"
         examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
+        for name, cells in (keep or {}).items():
+            cells.append(row[name])
         if on_letters is not None:
             on_letters(row["sequence"])
     if not examples:
@@ -125,15 +129,6 @@ def read_labeled_fastas(
             path, alphabet, duplicates="keep", soft_masks=False, on_letters=on_letters, on_skip=on_skip
         )
     ]
-
-
-def read_column(path: str | Path, name: str) -> list[str]:
-    """Read one more column of a table of labeled sequences, in the order of its rows.
-
-    The case of the name doesn't matter. Raises `InputError` if the table has no such column (its columns are
-    listed) or can't be read.
-    """
-    return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name one of its columns")]
 
 
 def write_labeled_table(

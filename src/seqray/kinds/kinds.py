@@ -56,6 +56,8 @@ class LabeledFiles:
         Called for each table with columns that are not read.
     on_unlabeled
         Called with the table of labels and the number of alignments that it lacks, which are left out.
+    keep
+        Receives the cells of more columns of tables of sequences, by name.
     """
 
     tables: Sequence[tuple[str | None, str]] = ()
@@ -64,6 +66,7 @@ class LabeledFiles:
     query_only: bool = False
     on_unread: OnUnread | None = None
     on_unlabeled: Callable[[str, int], None] | None = None
+    keep: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 class ReadCallbacks(TypedDict, total=False):
@@ -78,7 +81,8 @@ def read_parts(
 ) -> list[SplitExamples]:
     """Read labeled sequences with the splits that their files name."""
     on_letters = callbacks.get("on_letters")
-    tables = [(s, read_labeled_table(p, alphabet, on_letters, files.on_unread)) for s, p in files.tables]
+    how = {"on_letters": on_letters, "on_unread": files.on_unread, "keep": files.keep}
+    tables = [(s, read_labeled_table(p, alphabet, **how)) for s, p in files.tables]
     fastas = [(s, read_labeled_fastas(paths, alphabet, **callbacks)) for s, paths in files.fastas.items()]
     if not tables and not fastas:
         remedy = "give --train TABLE, or --class LABEL=FASTA for each class"

@@ -11,7 +11,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction
-from seqray.io.labeled import read_column, read_labeled_fastas, read_labeled_table, write_labeled_table
+from seqray.io.labeled import read_labeled_fastas, read_labeled_table, write_labeled_table
 from seqray.io.predictions import read_prediction_table, write_predictions
 from seqray.io.tables import read_rows
 
@@ -43,9 +43,11 @@ def test_folds_get_a_column_before_the_context(tmp_path):
 def test_a_further_column_is_read_in_the_order_of_the_rows(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('# by hand\nsequence,Gene,label\nACGT,"thr, A",x\n\nGGGG,,y\n')
-    assert read_column(path, "gene") == ["thr, A", ""]
+    columns = {"gene": ["before"]}
+    read_labeled_table(path, DNA, keep=columns)
+    assert columns == {"gene": ["before", "thr, A", ""]}
     with pytest.raises(InputError, match="needs one column 'name', found sequence, gene, label"):
-        read_column(path, "name")
+        read_labeled_table(path, DNA, keep={"name": []})
 
 
 @pytest.mark.parametrize("delimiter", ["\t", ","])
