@@ -48,7 +48,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
     "core": 3850,
-    "io": 4400,
+    "io": 4390,
     "homology": 1510,
     "metrics": 630,
     "models": 2810,
@@ -66,7 +66,7 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "api": 1100,
     "cli": 6590,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45300, 203, 2540, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45290, 203, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 350, 13, 1),
     "scan with a page": (73, 590, 14, 1),
