@@ -178,7 +178,8 @@ def main() -> None:
     words = held_out_words(genomes)
     for genome in genomes:
         write_bed(out / f"{genome.name}.masked.bed", masked_rows(genome, words))
-    quality = [row for _, rows in written for row in rows] + write_contexts(data, out, words)
+    of_bacteria = held_out_words([genome for genome in genomes if genome.row["domain"] == "bacteria"])
+    quality = [row for _, rows in written for row in rows] + write_contexts(data, out, of_bacteria)
     write_table(out / "quality.tsv", quality)
     rows = list(training_rows(out))
     write_table(out / "train.tsv", rows)
