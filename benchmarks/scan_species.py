@@ -17,7 +17,7 @@ as false: precision is a lower bound.
 Methods:
 
 - the model of ``--models``, with predicted genes, those that the sheet names (``--genes given``) or without;
-- the models of ``--also``, shipped ones for example;
+- the models of ``--also``, shipped ones for example, with the first of ``--genes``;
 - ``no letters``: 45 nt (``--upstream``) before each gene, predicted or given, ranked by the gap before it;
 - ``Promotech``: its published scans of three genomes, placed by their letters; as published, and thinned as
   the peaks of a scan are. That of *B. subtilis* is of strain 168; windows that differ in YB886 are lost.
@@ -194,7 +194,8 @@ def methods_of(
     sources = [annotation if genes == "given" else genes for genes in args.genes]
     named = {"seqray": model} if model else {}
     for name, scanned in {**named, **{Path(other).stem: other for other in args.also}}.items():
-        for scan in plan_scans([scanned], sources, args.stride, args.threads):
+        wanted = sources if name in named else sources[:1]
+        for scan in plan_scans([scanned], wanted, args.stride, args.threads):
             method = f"{name}, no genes" if scan.genes == "none" else name
             found[method] = model_calls(scan, genome, path, args.calls)
     if "no-letters" in args.methods:

@@ -232,7 +232,7 @@ class LocatorFacts(CardPart):
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
     # letters between a call and a mapped site within which the call counts as right
     tolerance: int | None = None
-    kingdom: Kingdom | None = None  # that it is for; bacteria by default
+    kingdom: str | None = None  # that it is for; bacteria by default
 
     def __post_init__(self) -> None:
         fits = len(self.span) == 2 and all(0 <= n < _MAX_SITE_EXTENT for n in self.span)

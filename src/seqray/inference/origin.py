@@ -15,7 +15,6 @@ from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.card import Card
-from seqray.core.card_parts import Kingdom
 from seqray.core.errors import setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
@@ -32,19 +31,19 @@ MAX_NAMED_CONTEXTS = 4
 
 # Letters of ribosomal RNA that probes of a whole kingdom bind: EUB338 and its variants, EUK516 (Amann et al.
 # 1990; Daims et al. 1999) and ARCH915 (Stahl and Amann 1991).
-_RIBOSOMAL: dict[Kingdom, str] = {
+_RIBOSOMAL: dict[str, str] = {
     "bacteria": "AC[AT]CCTACGGG[AT]GGC[AT]GC|GC[AT]GCC[AT]CCCGTAGG[AT]GT",
     "archaea": "AGGAATTGGCGGGGGAGCAC|GTGCTCCCCCGCCAATTCCT",
     "eukaryotes": "GGAGGGCAAGTCTGGT|ACCAGACTTGCCCTCC",
 }
-_LOCATORS: dict[Kingdom, str] = {
+_LOCATORS: dict[str, str] = {
     "bacteria": "take bacteria-genome",
     "archaea": "take archaea-genome",
     "eukaryotes": "take fungi-genome for yeasts; no model is for others",
 }
 
 
-def kingdoms_of(sequence: str) -> set[Kingdom]:
+def kingdoms_of(sequence: str) -> set[str]:
     """Kingdoms whose ribosomal RNA a sequence of DNA has, on either strand."""
     return {kingdom for kingdom, probe in _RIBOSOMAL.items() if re.search(probe, sequence.upper())}
 
@@ -76,8 +75,8 @@ class Origin:
         self._signature = signature_of(model.card)
         self._calibrated_on = Signature(later.signature) if later and later.signature else None
         self._words = KmerCounter(model.alphabet)
-        self._own: Kingdom = model.card.locator.kingdom or "bacteria"
-        self._kingdoms = set[Kingdom]()
+        self._own = model.card.locator.kingdom or "bacteria"
+        self._kingdoms = set[str]()
 
     def add(self, record: SequenceRecord) -> None:
         """Count the words of a record."""
