@@ -56,17 +56,17 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "genome": 1230,
     "calibration": 1410,
     "modelfile": 1550,
-    "inference": 2230,
+    "inference": 2220,
     "scanning": 2330,
-    "explanations": 3640,
+    "explanations": 3630,
     "evaluation": 690,
     "training": 5150,
     "report": 3410,
     "kinds": 580,
-    "api": 1100,
+    "api": 1120,
     "cli": 6590,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45290, 203, 2540, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45290, 203, 2530, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (44, 350, 13, 1),
     "scan with a page": (73, 590, 14, 1),

@@ -385,6 +385,9 @@ def test_threads_trace_one_network_at_the_same_time(tokens):
 def test_a_network_without_attention_is_refused():
     with pytest.raises(ConfigError, match="no attention was seen in Linear"):
         seqray.trace(nn.Linear(3, 3), torch.zeros(2, 3))
+    decoder = nn.TransformerDecoderLayer(D, H, batch_first=True)
+    with pytest.raises(ConfigError, match="between different tokens"):
+        seqray.trace(decoder, torch.zeros(1, 4, D), torch.zeros(1, 6, D))
     traced = seqray.trace(Duck(), torch.zeros(1, 3, dtype=torch.long))
     with pytest.raises(ConfigError, match="values"):
         seqray.value_rollout(traced)

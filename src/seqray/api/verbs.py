@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import pandas as pd
+from tqdm.auto import tqdm
 
 from seqray.api.frames import (
     call_frame,
@@ -44,6 +45,7 @@ from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records
 
 Model = str | Path | TrainedModel
+WAIT = 2  # seconds before progress is shown
 
 
 class ScanSettings(TypedDict, total=False):
@@ -94,6 +96,7 @@ def predict(
     device: str | None = None,
     engine: Engine = "torch",
     truncate: Truncation | None = None,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Classify each sequence or alignment, as ``seqray predict`` does.
 
@@ -114,6 +117,8 @@ def predict(
     truncate
         What is read of sequences longer than the model reads: ``ends``, a half each, or the ``start``;
         ``none`` refuses them. None for the rule of the model.
+    progress
+        Show a bar of progress if it takes longer than two seconds.
 
     Returns
     -------
@@ -153,7 +158,7 @@ def predict(
     loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
     check = FileCheck(loaded, coverage, prior, recognized=loaded.context != named)
     predictions: list[Prediction] = []
-    for batch, answers in kind.predict(loaded, records, options, ""):
+    for batch, answers in _bar(kind.predict(loaded, records, options, ""), progress, unit="batches"):
         check.see(batch, answers)
         predictions += answers
     frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
@@ -220,13 +225,14 @@ def scan(
     strict: bool = False,
     genes: str | Path | Genome | None = "auto",
     codon_table: int | None = None,
+    progress: bool = False,
     **options: Unpack[ScanSettings],
 ) -> pd.DataFrame:
     """Find sites along sequences of any length, on both strands, as ``seqray scan`` does.
 
     Parameters
     ----------
-    model, sequences, context, batch_size, device, engine
+    model, sequences, context, batch_size, device, engine, progress
         As for `predict`; each sequence needs a name of its own.
     dtype
         ``bf16`` is faster and less exact than ``fp32``.
@@ -280,16 +286,21 @@ def scan(
         introns = loaded.card.locator.introns
         source = gene_source(genes, codon_table, records, sequences, settings.is_circular, introns)
     skipped: list[SkippedRecord] = []
+    bar = _bar(None, progress, unit="letters", unit_scale=True)
     result = scan_records(
         loaded,
         records,
         settings,
-        ScanCallbacks(on_skip=None if strict else skipped.append),
+        ScanCallbacks(
+            on_skip=None if strict else skipped.append,
+            on_progress=lambda done, total, phase: bar.update(done - bar.n),
+        ),
         batch_size=batch_size,
         dtype=dtype,
         genes=source,
         recognized=loaded.context != named,
     )
+    bar.close()
     if skipped:
         first = "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])
         warnings.warn(f"skipped {len(skipped)} sequences: {first}", stacklevel=2)
@@ -321,13 +332,14 @@ def explain(
     genes: str | Path | Genome | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
+    progress: bool = False,
     **options: Unpack[ExplainSettings],
 ) -> pd.DataFrame:
     """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
 
     Parameters
     ----------
-    model, sequences, context, device, truncate
+    model, sequences, context, device, truncate, progress
         As for `predict`.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
@@ -394,6 +406,7 @@ def explain(
                     flags[record.id] = ",".join(reasons)
 
         explained = kind.explain(loaded, noted(), chosen)
+    explained = _bar(explained, progress, unit="explanations")
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     frame = explanation_frame(rows, kind.explanation_columns)
     frame.attrs["flags"] = flags
@@ -437,6 +450,10 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     columns = ("context", "distance", "foreign")
     rows = [[one.context, one.distance, one.is_foreign] for one in found]
     return pd.DataFrame(rows, columns=list(columns))
+
+
+def _bar(items: Any, shown: bool, **options: Any) -> Any:
+    return tqdm(items, disable=not shown, delay=WAIT, **options)
 
 
 def _opened(

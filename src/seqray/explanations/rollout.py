@@ -129,7 +129,7 @@ def _stored(
             what = f"the weights of layer {number} are {tuple(layer.shape)}, and its tokens {tuple(shape)}"
             raise ConfigError(what, remedy="give attention of the same tokens in all layers")
     like = given[0].new_zeros(len(given[0]), *tokens)
-    real = None if mask is None else _tensor(mask) != 0
+    real = None if mask is None else _tensor(mask).to(like.device) != 0
     if real is not None and real.shape != like.shape:
         raise ConfigError(f"the mask is {tuple(real.shape)}", remedy=f"give it as {tuple(like.shape)}")
     columns = [axis == "column" for axis in along or ["row"] * len(given)]
@@ -203,9 +203,19 @@ def _positive_gradient(layer: AttentionLayer, slope: Tensor) -> Step:
     )
 
 
+@torch.no_grad()
 def attention_from_start(traced: Trace) -> Tensor:
     """Attention weights of CLS, or the mean over the tokens that the head reads: (B, layers, H, T)."""
-    return torch.stack([layer.attention_from(traced.start) for layer in traced.layers], dim=1)
+    start, totals = traced.start, []
+    for layer in traced.layers:
+        total = None
+        for block in layer.blocks():
+            if total is None:
+                total = start.new_zeros(len(start), block.terms.shape[1], start.shape[1])
+                totals.append(total)
+            if (asked := start[block.queries]).any():
+                total[block.keys[0]] += torch.einsum("bq,bhqk->bhk", asked, block.weights)
+    return torch.stack(totals, dim=1)
 
 
 @torch.no_grad()

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from seqray.core.errors import ConfigError
 from seqray.explanations.watch import AttentionWatch
+from seqray.modelfile.networks import Network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
     SAFE_SUMS,
@@ -179,16 +180,6 @@ class SequenceLayer(LineLayer):
     def attended(self, queries: Index) -> Tensor | None:
         return None if self.mask is None else self.mask[queries[0], None, None, :]
 
-    @torch.no_grad()
-    def attention_from(self, start: Tensor) -> Tensor:
-        """Mean weights of the queries by their shares (B, T), such as those of CLS alone: (B, H, T)."""
-        total = torch.zeros(len(start), self.attention.heads, start.shape[1], device=start.device)
-        for block in self.blocks():
-            asked = start[block.queries]
-            if asked.any():
-                total[block.keys[0]] += torch.einsum("bq,bhqk->bhk", asked, block.weights)
-        return total
-
 
 class WindowedLayer(LineLayer):
     """A layer in which each token attends to those within a window around it."""
@@ -310,11 +301,6 @@ class StoredLayer(AttentionLayer):
             raise ConfigError(what, remedy="use rollout or grad-rollout, or give values=[...]")
         return norm_of_sum(self.added)
 
-    @torch.no_grad()
-    def attention_from(self, start: Tensor) -> Tensor:
-        """As `SequenceLayer.attention_from`."""
-        return torch.einsum("bq,bhqk->bhk", start, self.weights.float())
-
 
 LAYERS: dict[type[nn.Module], Callable[..., AttentionLayer]] = {
     MultiHeadAttention: SequenceLayer,
@@ -383,7 +369,7 @@ class Trace:
         Attention layers, first layer first.
     embedded
         (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
-        (B, L, E) of backbones, of all tokens; of any module the output of the first embedding, or its input.
+        (B, L, E) of backbones, of all tokens; of any module its input.
     start
         Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
         module the first token.
@@ -434,7 +420,7 @@ def trace(
     RuntimeError
         If a layer of the network attended without being seen.
     ConfigError
-        If no attention of a module was seen.
+        If no attention of a module was seen, or some between different tokens.
     """
     watched = _Pass(twin(network), gradients, attention, embedded, site)
     with torch.set_grad_enabled(gradients):
@@ -472,9 +458,6 @@ def embedding_of(network: nn.Module) -> nn.Module:
     return next(module for module in network.modules() if isinstance(module, nn.Embedding))
 
 
-OWN = (SequenceTransformer, AxialTransformer, BackboneClassifier, LocatorTransformer)
-
-
 class _Pass:
     """Hooks on the attention layers and the embedding of a network, and what they saw of one pass."""
 
@@ -485,10 +468,7 @@ class _Pass:
         self.embedded = embedded
         self.layers: list[Any] = []
         self.watched = 0
-        if not isinstance(network, OWN):
-            for module in network.modules():
-                if isinstance(module, nn.Embedding):
-                    module.register_forward_hook(self._see_embedding)
+        if not isinstance(network, Network):
             return
         if attention:
             self._watch_attentions(network)
@@ -511,13 +491,16 @@ class _Pass:
         if not layers:
             remedy = "give its weights to seqray.rollout, or load a model of transformers as 'eager'"
             raise ConfigError(f"no attention was seen in {type(network).__name__}", remedy=remedy)
-        if not isinstance(self.embedded, Tensor):
-            self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
+        shape = layers[0].weights.shape
+        same = (shape[0], shape[3], shape[3])
+        if any((len(layer.weights), *layer.weights.shape[2:]) != same for layer in layers):
+            remedy = "trace the part of the network whose tokens attend to each other"
+            raise ConfigError("attention between different tokens was seen", remedy=remedy)
+        self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
         self.layers += layers
         if not isinstance(output, Tensor):
             output = output.logits if hasattr(output, "logits") else output[0]
-        weights = layers[0].weights
-        return output, _at_cls(weights.detach(), len(weights), weights.shape[-1])
+        return output, _at_cls(layers[0].weights.detach(), shape[0], shape[3])
 
     @run.register
     def _(
@@ -594,13 +577,6 @@ class _Pass:
 
     def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
         self.layers[-1].heads = arguments[0]
-
-    def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
-        """Keep the first vectors of a module; the graph begins with them, also where it is frozen."""
-        if self.embedded is not None:
-            return output
-        self.embedded = output.detach().requires_grad_(self.gradients)
-        return self.embedded.clone()
 
     def _exchange_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         vectors = output if self.embedded is None else self.embedded

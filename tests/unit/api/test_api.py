@@ -18,6 +18,7 @@ from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 import seqray
+from seqray.api import verbs
 from seqray.api.verbs import ExplainSettings, ScanSettings
 from seqray.cli.main import main
 from seqray.core.alphabet import PROTEIN, RNA
@@ -195,6 +196,19 @@ def test_evaluate_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path
     np.testing.assert_allclose(found.value.astype(float), written.value.astype(float), rtol=1e-5)
     predicted = seqray.predict(tiny_model, letters)
     assert found.set_index("metric").value["accuracy"] == pytest.approx((predicted.label == labels).mean())
+
+
+def test_progress_is_shown_where_it_is_asked_for(tiny_model, monkeypatch, capsys):
+    calls = (partial(seqray.predict, tiny_model, SHORT), partial(seqray.scan, tiny_model, LONG))
+    calls += (partial(seqray.explain, tiny_model, SHORT, shuffles=0),)
+    for call in calls:
+        quiet = call()
+        assert capsys.readouterr().err == ""
+        with monkeypatch.context() as patch:
+            patch.setattr(verbs, "WAIT", 0)
+            shown = call(progress=True)
+        assert "s/it" in (said := capsys.readouterr().err) or "/s" in said
+        pd.testing.assert_frame_equal(shown, quiet)
 
 
 def test_keywords_are_the_settings():
