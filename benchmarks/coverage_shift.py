@@ -47,10 +47,7 @@ CAUSES = {
     "sites seem to lie": "site",
     "label sets at": "empty",
     "nearer to the threshold": "unclear",
-    "records are called": "share",
     "out-of-domain": "composition",
-    "letters or more": "length",
-    "at most": "length",
     "this file is": "origin",
     "whose context was known": "context",
 }

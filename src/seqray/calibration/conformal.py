@@ -1,4 +1,4 @@
-"""Prediction sets, and the shift of labels."""
+"""Prediction sets, and scores of a file that are unlike those of held-out examples."""
 
 from __future__ import annotations
 
@@ -123,9 +123,7 @@ def missed_rank(n: int, coverage: float) -> int:
 MIN_RECORDS = 50
 STANDARD_ERRORS = 4.0  # beyond what is expected: 1 of 30,000 files by chance
 MAX_FALSE_REFUSAL_RATE = 1e-3  # of mixtures, by chance (Dvoretzky, Kiefer and Wolfowitz)
-MAX_NONCOVERAGE = 0.05  # of the true share of positives by a range of shares
 TOLERANCE = 0.05  # a class whose scores move by this much loses this much coverage at most
-ODDS = 3.0  # between the shares of the classes; a probability of .50 is then .25 or .75
 COVERAGE = 0.9  # of the sets that are judged where none is asked for
 _SHARES = np.linspace(0, 1, 201)[:, None]
 
@@ -141,27 +139,6 @@ class EmptySets:
     coverage: float
     share: float
     expected: float
-
-
-@dataclass(frozen=True, slots=True)
-class UnclearScores:
-    """Scores nearer to the middle than those of any mixture of the classes.
-
-    ``share`` is that of the records, at least.
-    """
-
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class CalledShare:
-    """More or fewer records called positive than a share of positives near the expected one explains."""
-
-    called: float  # share of the records that are called, at the threshold of the model
-    expected: float  # share of positives that the probabilities assume
-    # lowest and highest share of positives that explain all scores of the file, not the number of calls
-    # alone, if the sequences of each class are like the held-out ones; None where no share does
-    likely: tuple[float, float] | None
 
 
 class HeldOutScores:
@@ -215,8 +192,8 @@ class HeldOutScores:
             found.append(min(empty, _misses(n, held, coverage)))
         return found
 
-    def unclear_scores(self, probabilities: Floats) -> UnclearScores | None:
-        """Tell whether no mixture of two classes has as many scores in the middle; None if one has.
+    def unclear_scores(self, probabilities: Floats) -> float | None:
+        """Least share of records nearer to the middle than in any mixture of two classes; None if one fits.
 
         For each share of positives, the largest excess is the number of scores that are missing below some
         value left of the middle, or above one right of it. The smallest over all shares decides, less what
@@ -227,58 +204,18 @@ class HeldOutScores:
         n = len(probabilities)
         if n < MIN_RECORDS or not self._has_two:
             return None
-        mixtures, observed, left = self._distributions(probabilities)
-        missing = np.where(left, mixtures - observed, observed - mixtures)
-        excess = float(missing.max(axis=1).min())
-        return (
-            UnclearScores(excess) if excess > self._distance(n, MAX_FALSE_REFUSAL_RATE) + TOLERANCE else None
-        )
-
-    def _explaining_shares(self, probabilities: Floats) -> tuple[float, float] | None:
-        """Lowest and highest share of positives whose mixture has the scores of a file of two classes."""
-        mixtures, observed, _ = self._distributions(probabilities)
-        distances = np.abs(mixtures - observed).max(axis=1)
-        shares = _SHARES[distances <= self._distance(len(probabilities), MAX_NONCOVERAGE), 0]
-        return (float(shares[0]), float(shares[-1])) if len(shares) else None
-
-    def _distributions(self, probabilities: Floats) -> tuple[Floats, Floats, np.ndarray]:
-        """Distributions of scores at P places: (S, P) of each share of positives, and (P,) of a file.
-
-        The third value, bool (P,), is True for places left of the middle.
-        """
         positive = self._card.positive_index
         ends = self._held[positive].probability, 1 - self._held[1 - positive].probability
-        places = np.unique(np.concatenate(ends))
+        places = np.unique(np.concatenate(ends))  # (P,)
         below = [self._share_below(places, k) for k in (1 - positive, positive)]
-        mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]
+        mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]  # (S, P), of each share of positives
         scores = np.sort(probabilities[:, positive])
-        observed = np.searchsorted(scores, places, side="right") / len(scores)
-        return mixtures, observed, below[1] < 1 - below[0]
-
-    def _distance(self, n: int, chance: float) -> float:
-        """Distance of the distributions of n scores and of held-out ones that chance exceeds so rarely."""
-        return math.sqrt(math.log(2 / chance) / 2 * (1 / n + 1 / min(self._counts)))
-
-    def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
-        """Tell whether the calls of two classes ask for another share of positives; None if not.
-
-        `probabilities`: (N, K) calibrated, before any re-weighting; `prior`: expected share of positives;
-        that of the calibration data by default.
-        """
-        n, card = len(probabilities), self._card
-        expected = card.prevalence if prior is None else prior
-        if n < MIN_RECORDS or not self._has_two or not 0 < expected < 1:
-            return None
-        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
-        hit, false = self._call_rates()
-        likely = (called - false) / max(hit - false, 1e-9)
-        edge = _with_odds(expected, ODDS if called > expected * hit + (1 - expected) * false else 1 / ODDS)
-        distance = called - (edge * hit + (1 - edge) * false)
-        if (likely > edge) != (edge > expected) or distance**2 <= STANDARD_ERRORS**2 * self._variance(
-            edge, n
-        ):
-            return None
-        return CalledShare(called, expected, self._explaining_shares(probabilities))
+        observed = np.searchsorted(scores, places, side="right") / n
+        left = below[1] < 1 - below[0]  # of the middle
+        missing = np.where(left, mixtures - observed, observed - mixtures)
+        excess = float(missing.max(axis=1).min())
+        by_chance = math.sqrt(math.log(2 / MAX_FALSE_REFUSAL_RATE) / 2 * (1 / n + 1 / min(self._counts)))
+        return excess if excess > by_chance + TOLERANCE else None
 
     def has_few_calls(self, probabilities: Floats, prior: float | None = None) -> bool:
         """Whether clearly fewer records are called than the expected share of positives gives."""
@@ -286,10 +223,16 @@ class HeldOutScores:
         expected = card.prevalence if prior is None else prior
         if n < MIN_RECORDS or not self._has_two:
             return False
-        hit, false = self._call_rates()
-        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
-        distance = expected * hit + (1 - expected) * false - called
-        return distance > STANDARD_ERRORS / 2 * math.sqrt(self._variance(expected, n))
+        positive, place = card.positive_index, np.array([card.threshold])
+        hit, false = (1 - float(self._share_below(place, k)[0]) for k in (positive, 1 - positive))
+        rate = expected * hit + (1 - expected) * false
+        variance = (
+            rate * (1 - rate) / n
+            + expected**2 * hit * (1 - hit) / self._counts[positive]
+            + (1 - expected) ** 2 * false * (1 - false) / self._counts[1 - positive]
+        )
+        called = float(np.mean(probabilities[:, positive] >= card.threshold))
+        return rate - called > STANDARD_ERRORS / 2 * math.sqrt(variance)
 
     def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
         """Share of the sets that hold the true class, by class; empty where the promise may be kept.
@@ -318,24 +261,6 @@ class HeldOutScores:
             return np.interp(places, values, shares)
         return 1 - np.interp(1 - places, values, shares)
 
-    def _call_rates(self) -> tuple[float, float]:
-        """Share of the held-out positives, and of the others, that the threshold of the model calls."""
-        positive, place = self._card.positive_index, np.array([self._card.threshold])
-        hit, false = (1 - float(self._share_below(place, k)[0]) for k in (positive, 1 - positive))
-        return hit, false
-
-    def _variance(self, share: float, n: int) -> float:
-        """Of the share of n records that is called, if that share are positives; held-out counts included."""
-        positive = self._card.positive_index
-        hit, false = self._call_rates()
-        rate = share * hit + (1 - share) * false
-        held = self._counts
-        return (
-            rate * (1 - rate) / n
-            + share**2 * hit * (1 - hit) / held[positive]
-            + (1 - share) ** 2 * false * (1 - false) / held[1 - positive]
-        )
-
 
 def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
     """Mean and variance of the number of sets that miss the true class, of n records of it.
@@ -347,8 +272,3 @@ def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
     b = held + 1 - a
     mean = n * a / (a + b)
     return mean, mean * b * (a + b + n) / ((a + b) * (a + b + 1))
-
-
-def _with_odds(share: float, factor: float) -> float:
-    """The share whose odds are that many times higher."""
-    return factor * share / (1 - share + factor * share)

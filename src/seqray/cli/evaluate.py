@@ -376,7 +376,7 @@ def _model_answers(
         replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
         for one in kind_of(card).adapt(read, card.window)
     ]
-    check = FileCheck(model, prior=how.prior, recognized=True, labeled=True)
+    check = FileCheck(model, prior=how.prior, recognized=True)
     check.see(records)
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
         scores = model_probabilities(

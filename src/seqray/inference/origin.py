@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.calibration.conformal import CalledShare, HeldOutScores
+from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature, signature_of
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
@@ -197,40 +197,22 @@ def _named(distances: list[ContextDistance]) -> str:
     return first_and_more(texts, MAX_NAMED_CONTEXTS)
 
 
-# --- Flags of many records: shorter or longer than all training sequences, or out of domain
+# --- Many records that are out of domain
 
 MIN_FLAGGED_SHARE = 0.05  # of the records; fewer are left to their flags
 MIN_OUT_OF_DOMAIN = 5  # records that a caution needs
 OUT_OF_DOMAIN = "out-of-domain"
 
 
-def _usual_share(card: Card, flag: str) -> float:
-    """Share of records that may have a flag: twice that of a later calibration, or `MIN_FLAGGED_SHARE`."""
-    later = card.domain.calibration if card.domain else None
-    return max(MIN_FLAGGED_SHARE, 2 * later.flags.get(flag, 0.0) if later else 0.0)
-
-
-def length_cautions(card: Card, flags: Mapping[str, int], count: int) -> Iterator[str]:
-    """Yield cautions for a file with many records that have the flag ``short`` or ``long``."""
-    shortest, longest = card.domain.length if card.domain else (card.window, card.window)
-    sides = {
-        "short": ("shorter", f"{shortest} letters or more"),
-        "long": ("longer", f"at most {longest} letters"),
-    }
-    for flag, (how, learned) in sides.items():
-        odd = flags.get(flag, 0)
-        if odd > _usual_share(card, flag) * count:
-            yield (
-                f"{odd} of {count} records ({odd / count:.0%}) are {how} than any sequence that the model "
-                f"was trained on ({learned}); its probabilities may not hold for them"
-            )
-
-
 def out_of_domain_caution(card: Card, odd: int, count: int) -> Iterator[str]:
-    """Caution about a file of which many records are out-of-domain; a single window rarely shows it."""
-    usual = _usual_share(card, OUT_OF_DOMAIN)
-    if odd >= MIN_OUT_OF_DOMAIN and odd > usual * count:
-        later = f", and {usual / 2:.0%} of the data of its calibration" if usual > MIN_FLAGGED_SHARE else ""
+    """Caution about a file of which many records are out-of-domain; a single window rarely shows it.
+
+    Twice the share that the data of a later calibration have is usual.
+    """
+    calibration = card.domain.calibration if card.domain else None
+    share = calibration.flags.get(OUT_OF_DOMAIN, 0.0) if calibration else 0.0
+    if odd >= MIN_OUT_OF_DOMAIN and odd > max(MIN_FLAGGED_SHARE, 2 * share) * count:
+        later = f", and {share:.0%} of the data of its calibration" if 2 * share > MIN_FLAGGED_SHARE else ""
         yield (
             f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
             f"of the model, of which about 1 % are{later}; its probabilities may not hold for this file"
@@ -313,10 +295,7 @@ _MAX_SCORES, _MAX_WINDOWS = 10_000, 400  # records that are held to judge a file
 
 
 class FileCheck:
-    """Sees records and predictions of a run, and says whether the file is like the training data.
-
-    Where it is ``labeled``, the share of each class is known, and the number of calls says nothing new.
-    """
+    """Sees records and predictions of a run, and says whether the file is like the training data."""
 
     def __init__(
         self,
@@ -325,10 +304,8 @@ class FileCheck:
         prior: float | None = None,
         *,
         recognized: bool = False,
-        labeled: bool = False,
     ) -> None:
         self._model, self._coverage, self._prior = model, coverage, prior
-        self._labeled = labeled
         self._held_out = HeldOutScores(model.card) if model.card.conformal else None
         self._origin = Origin(model, recognized=recognized)
         self._windows: Reservoir[str] = Reservoir(_MAX_WINDOWS)
@@ -373,47 +350,40 @@ class FileCheck:
                 "no more letters than unrelated sequences do: a FASTA file is read as one alignment, so "
                 "align its records first"
             )
-        yield from length_cautions(card, self.flags, count)
-        unlike = [line.removeprefix(CAUTION) for line in said] or [
-            *out_of_domain_caution(card, self.flags[OUT_OF_DOMAIN], count)
-        ]
-        yield from unlike
+        yield from [line.removeprefix(CAUTION) for line in said] or out_of_domain_caution(
+            card, self.flags[OUT_OF_DOMAIN], count
+        )
         if self._coverage is not None and card.model.contexts and self._model.context is None:
             yield (
                 "the label sets were calibrated on records whose context was known, and hold the true class "
                 f"less often without it: give {setting('context')}"
             )
         if self._held_out and count:
-            yield from self._score_cautions(self._held_out, bool(unlike))
+            yield from self._score_cautions(self._held_out)
 
-    def _score_cautions(self, held_out: HeldOutScores, is_foreign: bool) -> Iterator[str]:
-        """A caution for each way in which the scores are unlike those of held-out examples.
-
-        The share of positives can't be estimated where the sequences are unlike the training data.
-        """
+    def _score_cautions(self, held_out: HeldOutScores) -> Iterator[str]:
+        """A caution for each way in which the scores are unlike those of held-out examples."""
         model, card, prior = self._model, self._model.card, self._prior
         scores = np.array(self._scores.kept)  # (N, K), at the share of positives in the calibration data
         if prior is not None:
             scores = reweight(scores, card.positive_index, prior, card.prevalence)
         # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
-        comparable = self._labeled or model.context is not None or not card.model.contexts
+        in_context = model.context is not None or not card.model.contexts
         advice = "measure the model on known records like these (seqray evaluate)"
         advice += ", or calibrate it on them" if not card.model.reads_alignments else ""
-        empty, unusual = held_out.empty_sets(scores, self._coverage), ""
-        unclear = held_out.unclear_scores(scores) if comparable else None
-        if empty:
+        unusual, shifted = "", None
+        if empty := held_out.empty_sets(scores, self._coverage):
             unusual = (
                 f"{empty.share:.0%} of the label sets at a coverage of {empty.coverage:g} are empty, and at "
                 f"most {empty.expected:.0%} should be: these records are unlike held-out ones of any class; "
                 + advice
             )
-        elif unclear:
+        elif in_context and (unclear := held_out.unclear_scores(scores)):
             unusual = (
-                f"{unclear.share:.0%} of the records or more score nearer to the threshold than any mixture "
+                f"{unclear:.0%} of the records or more score nearer to the threshold than any mixture "
                 f"of held-out {' and '.join(card.classes)} does; {advice}"
             )
-        share, shifted = held_out.called_share(scores, prior), None
-        if unusual or share or held_out.has_few_calls(scores, prior):
+        if unusual or held_out.has_few_calls(scores, prior):
             shifted = find_shifted_site(model, [model.alphabet.encode(text) for text in self._windows.kept])
         if shifted:
             site = card.site or 0
@@ -425,28 +395,3 @@ class FileCheck:
             )
         if unusual:
             yield unusual
-        if share and not self._labeled:
-            is_alone = comparable and not (shifted or unusual or is_foreign)
-            yield share_caution(card, share, prior, is_alone)
-
-
-def share_caution(card: Card, share: CalledShare, prior: float | None, is_alone: bool) -> str:
-    """A caution, with an estimate of the share of positives only if nothing else speaks against it."""
-    name, more = card.positive, share.called > share.expected
-    source = "as in the calibration data" if prior is None else f"as {setting('prior')} says"
-    text = "at the model's own threshold" + ("" if prior is None else f" and without {setting('prior')}")
-    text += f", {share.called:.0%} of the records are called {name}, "
-    text += f"{'more' if more else 'fewer'} than if {100 * share.expected:.3g}% were, {source}: "
-    wrong = "makes false calls" if more else "misses many"
-    if is_alone and share.likely:
-        low, high = share.likely
-        advised = min(max((low + high) / 2, 0.01), 0.99)  # 0 and 1 leave nothing to predict
-        return text + (
-            f"if {low:.0%} to {high:.0%} are, which explains the scores as long as both classes are like the "
-            f"held-out ones, give {setting('prior', advised, '.2f')}; if not, the model {wrong} in this file"
-        )
-    return text + (
-        f"either the share of {name} is another one here, which {setting('prior')} takes, or the model "
-        f"{wrong} in this file: its scores differ from held-out ones and do not show which; label "
-        "some records (seqray evaluate)"
-    )

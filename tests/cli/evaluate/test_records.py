@@ -117,12 +117,6 @@ def test_rows_of_unknown_labels_are_left_out_on_request(evaluate, told, folder, 
     assert "odd" in evaluate("--test odd.tsv --unknown-labels drop", status=2).err
 
 
-def test_records_shorter_than_all_of_training_are_noted(told, folder):
-    write_table(folder / "short.tsv", [(name, letters[:12], *rest) for name, letters, *rest in TEST])
-    assert "60 of 60 records (100%) are shorter than any sequence" in told("--test short.tsv")
-    assert "shorter than" not in told()
-
-
 def test_coverage_that_is_not_kept_is_noted_by_class(told, folder, tiny_model):
     """Held-out examples had .999 of their class, and the labels are those of the model: no set holds one."""
     p = np.repeat([[0.999999, 1e-6], [1e-6, 0.999999]], 400, axis=0)

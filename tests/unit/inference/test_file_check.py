@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.calibration.conformal import CalledShare
 from seqray.core.card_parts import CalibrationDomain
 from seqray.core.results import Prediction
 from seqray.inference import origin as file_check
-from seqray.inference.origin import FileCheck, length_cautions, out_of_domain_caution
+from seqray.inference.origin import FileCheck, out_of_domain_caution
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
@@ -20,29 +19,26 @@ def test_many_odd_records_are_told(tiny_model, odd, count, told):
 
 
 def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
-    flags = {"out-of-domain": 0.1, "short": 0.2}
+    flags = {"out-of-domain": 0.1}
     domain = replace(tiny_model.card.domain, calibration=CalibrationDomain(flags))
     card = replace(tiny_model.card, domain=domain)
     assert not list(out_of_domain_caution(card, 20, 100))
     [line] = out_of_domain_caution(card, 21, 100)
     assert "of which about 1 % are, and 10% of the data of its calibration;" in line
-    assert not list(length_cautions(card, {"short": 40}, 100))
-    assert len(list(length_cautions(card, {"short": 41, "long": 6}, 100))) == 2
 
 
-def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypatch):
-    check = FileCheck(tiny_model, coverage=0.9)
+def test_few_lines_and_the_coverage_in_the_first(tiny_model, monkeypatch):
+    known = replace(tiny_model.card, model=replace(tiny_model.card.model, contexts=("A", "B")))
+    check = FileCheck(replace(tiny_model, card=known), coverage=0.9)
     rows = [Prediction(str(i), 3, "promoter", (0.5, 0.5), ("short", "out-of-domain")) for i in range(20)]
-    rows += [Prediction(str(i), 30, "promoter", (0.5, 0.5), ("long",)) for i in range(20)]
     check.see(predictions=rows)
-    assert check.labels == {"promoter": 40}
-    first, second, third = check.cautions()
-    assert "shorter" in first
+    assert check.labels == {"promoter": 20}
+    first, second = check.cautions()
+    assert "out-of-domain" in first
     assert first.endswith("; coverage=0.9 can't be promised for this file")
-    assert "longer" in second
-    assert "out-of-domain" in third
-    monkeypatch.setattr(file_check, "MAX_CAUTIONS", 2)
-    assert len(check.cautions()) == 2
+    assert "whose context was known" in second
+    monkeypatch.setattr(file_check, "MAX_CAUTIONS", 1)
+    assert len(check.cautions()) == 1
 
 
 def test_sets_without_the_context_are_cautioned(tiny_model):
@@ -61,10 +57,9 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
     held_out = SimpleNamespace(
         empty_sets=lambda *_: None,
         unclear_scores=lambda *_: None,
-        called_share=lambda *_: None,
         has_few_calls=lambda *_: True,
     )
-    [line] = FileCheck(tiny_model)._score_cautions(held_out, False)  # pyright: ignore[reportArgumentType]
+    [line] = FileCheck(tiny_model)._score_cautions(held_out)  # pyright: ignore[reportArgumentType]
     assert line == (
         "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
         "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
@@ -74,21 +69,3 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
 def test_alignments_have_no_windows_around_a_site(alignment_model):
     model = replace(alignment_model, card=replace(alignment_model.card, site=3))
     FileCheck(model).see([SimpleNamespace(id="a")])
-
-
-@pytest.mark.parametrize(
-    ("likely", "comparable", "said"),
-    [
-        ((0.6, 0.8), True, "if 60% to 80% are, which explains the scores as long as both classes are like"),
-        ((0.6, 0.8), False, "its scores differ from held-out ones and do not show which"),
-        (None, True, "its scores differ from held-out ones and do not show which"),
-    ],
-)
-def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):
-    line = file_check.share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
-    start = "at the model's own threshold, 50% of the records are called promoter, more than if 10% were, as"
-    assert line.startswith(start)
-    assert said in line
-    assert ("give prior=0.70;" in line) == (likely is not None and comparable)
-    none = file_check.share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
-    assert "give prior=0.01;" in none  # 0 is refused
