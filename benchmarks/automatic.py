@@ -33,8 +33,8 @@ from seqray.evaluation.run import Records, evaluate_answers
 from seqray.inference.sequences import score_ragged
 from seqray.io.labeled import read_labeled_table
 from seqray.io.tables import write_table
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.training.partitions import partition, related_groups
 
 FIGURES = ("mcc", "auroc", "auprc", "accuracy")

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from machine import describe, script_parser, take_turns, with_decimals, write_and_show
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.models.layers import LayerNorm
 
 MODELS = ("bacteria-genome", "ecoli-promoter", "human-promoter-300")

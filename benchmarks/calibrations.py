@@ -32,8 +32,8 @@ from seqray.inference.sequences import score_codes
 from seqray.io.labeled import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.classification import calibration_error
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.training.partitions import related_groups
 
 SETS = {

@@ -53,10 +53,10 @@ from seqray.core.records import Alignment
 from seqray.core.run_config import load_run_config
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import write_table
+from seqray.modelfile.file import load_model
 from seqray.modelfile.initial_weights import apply_initial_weights, load_initial_weights
-from seqray.modelfile.zoo import load_model
+from seqray.modelfile.networks import build_network
 from seqray.models.alignment import AxialTransformer, pair_probabilities
-from seqray.models.build import build_network
 from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
 
 CONTACT, APART = 8.0, 6  # Å, columns

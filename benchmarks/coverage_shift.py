@@ -32,8 +32,8 @@ from seqray.inference.origin import FileCheck
 from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics.classification import auroc
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from transfer import OTHER_SOURCES, QUESTIONS, SHIFTS, cut_windows
 
 SEED, MAX_EXAMPLES, PARTS, SIZES = 1, 1500, 50, (100, 301)

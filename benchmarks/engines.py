@@ -26,10 +26,9 @@ import torch
 from machine import describe, script_parser, take_turns, write_and_show
 from seqray.core.text import format_number
 from seqray.inference.engines import Engine, with_engine
-from seqray.inference.predictions import Dtype
-from seqray.inference.sequences import score_codes, score_ragged
+from seqray.inference.sequences import Dtype, score_codes, score_ragged
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast")
 BATCHES = (1, 64)  # sequences at once: one, and what keeps the largest tensor in the cache

@@ -36,8 +36,8 @@ from seqray.core.errors import SeqrayError
 from seqray.inference.engines import RUNNERS, Run
 from seqray.inference.onnx import build_graph, check_graph
 from seqray.io.tables import write_table
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.models.tokenizers import CLS
 
 MODELS = (

@@ -22,7 +22,7 @@ from machine import describe, script_parser, take_turns, write_and_show
 from seqray.api.estimator import SequenceClassifier
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.zoo import load_model
+from seqray.modelfile.file import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
 COLUMNS = ("model", "sequences", "method", "cpu_seconds", "q25", "q75", "overhead_percent")

@@ -50,8 +50,8 @@ from seqray.explanations.targets import sequence_targets
 from seqray.inference.sequences import score_codes
 from seqray.io.tables import write_table
 from seqray.metrics.classification import auroc
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
 

@@ -33,10 +33,9 @@ from seqray.core.text import format_number
 from seqray.explanations.rollout import rollout
 from seqray.explanations.trace import trace
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
-from seqray.inference.predictions import Dtype, compute_precision
-from seqray.inference.sequences import score_codes
+from seqray.inference.sequences import Dtype, compute_precision, score_codes
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 
 NO_GPU = 3
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast", "bacteria-genome")

@@ -33,8 +33,8 @@ from seqray.core.records import LabeledSequence
 from seqray.inference.sequences import score_codes
 from seqray.io.labeled import read_labeled_table
 from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 
 
 def central(example: LabeledSequence, window: int) -> str:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from machine import describe, script_parser, write_and_show
 from seqray.core.card import Card
-from seqray.modelfile.header import read_card
-from seqray.modelfile.zoo import locate_model
+from seqray.modelfile.header import locate_model, read_card
 
 COLUMNS = ("model", "genes", "figure", "species", "mean", "better_than_first")
 FIGURES = ("auprc", "recall_at_0.5_per_kb", "recall_at_1_per_kb", "precision_at_1_per_kb")

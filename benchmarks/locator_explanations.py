@@ -38,8 +38,8 @@ from seqray.genome.read import read_genes
 from seqray.genome.tracks import TRACKS, Tracks, gene_tracks
 from seqray.io.gff3 import read_called
 from seqray.io.sequences import read_sequences
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 
 REGION = (2_000_000, 2_300_000)
 COLUMNS = ("method", "measure", "against", "calls", "value", "low", "high")

@@ -19,8 +19,8 @@ from seqray.genome.genes import Gene, Genome
 from seqray.genome.read import read_genes
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.scanning.scan import scan_records
 
 COLUMNS = ("cut", "strand", "calls_uncut", "calls", "same_letter", "within_2", "largest_change")

@@ -21,8 +21,8 @@ from seqray.core.records import SequenceRecord
 from seqray.inference.labeled import recognize_context
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scan import scan_records
 

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from machine import ROOT, script_parser
 from seqray.core.run_config import load_run_config
-from seqray.modelfile.file import save_model
-from seqray.modelfile.zoo import load_model, locate_model
+from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.header import locate_model
 
 
 def restate(name: str) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from machine import read_table
 from matching import Calls, rank_calls
-from seqray.modelfile.header import read_card
-from seqray.modelfile.zoo import locate_model
+from seqray.modelfile.header import locate_model, read_card
 
 MIN_THRESHOLDS = {"sequence": 0.05, "locator": 0.002}
 """Threshold of the scan that is ranked, by kind of model: low enough for 2 calls per kb."""

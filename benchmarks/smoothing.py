@@ -36,7 +36,7 @@ from seqray.core.records import SequenceRecord
 from seqray.genome.predict import predict_all
 from seqray.genome.tracks import gene_tracks
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
-from seqray.modelfile.zoo import load_model
+from seqray.modelfile.file import load_model
 from seqray.models.locator import Smoothing
 
 PARTS = ((0, TEST[0]), (TEST[1], LENGTH))

@@ -30,11 +30,10 @@ from machine import ROOT, describe, script_parser, take_turns, write_and_show
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import load_run_config
-from seqray.inference.predictions import Dtype
-from seqray.inference.sequences import score_codes
+from seqray.inference.sequences import Dtype, score_codes
 from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.networks import build_model
 from seqray.models import attention as kernels
-from seqray.models.build import build_model
 
 Work = Callable[[], object]
 BERT, OURS, PLAIN = "BertModel", "seqray", "seqray, plain operators"

@@ -25,7 +25,7 @@ import yaml
 
 from machine import ROOT, describe, read_table, run, script_parser
 from seqray.io.tables import write_table
-from seqray.modelfile.zoo import load_model
+from seqray.modelfile.file import load_model
 
 SETS = {
     "ecoli-promoter": ("ecoli", 1),

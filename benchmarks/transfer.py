@@ -48,8 +48,8 @@ from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.metrics.classification import auroc, threshold_metrics
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 
 SHARED_WORD = 40
 COVERAGE = 0.9

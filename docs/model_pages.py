@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seqray.core.card import Card, headline_metric
+from seqray.core.card import Card
+from seqray.core.text import headline_metric
 from seqray.io.files import sha256
 from seqray.modelfile import zoo
 from seqray.modelfile.header import read_card
@@ -25,7 +26,8 @@ def pages() -> dict[str, str]:
     """Address and Markdown of each page."""
     cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
     rows = [
-        f"| [{name}]({name}.md) | {escape(card.summary)} | {card.window} | {escape(headline_metric(card))} |"
+        f"| [{name}]({name}.md) | {escape(card.summary)} | {card.window} "
+        f"| {escape(headline_metric(card.metrics))} |"
         for name, card in cards.items()
     ]
     made = {"models/index.md": HEAD + "\n".join(rows) + "\n"}
@@ -60,7 +62,7 @@ def _use(name: str, card: Card) -> Iterator[str]:
 
 def _figures(card: Card) -> Iterator[str]:
     yield "## Measured\n"
-    yield f"{escape(headline_metric(card))}\n"
+    yield f"{escape(headline_metric(card.metrics))}\n"
     yield "| data | figure | value | 95 % interval |\n|---|---|---|---|"
     for split, figures in sorted(card.metrics.items()):
         for metric, figure in sorted(_numbers(figures)):

@@ -56,10 +56,9 @@ MODULES = {
         "models.layers",
         "models.sequence",
     ),
-    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.zoo"),
+    "Models as files": ("core.card", "modelfile.model", "modelfile.file", "modelfile.header"),
     "Probabilities": (
         "calibration.fit",
-        "calibration.isotonic",
         "calibration.conformal",
         "calibration.domain",
     ),

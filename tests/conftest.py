@@ -24,10 +24,9 @@ from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.tracks import TRACKS
 from seqray.modelfile.backbones import resolve_backbone
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_network
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model, build_network
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.tokenizers import CharacterTokenizer
 from tables import fasta, genbank, gff3, letters, tsv
@@ -131,7 +130,7 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def prefiltered_file(tiny_model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of `tiny_model_file` with a prefilter of random weights: half of all windows pass it."""
-    model = load_model_file(tiny_model_file)
+    model = load_model(tiny_model_file)
     facts = PrefilterFacts(levels=np.array([[0.5, -0.5, 0.05]]), second=np.array([-0.5]), lost=0.001)
     path = tmp_path_factory.mktemp("prefiltered") / "tiny.safetensors"
     prefilter = replace(_random_prefilter(NARROW, 3), second=_random_prefilter(WIDE, 4))
@@ -234,19 +233,19 @@ trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
 @pytest.fixture(scope="session")
 def locator(locator_file: Path) -> TrainedModel:
     """The model of `locator_file`."""
-    return load_model_file(locator_file)
+    return load_model(locator_file)
 
 
 @pytest.fixture(scope="session")
 def alignment_model(alignment_model_file: Path) -> TrainedModel:
     """The model of `alignment_model_file`."""
-    return load_model_file(alignment_model_file)
+    return load_model(alignment_model_file)
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tiny_model_file: Path) -> TrainedModel:
     """The model of `tiny_model_file`."""
-    return load_model_file(tiny_model_file)
+    return load_model(tiny_model_file)
 
 
 @pytest.fixture(scope="session")

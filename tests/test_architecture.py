@@ -47,31 +47,31 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3850,
+    "core": 3830,
     "io": 4390,
     "homology": 1510,
     "metrics": 630,
     "models": 2810,
     "datasets": 2210,
     "genome": 1230,
-    "calibration": 1410,
-    "modelfile": 1550,
-    "inference": 2220,
+    "calibration": 1300,
+    "modelfile": 1480,
+    "inference": 2100,
     "scanning": 2330,
-    "explanations": 3630,
+    "explanations": 3620,
     "evaluation": 690,
     "training": 5150,
     "report": 3410,
     "kinds": 580,
     "api": 1120,
-    "cli": 6590,
+    "cli": 6580,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45290, 203, 2530, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44960, 198, 2500, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
-    "predict": (44, 350, 13, 1),
-    "scan with a page": (73, 590, 14, 1),
-    "train": (51, 430, 15, 1),
-    "explain of an alignment": (65, 500, 13, 1),
+    "predict": (39, 330, 12, 1),
+    "scan with a page": (71, 580, 13, 1),
+    "train": (49, 420, 15, 1),
+    "explain of an alignment": (61, 480, 12, 1),
     "audit": (32, 260, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it

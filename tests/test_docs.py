@@ -26,7 +26,8 @@ import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
 from seqray.cli.main import VERBS, parser_of
 from seqray.core.errors import ConfigError
-from seqray.modelfile import zoo
+from seqray.modelfile import header
+from seqray.modelfile.file import load_model
 
 FENCE = re.compile(r"^```(\w*)(?: run)?\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
@@ -185,13 +186,13 @@ def test_usage_lines_are_folded_between_options():
 
 def test_every_shipped_model_has_a_page_with_its_card():
     pages = model_pages.pages()
-    assert set(pages) == {"models/index.md", *(f"models/{name}.md" for name in zoo.available_models())}
+    assert set(pages) == {"models/index.md", *(f"models/{name}.md" for name in header.available_models())}
     page = pages["models/ecoli-promoter.md"]
-    card = zoo.load_model("ecoli-promoter").card
+    card = load_model("ecoli-promoter").card
     for limit in card.info["limits"]:
         assert model_pages.escape(limit) in page
     assert f"{card.threshold:.4g}" in page
-    assert zoo.load_model("ecoli-promoter").sha256 in page
+    assert load_model("ecoli-promoter").sha256 in page
     assert model_pages.escape("a|b <c> _d_") == "a\\|b \\<c> \\_d\\_"
 
 

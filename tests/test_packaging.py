@@ -24,7 +24,7 @@ import galaxy_tool
 import nextflow_module
 from seqray.cli.main import main, parser_of
 from seqray.core.version import __version__
-from seqray.modelfile import zoo
+from seqray.modelfile import header
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -186,7 +186,7 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
         action = known[name]
         assert name in used or param.get("truevalue") == name
         if name == "--model":
-            assert {o.get("value") for o in param.findall("option")} <= set(zoo.available_models())
+            assert {o.get("value") for o in param.findall("option")} <= set(header.available_models())
         elif param.get("type") == "select":
             assert [o.get("value") for o in param.findall("option")] == list(action.choices)
         if param.get("type") in ("integer", "float") and param.get("optional") != "true":
@@ -199,7 +199,7 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
 
 def offered_models(*kinds: str) -> list[str]:
     """Shipped models that the tools of Galaxy offer: they read FASTA."""
-    cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
+    cards = {name: read_card(header.locate_model(name)) for name in header.available_models()}
     return [name for name, card in cards.items() if card.model.kind in kinds]
 
 
@@ -214,7 +214,7 @@ def test_galaxy_offers_every_shipped_model_that_fits():
     }
     assert offered["seqray_predict"] == set(offered_models("sequence"))
     models = offered_models("sequence", "locator")
-    sites = {name for name in models if read_card(zoo.locate_model(name)).site is not None}
+    sites = {name for name in models if read_card(header.locate_model(name)).site is not None}
     assert offered["seqray_scan"] == sites
 
 
@@ -230,7 +230,9 @@ def test_the_help_of_galaxy_tells_of_every_shipped_model(path):
     )
     assert set(rows) - {"name"} == set(offered_models("sequence", "locator"))
     for name in offered_models("sequence", "locator"):
-        assert ("for classification only" in rows[name]) == (read_card(zoo.locate_model(name)).site is None)
+        assert ("for classification only" in rows[name]) == (
+            read_card(header.locate_model(name)).site is None
+        )
 
 
 def test_the_try_of_the_wheel_keeps_to_what_every_unix_has():

@@ -32,7 +32,7 @@ from .homology.split import split_data as split_data
 from .inference.sequences import predict_records as predict_records
 from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank
-from .modelfile.zoo import load_model as load_model
+from .modelfile.file import load_model as load_model
 from .report.plots import plot as plot
 from .scanning.options import ScanOptions as ScanOptions
 from .scanning.scan import scan_records as scan_records

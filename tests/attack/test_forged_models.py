@@ -17,7 +17,7 @@ from seqray.cli.main import main
 from seqray.core.errors import ModelFileError
 from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.header import checksum
 
 ODD: tuple[Any, ...] = (None, True, -1, 0, 7, 1_000_000, 10**9, 1 << 62, 10**400, 0.5, 1e308, "x", "")
@@ -47,7 +47,7 @@ def records(tmp_path_factory):
 
 
 def predicted(model: Path, records: Path) -> list[Any]:
-    loaded = load_model_file(model)
+    loaded = load_model(model)
     return list(predict_records(loaded, read_sequences(records, loaded.alphabet)))
 
 
@@ -105,11 +105,11 @@ def test_a_model_of_other_tensors_is_refused(file, request, tmp_path, tally):
     path, content = tmp_path / "forged.safetensors", original.read_bytes()
     path.write_bytes(sign(*parts(content)))
     # It is the change that is refused.
-    assert load_model_file(path).card == load_model_file(original).card
+    assert load_model(path).card == load_model(original).card
     for change, forged in rearranged(content):
         path.write_bytes(forged)
         with pytest.raises(ModelFileError):
-            pytest.fail(f"{change}: {load_model_file(path)}")
+            pytest.fail(f"{change}: {load_model(path)}")
         tally("forged models: tensors", False)
 
 

@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 from seqray.cli.main import main
 from seqray.core.model_config import ModelConfig
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import read_card
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from tables import fasta, table, tsv, write
 
 YAML = """
@@ -83,11 +83,11 @@ def refused(run, calibrate, toy):
 @pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
 def test_a_model_is_calibrated_and_its_weights_stay(calibrate, toy, tmp_path, method):
     err, card = calibrate("--test fresh.tsv --method", method)
-    old = load_model_file(toy)
+    old = load_model(toy)
     before, after = load_file(toy), load_file(tmp_path / "new.safetensors")
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert load_model_file(tmp_path / "new.safetensors").card == card  # which runs the self-test
+    assert load_model(tmp_path / "new.safetensors").card == card  # which runs the self-test
     assert card.prevalence == 0.5
     assert card.format == (1 if method == "temperature" else 2)
     assert bool(card.isotonic) == (method != "temperature")
@@ -117,7 +117,7 @@ def test_the_default_finds_the_shift_of_a_model_that_needs_one(calibrate, tmp_pa
 
 def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, toy, tmp_path):
     calibrate("--test fresh.tsv --method isotonic")
-    models = [load_model_file(path) for path in (toy, tmp_path / "new.safetensors")]
+    models = [load_model(path) for path in (toy, tmp_path / "new.safetensors")]
     codes = np.random.default_rng(0).integers(0, 4, (400, 40)).astype(np.uint8)
     codes[::2, 17:23] = [3, 0, 3, 0, 0, 3]
     was, now = (score_codes(model, codes)[:, model.card.positive_index] for model in models)

@@ -10,7 +10,7 @@ import onnx
 import pandas as pd
 import pytest
 
-from seqray.modelfile import zoo
+from seqray.modelfile import header
 from tables import changed_model, fasta, letters, write
 
 FIGURE = {"metric": "mcc", "split": "grouped", "value": 0.815, "low": 0.79, "high": 0.841}
@@ -24,7 +24,7 @@ def shelf(run, tiny_model, tmp_path, monkeypatch):
         tmp_path / "ecoli.safetensors", tiny_model, name="ecoli", summary="E. coli", metrics=metrics
     )
     changed_model(tmp_path / "arabidopsis.safetensors", tiny_model, name="arabidopsis", summary="A. thaliana")
-    monkeypatch.setattr(zoo, "FOLDER", tmp_path)
+    monkeypatch.setattr(header, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -47,7 +47,7 @@ def test_the_list_is_a_table(shelf, run, command):
 
 
 def test_an_empty_zoo_is_an_empty_table_and_verifying_nothing_is_not_ok(shelf, run, monkeypatch):
-    monkeypatch.setattr(zoo, "FOLDER", shelf / "none")
+    monkeypatch.setattr(header, "FOLDER", shelf / "none")
     assert run("models").out.count("\n") == 1
     run.refused("models verify")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands import Run
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from tables import body, fasta, letters, table, tsv, write
 
 NEW = letters(6_000, 2)
@@ -94,9 +94,7 @@ def test_measuring_again_keeps_the_weights(run, made, tmp_path):
         "--measure-only --lost 0.1 --windows 3000",
     )
     run(*words, "--out again.safetensors")
-    old, new = (
-        load_model_file(folder) for folder in (made / "m.safetensors", tmp_path / "again.safetensors")
-    )
+    old, new = (load_model(folder) for folder in (made / "m.safetensors", tmp_path / "again.safetensors"))
     assert all((new.prefilter.weights[name] == value).all() for name, value in old.prefilter.weights.items())
     assert new.card.prefilter.lost == 0.1
 
@@ -126,6 +124,6 @@ def test_calibrate_leaves_it_out_and_says_so(run, made, tmp_path):
     write(tmp_path / "table.tsv", tsv("sequence label", rows))
     said = run("calibrate", made / "m.safetensors", "--test table.tsv --out c.safetensors").err
     assert "the prefilter" in said
-    model = load_model_file(tmp_path / "c.safetensors")
+    model = load_model(tmp_path / "c.safetensors")
     assert model.prefilter is None
     assert not model.card.prefilter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.initial_weights import load_pretrained
 from tables import fasta, letters, tsv, write
 
@@ -29,6 +29,6 @@ def test_weights_are_written_and_begun_with(run, tmp_path):
     line = train("--set model.d_model=32 --init w.safetensors --out x.safetensors", status=2).err
     assert all(word in line for word in ("'model.d_model'", "16", "32"))
     assert "used all 40" not in train("--init w.safetensors --out m.safetensors").err
-    assert load_model_file(tmp_path / "m.safetensors").card.members == 1
+    assert load_model(tmp_path / "m.safetensors").card.members == 1
     # A model is a start, too: fine-tuning.
     assert "used all 40 of these records" in train("--init m.safetensors --out n.safetensors").err

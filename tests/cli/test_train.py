@@ -17,7 +17,7 @@ from seqray.cli.messages import calibration_cautions
 from seqray.cli.train_settings import override
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.header import read_card
 from seqray.models.batches import trainer_device
 from seqray.training.module import Classifier
@@ -60,7 +60,7 @@ DATA, OUT = "--train data.tsv", "--out m.safetensors"
 def test_a_table_becomes_a_model_file_and_a_summary(train):
     ended = train(DATA, OUT)
     assert ended.out == ""
-    card = load_model_file("m.safetensors").card
+    card = load_model("m.safetensors").card
     facts = card.training
     n = {part: sum(counts.values()) for part, counts in facts["counts"].items()}
     assert sum(n.values()) == 80

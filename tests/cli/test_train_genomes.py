@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands import Run
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from tables import fasta, gff3, letters, tsv, write
 
 SHEET = "genome genes sites species weight group"
@@ -24,7 +24,7 @@ def train(run, tmp_path, genome_settings) -> Run:
 
 
 def card_of(name="m.safetensors"):
-    return load_model_file(name).card
+    return load_model(name).card
 
 
 def lines_of(ended):

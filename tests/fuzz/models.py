@@ -21,17 +21,18 @@ from fuzz.target import Target, write_beside
 from seqray.calibration.conformal import coverage_cutoffs, fit_ranks
 from seqray.calibration.domain import fit_domain
 from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.calibration.isotonic import fit_isotonic
+from seqray.calibration.fit import fit_isotonic
 from seqray.core.alphabet import DNA
-from seqray.core.card import Card, card_from_mapping, card_to_json, describe_card, headline_metric
+from seqray.core.card import Card, card_from_mapping, card_to_json, describe_card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.text import headline_metric
 from seqray.genome.tracks import TRACKS
 from seqray.inference.engines import open_with_engine
 from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import checksum, read_card
 from seqray.modelfile.initial_weights import load_initial_weights, save_pretrained
 from seqray.modelfile.networks import build_network
@@ -152,8 +153,8 @@ def use_without_torch(path: Path) -> None:
 def use_model(path: Path) -> None:
     """Load a model, and classify two sequences."""
     describe_card(read_card(path))
-    model = load_model_file(path)
-    headline_metric(model.card)
+    model = load_model(path)
+    headline_metric(model.card.metrics)
     ExpectedPrecision(model.card.locator)
     with suppress(ConfigError):  # of a model without what it needs
         coverage_cutoffs(model.card, 0.5)
@@ -174,7 +175,7 @@ def use_card(path: Path) -> None:
     if isinstance(mapping, dict):
         card = card_from_mapping(mapping)
         describe_card(card)
-        headline_metric(card)
+        headline_metric(card.metrics)
         card_to_json(card)
 
 

@@ -12,9 +12,8 @@ from seqray.explanations.rollout import rollout
 from seqray.explanations.trace import trace
 from seqray.genome.tracks import TRACKS
 from seqray.inference.locators import Strand, StrandScorer
-from seqray.inference.predictions import compute_precision
-from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model_file
+from seqray.inference.sequences import compute_precision, score_codes
+from seqray.modelfile.file import load_model
 
 pytestmark = pytest.mark.gpu
 
@@ -23,8 +22,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("batch_size", ["auto", 7])
 def test_windows_have_the_probabilities_of_the_cpu(tiny_model_file, precision, tolerance, batch_size):
     codes = np.random.default_rng(0).integers(0, 5, (300, 20)).astype(np.uint8)
-    expected = score_codes(load_model_file(tiny_model_file), codes)
-    model = load_model_file(tiny_model_file).to("cuda")
+    expected = score_codes(load_model(tiny_model_file), codes)
+    model = load_model(tiny_model_file).to("cuda")
     found = score_codes(model, codes, batch_size=batch_size, dtype=precision)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
@@ -37,7 +36,7 @@ def test_a_locator_has_the_scores_of_the_cpu(locator_file, genes, precision, tol
     tracks = rng.integers(0, 256, (len(TRACKS), len(codes))).astype(np.uint8) if genes else None
     scores = []
     for device, dtype in (("cpu", "fp32"), ("cuda", precision)):
-        scorer = StrandScorer(load_model_file(locator_file).to(device), dtype)
+        scorer = StrandScorer(load_model(locator_file).to(device), dtype)
         with scorer.running():
             scores.append(np.concatenate(scorer.chunks(Strand(codes, tracks), [0, 1, 2])))
     np.testing.assert_allclose(scores[1], scores[0], rtol=0, atol=tolerance)
@@ -47,7 +46,7 @@ def test_rollout_has_the_values_of_the_cpu(tiny_model_file):
     codes = np.random.default_rng(4).integers(0, 4, (20, 20)).astype(np.uint8)
     values = []
     for device in ("cpu", "cuda"):
-        model = load_model_file(tiny_model_file).to(device)
+        model = load_model(tiny_model_file).to(device)
         tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(device)
         with compute_precision(model.device, "fp32"), torch.inference_mode():
             values.append(rollout(trace(model.sequence_networks[0], tokens)).cpu().numpy())
@@ -113,7 +112,7 @@ def test_training_ends_with_a_model_of_the_cpu(tmp_path):
     words = ["train", "--train", tmp_path / "train.tsv", "--out", tmp_path / "m.safetensors"]
     words += ["--device", "cuda", "--set", "trainer.max_epochs=2", "--quiet"]
     assert main([str(word) for word in words]) == 0
-    assert load_model_file(tmp_path / "m.safetensors").device == torch.device("cpu")
+    assert load_model(tmp_path / "m.safetensors").device == torch.device("cpu")
 
 
 def test_training_of_a_locator_ends_with_a_model_of_the_cpu(tmp_path, genome_settings):
@@ -125,4 +124,4 @@ def test_training_of_a_locator_ends_with_a_model_of_the_cpu(tmp_path, genome_set
     words = ["train", "--config", tmp_path / "c.yaml", "--genome", tmp_path / "g.fa", "--genes", "none"]
     words += ["--sites", tmp_path / "s.tsv", "--out", tmp_path / "m.safetensors", "--quiet"]
     assert main([str(word) for word in words]) == 0
-    assert load_model_file(tmp_path / "m.safetensors").device == torch.device("cpu")
+    assert load_model(tmp_path / "m.safetensors").device == torch.device("cpu")

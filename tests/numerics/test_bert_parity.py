@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, RobertaPreLayerNormConfig, RobertaPreLayerNormModel
 
 from seqray.core.model_config import ModelConfig
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from seqray.models.layers import Block
 
 D, HEADS, FEED_FORWARD, LAYERS, EPSILON = 32, 4, 80, 3, 1e-5  # ε of torch's LayerNorm

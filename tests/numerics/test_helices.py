@@ -10,8 +10,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from seqray.core.alphabet import RNA, gap_code
+from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig
+from seqray.modelfile.networks import build_network
 from seqray.models.alignment import (
     CLOSING,
     COVARIATION,
@@ -27,7 +28,6 @@ from seqray.models.alignment import (
     helix_profile,
     pair_probabilities,
 )
-from seqray.models.build import build_network
 from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK, UNK, AlignmentTokenizer
 
 PAIRS = {"GC", "CG", "AU", "UA", "GU", "UG"}
@@ -94,7 +94,7 @@ def log_weights(rows: list[str]) -> np.ndarray:
 
 
 def letters_of(rows: list[str]) -> Tensor:
-    codes = [[gap_code(RNA) if c == "-" else int(RNA.encode(c)[0]) for c in row] for row in rows]
+    codes = [[RNA.gap if c == "-" else int(RNA.encode(c)[0]) for c in row] for row in rows]
     return (
         torch.from_numpy(AlignmentTokenizer(RNA).encode(np.array(codes, dtype=np.uint8)))[None, :, 1:]
         - FIRST_LETTER

@@ -12,8 +12,8 @@ from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations import trace as forward_trace
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
 from seqray.explanations.trace import trace
+from seqray.modelfile.networks import build_model
 from seqray.models.attention import fused_attention
-from seqray.models.build import build_model
 
 SHAPES = [
     {},

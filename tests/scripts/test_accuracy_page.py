@@ -6,7 +6,7 @@ from accuracy_page import PAGE, page, read
 from accuracy_sets import FOLDS, TEST_SETS
 from automatic import COLUMNS, SETS
 from seqray.core.run_config import load_run_config
-from seqray.modelfile.zoo import FOLDER
+from seqray.modelfile.header import FOLDER
 
 
 def test_the_page_is_that_of_the_table():

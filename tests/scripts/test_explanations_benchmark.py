@@ -15,7 +15,7 @@ from planted import GAP, LENGTH, TASKS, generate, labeled
 from pointing import average_precision, by_chance, precision_at, share_below_zero
 from promoter_boxes import find_boxes, mark_found, mark_places
 from seqray.core.alphabet import DNA
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 
 
 def letters_at(record, mask):
@@ -152,7 +152,7 @@ def test_positives_that_are_called_and_negatives_that_hold_both_are_judged():
 
 def test_every_method_and_chance_get_a_row(tiny_model_file, monkeypatch, tmp_path):
     monkeypatch.setattr(explanations, "VARIANTS", [v for v in explanations.VARIANTS if v[1] != "occlusion"])
-    model = load_model_file(tiny_model_file)
+    model = load_model(tiny_model_file)
     codes = np.random.default_rng(0).integers(0, 4, (3, model.card.window)).astype(np.uint8)
     truth = np.zeros(codes.shape, dtype=bool)
     truth[:, 4:8] = True

@@ -7,11 +7,11 @@ import json
 from safetensors.numpy import load_file
 
 import restate_cards
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 
 
 def test_text_site_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, monkeypatch):
-    model = load_model_file(tiny_model_file)
+    model = load_model(tiny_model_file)
     shipped = tmp_path / "src" / "tiny.safetensors"
     shipped.parent.mkdir()
     save_model(shipped, model.networks, model.card)
@@ -24,10 +24,10 @@ def test_text_site_and_figures_change_and_nothing_else(tiny_model_file, tmp_path
     (tmp_path / "benchmarks/results/tiny.card.json").write_text(json.dumps(figures))
     monkeypatch.setattr(restate_cards, "ROOT", tmp_path)
     monkeypatch.setattr(restate_cards, "locate_model", lambda name: shipped)
-    monkeypatch.setattr(restate_cards, "load_model", lambda name: load_model_file(shipped))
+    monkeypatch.setattr(restate_cards, "load_model", lambda name: load_model(shipped))
     before = load_file(shipped)
     restate_cards.restate("tiny")
-    after, card = load_file(shipped), load_model_file(shipped).card
+    after, card = load_file(shipped), load_model(shipped).card
     assert card.info == {"use": "as a test", "limits": ["it knows nothing"]}
     assert card.site == 3
     assert card.metrics == figures

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from machine import read_table
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).parents[2] / "workflows" / "train"
@@ -36,7 +36,7 @@ def test_every_configuration_gives_a_model_with_a_card(finished):
         assert (card.name, card.model.d_model) == (name, width)
         assert card.training["calibrated_on"]["examples"] == 60
         assert name in (run / "card.txt").read_text()
-        load_model_file(run / "calibrated.safetensors")  # its self-test holds
+        load_model(run / "calibrated.safetensors")  # its self-test holds
         for page in ("evaluation.html", "explanations.html"):
             assert "</html>" in (run / page).read_text()
 

@@ -33,10 +33,9 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.sequences import checked_records, score_ragged
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
-from seqray.modelfile.file import load_model_file, save_model
-from seqray.modelfile.header import SUFFIX, read_card
+from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.header import SUFFIX, available_models, locate_model, read_card
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import available_models, load_model, locate_model
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
 from seqray.training.fit import train
@@ -308,7 +307,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
                 run=RunOptions(Path(folder) / "work", progress=self.verbose, threads=self.threads),
                 classes=names,
             )
-            self.model_ = load_model_file(out)
+            self.model_ = load_model(out)
         shortfalls = calibration_shortfalls(self.model_.card.training["calibration"])
         for text in (*data_cautions(data), *shortfalls):
             warnings.warn(text, stacklevel=3)  # past the context manager around this method
@@ -411,7 +410,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
                 path = Path(folder) / f"model{SUFFIX}"
                 path.write_bytes(state["model_"])
-                state = state | {"model_": load_model_file(path)}
+                state = state | {"model_": load_model(path)}
         super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:

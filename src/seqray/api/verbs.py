@@ -33,13 +33,12 @@ from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
 from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
-from seqray.inference.predictions import BatchSize, Dtype, PredictOptions
-from seqray.inference.sequences import sequence_flags
+from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, sequence_flags
 from seqray.io.summaries import figure_row
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.zoo import load_model
 from seqray.models.batches import torch_device
 from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records

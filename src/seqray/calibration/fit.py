@@ -12,7 +12,6 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.calibration.conformal import fit_ranks
-from seqray.calibration.isotonic import fit_isotonic, map_probabilities
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
@@ -26,6 +25,8 @@ FOLDS = 5  # of the figures on held-out data
 SHIFTS = (-10.0, 10.0)  # log-odds
 ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
 _SEED = 20_240_229
+MAX_KNOTS = 100
+_DECIMALS = 9  # of log-odds: scores that differ by less are one score
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
@@ -74,6 +75,51 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     bounds = [(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]), SHIFTS]
     best = minimize(loss, (1.0, 0.0), jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
     return float(1 / best.x[0]), float(best.x[1])
+
+
+def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_KNOTS) -> RisingMap:
+    """Fit a map to held-out examples by pooling adjacent violators.
+
+    ``log_odds`` (N,) are of the positive class, ``positive`` (N,) tells if an example is of it. Each block
+    of equal values gives one knot: the mean of its log-odds and the share of positives in it. A share of 0 or
+    1, which the first and the last block may have, is taken for half an example against: 0.5 / (n + 1).
+    Neighboring blocks are merged where there are more than ``max_knots``. Raises InputError where the scores
+    don't rank the positive class above the other at all.
+
+    Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
+    estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
+    """
+    from sklearn.isotonic import IsotonicRegression  # slow to import
+
+    x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or not len(x):
+        raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
+    x = np.round(x, _DECIMALS)  # scikit-learn silently pools what is closer than 1e-15
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    fitted = IsotonicRegression(y_min=0, y_max=1).fit(x, y).predict(x)
+    block = np.concatenate(([0], np.cumsum(np.diff(fitted) > 1e-12)))
+    size = np.bincount(block)
+    if len(size) > max_knots:
+        middle = np.cumsum(size) - size / 2
+        merged = np.minimum((middle * max_knots / size.sum()).astype(np.int64), max_knots - 1)
+        block = np.unique(merged, return_inverse=True)[1][block]
+        size = np.bincount(block)
+    if len(size) < 2:
+        raise InputError(
+            "the scores don't rank the positive class above the rest, so no isotonic map fits",
+            remedy="see that the labels are not swapped, and that the model is meant for such sequences",
+        )
+    center, share = np.bincount(block, x) / size, np.bincount(block, y) / size
+    if share[0] <= 0:
+        share[0] = min(0.5 / (size[0] + 1), share[1] / 2)
+    if share[-1] >= 1:
+        share[-1] = 1 - min(0.5 / (size[-1] + 1), (1 - share[-2]) / 2)
+    knots = []
+    for values in (logit(share), center):
+        rounded = np.round(values, 6)  # what a card needs, as long as no two knots become one
+        knots.append(rounded if (np.diff(rounded) > 0).all() else values)
+    return RisingMap(*knots)
 
 
 def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> CalibrationMethod:
@@ -167,7 +213,7 @@ class Calibration:
     def probabilities(self, raw: np.ndarray) -> np.ndarray:
         """Turn log-probabilities (N, K) into calibrated probabilities (N, K)."""
         p = softmax(raw / self.temperature, axis=1)
-        return p if self.isotonic is None else map_probabilities(self.isotonic, p, self.positive)
+        return p if self.isotonic is None else self.isotonic.of_probabilities(p, self.positive)
 
     @property
     def method(self) -> CalibrationMethod:

@@ -57,7 +57,7 @@ class CalibrateRequest(Request):
 
 def run(request: CalibrateRequest) -> Outcome:
     """Read, calibrate, write."""
-    from seqray.modelfile.zoo import locate_model
+    from seqray.modelfile.header import locate_model
 
     check_new_model(request.out, str(locate_model(request.model)))
     files = request.data.files()

@@ -365,7 +365,7 @@ def _model_answers(
     from seqray.evaluation.run import label_indices
     from seqray.inference.labeled import model_probabilities
     from seqray.inference.origin import FileCheck
-    from seqray.inference.predictions import TRUNCATED, reweight
+    from seqray.inference.sequences import TRUNCATED, reweight
     from seqray.kinds.kinds import kind_of
 
     card, how = model.card, request.how

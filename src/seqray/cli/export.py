@@ -24,8 +24,8 @@ def run(request: ExportRequest) -> Outcome:
     if request.out == "-":
         what = "a model can't be exported to standard output"
         raise InputError(what, where="--out", remedy="name a file that ends in .onnx")
-    from seqray.modelfile.header import read_card
-    from seqray.modelfile.zoo import load_model, locate_model
+    from seqray.modelfile.file import load_model
+    from seqray.modelfile.header import locate_model, read_card
 
     path = locate_model(request.model)  # a misspelled name is reported before torch is loaded
     check_files([], [request.out], beside=[str(path)])

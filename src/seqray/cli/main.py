@@ -71,10 +71,7 @@ class Parser(argparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
         if unknown:
             known = re.findall(r"--[\w-]+", self.format_usage())
-            import difflib
-
-            near = difflib.get_close_matches(RENAMED.get(unknown[1], unknown[1]), known, n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else remedy
+            remedy = did_you_mean(RENAMED.get(unknown[1], unknown[1]), known, otherwise=remedy)
         elif message.startswith("unrecognized arguments:"):
             remedy = f"{self._inputs()}; {remedy}"
         raise ConfigError(message, remedy=remedy)

@@ -210,7 +210,7 @@ def open_model(
     verbose: bool = False,
 ) -> TrainedModel:
     """Load a model onto the requested device."""
-    from seqray.modelfile.zoo import locate_model
+    from seqray.modelfile.header import locate_model
 
     path = locate_model(options.model)  # a misspelled name is reported before torch is loaded
     engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
@@ -221,7 +221,7 @@ def open_model(
         threads = count_threads(computing.threads)
         model = open_with_engine(path, light, dtype, threads)
     else:
-        from seqray.modelfile.zoo import load_model
+        from seqray.modelfile.file import load_model
         from seqray.models.batches import torch_device
 
         threads = use_threads(computing.threads)
@@ -278,8 +278,7 @@ def naming_other_models() -> Iterator[None]:
         yield
     except OtherLettersError as error:
         from seqray.core.alphabet import ALPHABETS
-        from seqray.modelfile.header import read_card
-        from seqray.modelfile.zoo import available_models, locate_model
+        from seqray.modelfile.header import available_models, locate_model, read_card
 
         cards = ((name, read_card(locate_model(name)).model) for name in available_models())
         names = [

@@ -9,12 +9,10 @@ from typing import Literal
 
 from seqray.cli.model import BACKBONE
 from seqray.cli.options import Options, Outcome, Request, add_options, option
-from seqray.core.card import card_to_mapping, describe_card, headline_metric
 from seqray.core.errors import ConfigError, ModelFileError
-from seqray.core.text import align_columns
+from seqray.core.text import align_columns, headline_metric
 from seqray.io.files import sha256
-from seqray.modelfile.header import read_card
-from seqray.modelfile.zoo import available_models, load_model, locate_model
+from seqray.modelfile.header import available_models, locate_model, read_card, read_header
 
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 
@@ -68,15 +66,15 @@ def _list(request: ModelsRequest) -> None:
 
 def _row(name: str) -> dict[str, str | int]:
     path = locate_model(name)
-    card = read_card(path)
+    card = read_header(path).mapping
     return {
         "name": name,
-        "window": card.window,
-        "classes": ",".join(card.classes),
-        "members": card.members,
+        "window": card["window"],
+        "classes": ",".join(card["classes"]),
+        "members": card["members"],
         "size": path.stat().st_size,
-        "measured": headline_metric(card),
-        "summary": card.summary,
+        "measured": headline_metric(card["metrics"]),
+        "summary": card["summary"],
     }
 
 
@@ -86,6 +84,8 @@ def _cells(row: dict[str, str | int]) -> list[str]:
 
 
 def _show(request: ModelsRequest) -> None:
+    from seqray.core.card import card_to_mapping, describe_card
+
     path = locate_model(request.models[0])
     card, checksum = read_card(path), sha256(path)
     if request.json:
@@ -95,6 +95,8 @@ def _show(request: ModelsRequest) -> None:
 
 
 def _verify(request: ModelsRequest) -> None:
+    from seqray.modelfile.file import load_model
+
     if request.backbone and not request.models:
         raise ConfigError(
             "'--backbone' is given without a model", remedy="name the model that is built on it"

@@ -68,7 +68,7 @@ def run(request: PredictRequest) -> Outcome:
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference.origin import FileCheck
-    from seqray.inference.predictions import TRUNCATED, PredictOptions
+    from seqray.inference.sequences import TRUNCATED, PredictOptions
     from seqray.kinds.kinds import kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)

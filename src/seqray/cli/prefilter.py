@@ -49,7 +49,7 @@ class PrefilterRequest(Request):
 
 def run(request: PrefilterRequest) -> Outcome:
     """Read, teach, write."""
-    from seqray.modelfile.zoo import locate_model
+    from seqray.modelfile.header import locate_model
 
     check_new_model(request.out, str(locate_model(request.model)))
     check_files(request.input, [request.out])

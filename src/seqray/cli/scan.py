@@ -231,8 +231,7 @@ def run(request: ScanRequest) -> Outcome:
     """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.alphabet import ALPHABETS
-    from seqray.modelfile.header import read_card
-    from seqray.modelfile.zoo import locate_model
+    from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
 
     settings, named_outputs = divide_words(request.command)

@@ -193,8 +193,8 @@ def run(request: TrainRequest) -> Outcome:
     training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
     from seqray.io.files import Staging, cannot_write
+    from seqray.modelfile.header import locate_model
     from seqray.modelfile.initial_weights import load_initial_weights
-    from seqray.modelfile.zoo import locate_model
     from seqray.training.trainer import is_main_process
 
     folder = request.fit.folder(request.out)
@@ -341,7 +341,7 @@ def learn_examples(
     request.note(*(f"caution: {text}" for text in data_cautions(data)))
     if request.init:
         request.note(*_learned_before(request.init, config, data))
-    from seqray.modelfile.zoo import load_model
+    from seqray.modelfile.file import load_model
     from seqray.training.fit import train
     from seqray.training.trial import train_best
 
@@ -357,9 +357,8 @@ def learn_examples(
 
 def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> Iterator[str]:
     """Caution where the model of the first weights was trained on what may be held out from training."""
-    from seqray.modelfile.header import read_card
+    from seqray.modelfile.header import locate_model, read_card
     from seqray.modelfile.initial_weights import is_pretrained
-    from seqray.modelfile.zoo import locate_model
     from seqray.training.recalibration import count_training_data
 
     path = locate_model(init)

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def settings_of(model: str) -> RunConfig:
     """The settings that a model was trained with; the name, summary and text of its card are left out."""
-    from seqray.modelfile.header import read_card
-    from seqray.modelfile.zoo import locate_model
+    from seqray.modelfile.header import locate_model, read_card
 
     card = read_card(locate_model(model))
     settings = {"data": {"window": card.window}, **card.training.get("config", {})}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +30,7 @@ _MIN_PEPTIDE_LENGTH = 20
 _MAX_AMBIGUOUS_SHARE = 0.4
 
 _INVALID = 255
+GAPS, MISSING = b"-._", b"~?"  # in the rows of alignments
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,40 @@ class Alphabet:
     letters: str
     ambiguous: str
 
+    # what follows from the letters: the code of every ambiguity letter, one above the last canonical code; in
+    # alignments that of a gap and of missing data; the letter that `unknown` becomes; whether letters pair,
+    # so that a reverse complement exists; tables of bytes to folded bytes, to codes, and back
+    unknown: int = field(init=False, repr=False, compare=False)
+    gap: int = field(init=False, repr=False, compare=False)
+    missing: int = field(init=False, repr=False, compare=False)
+    unknown_letter: str = field(init=False, repr=False, compare=False)
+    is_nucleotide: bool = field(init=False, repr=False, compare=False)
+    folds: bytes = field(init=False, repr=False, compare=False)
+    codes: bytes = field(init=False, repr=False, compare=False)
+    column_codes: bytes = field(init=False, repr=False, compare=False)
+    texts: bytes = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
-        fold = bytes.maketrans(bytes(range(97, 123)), bytes(range(65, 91)))
+        unknown, unknown_letter = len(self.letters), "X" if self.name == "protein" else "N"
+        folds = bytes.maketrans(bytes(range(97, 123)), bytes(range(65, 91)))
         if swap := {"dna": (b"Uu", b"TT"), "rna": (b"Tt", b"UU")}.get(self.name):
-            fold = fold.translate(bytes.maketrans(*swap))
-        codes = {ord(letter): code for code, letter in enumerate(self.letters)}
-        codes |= {ord(letter): self.unknown for letter in self.ambiguous}
-        object.__setattr__(self, "_fold", fold)
-        object.__setattr__(self, "_codes", bytes(codes.get(folded, _INVALID) for folded in fold))
-        object.__setattr__(self, "_decode", (self.letters + self.unknown_letter).encode().ljust(256, b"?"))
-
-    @property
-    def unknown(self) -> int:
-        """Code of every ambiguity letter: one above the last canonical code."""
-        return len(self.letters)
-
-    @property
-    def unknown_letter(self) -> str:
-        """The letter that `decode` writes for the code `unknown`."""
-        return "X" if self.name == "protein" else "N"
-
-    @property
-    def is_nucleotide(self) -> bool:
-        """Whether the letters pair, that is, whether a reverse complement exists."""
-        return self.name != "protein"
+            folds = folds.translate(bytes.maketrans(*swap))
+        known = {ord(letter): code for code, letter in enumerate(self.letters)}
+        known |= {ord(letter): unknown for letter in self.ambiguous}
+        gaps = dict.fromkeys(GAPS, unknown + 1) | dict.fromkeys(MISSING, unknown + 2)
+        values = {
+            "unknown": unknown,
+            "gap": unknown + 1,
+            "missing": unknown + 2,
+            "unknown_letter": unknown_letter,
+            "is_nucleotide": self.name != "protein",
+            "folds": folds,
+            "codes": bytes(known.get(folded, _INVALID) for folded in folds),
+            "column_codes": bytes((known | gaps).get(folded, _INVALID) for folded in folds),
+            "texts": (self.letters + unknown_letter + "-~").encode().ljust(256, b"?"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def normalize(self, text: str, where: str = "") -> str:
         """Fold case, write U as T (DNA) or T as U (RNA), and check every letter.
@@ -84,7 +93,7 @@ class Alphabet:
 
     def normalize_bytes(self, data: bytes, where: str = "") -> bytes:
         """`normalize` for letters that are bytes already; large sequences save two copies."""
-        folded = data.translate(self._table("_fold"))
+        folded = data.translate(self.folds)
         if self.name == "protein" and folded.endswith(b"*") and len(folded) > 1:
             folded = folded[:-1]
         plain = self.letters if self.name == "protein" else self.letters + "N"
@@ -108,7 +117,7 @@ class Alphabet:
         `sequence`: letters [n]; case does not matter. Gives shape (n,): 0 to ``unknown - 1`` for canonical
         letters, ``unknown`` for ambiguous ones. The array is the caller's own and may be written to.
         """
-        data = bytearray(sequence, "ascii", "replace").translate(self._table("_codes"))
+        data = bytearray(sequence, "ascii", "replace").translate(self.codes)
         codes = np.frombuffer(data, dtype=np.uint8)
         if codes.size and codes.max() == _INVALID:
             return self.encode(self.normalize(sequence, where))
@@ -124,11 +133,7 @@ class Alphabet:
             raise ValueError(f"codes have shape {array.shape}, not (n,)")
         if array.size and not (array.min() >= 0 and array.max() <= self.unknown):
             raise ValueError(f"codes of {self.name} lie between 0 and {self.unknown}")
-        return array.astype(np.uint8).tobytes().translate(self._table("_decode")).decode("ascii")
-
-    def _table(self, name: str) -> Any:
-        # The tables follow from the letters; as fields they would take part in equality and repr.
-        return self.__dict__[name]
+        return array.astype(np.uint8).tobytes().translate(self.texts).decode("ascii")
 
     def _unknown_letter(self, letter: str, index: int, where: str) -> InputError:
         if letter in "-.":
@@ -227,20 +232,8 @@ def reverse_complement_codes(codes: Codes) -> Codes:
 
 # --- Codes of the columns of an alignment: letters of the alphabet, gaps and missing data
 
-GAPS, MISSING = b"-._", b"~?"
 _NO_LETTERS = GAPS + MISSING
-_COLUMN_CODES_INVALID = 255
 _LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
-
-
-def gap_code(alphabet: Alphabet) -> int:
-    """Code of a gap: the code of an ambiguity letter plus one."""
-    return alphabet.unknown + 1
-
-
-def missing_code(alphabet: Alphabet) -> int:
-    """Code of missing data: the code of a gap plus one, the highest code."""
-    return alphabet.unknown + 2
 
 
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
@@ -258,10 +251,10 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     if alphabet.name == "protein":
         rows = [_LAST_STOP.sub(b"-", row) for row in rows]
     joined = b"".join(rows)
-    codes = np.frombuffer(bytearray(joined).translate(_column_table(alphabet)), dtype=np.uint8)
+    codes = np.frombuffer(bytearray(joined).translate(alphabet.column_codes), dtype=np.uint8)
     codes = codes.reshape(len(rows), -1)
     letters = joined.translate(None, _NO_LETTERS)
-    bad = np.argwhere(codes == _COLUMN_CODES_INVALID)
+    bad = np.argwhere(codes == _INVALID)
     if bad.size:
         row, column = bad[0].tolist()
         own = rows[row].translate(None, _NO_LETTERS)
@@ -283,26 +276,7 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
 
 def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
     """Letters of one row (C,): ambiguity letters become ``N`` or ``X``, gaps ``-``, missing data ``~``."""
-    table = (alphabet.letters + alphabet.unknown_letter + "-~").encode().ljust(256, b"?")
-    return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(table).decode("ascii")
-
-
-@functools.cache
-def _column_table(alphabet: Alphabet) -> bytes:
-    table = bytearray([_COLUMN_CODES_INVALID]) * 256
-    for letter in range(ord("A"), ord("z") + 1):
-        text = chr(letter)
-        upper = text.upper() if text.isalpha() else ""
-        upper = {"dna": {"U": "T"}, "rna": {"T": "U"}}.get(alphabet.name, {}).get(upper, upper)
-        if upper and upper in alphabet.letters:
-            table[letter] = alphabet.letters.index(upper)
-        elif upper and upper in alphabet.ambiguous:
-            table[letter] = alphabet.unknown
-    for letter in GAPS:
-        table[letter] = gap_code(alphabet)
-    for letter in MISSING:
-        table[letter] = missing_code(alphabet)
-    return bytes(table)
+    return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(alphabet.texts).decode("ascii")
 
 
 def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from seqray.core.arrays import Floats
 from seqray.core.card_parts import Domain, HeldOutRanks, LocatorFacts, PrefilterFacts, RisingMap
-from seqray.core.errors import ConfigError, ModelFileError, setting
+from seqray.core.errors import ConfigError, ModelFileError, reading_card, setting
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.text import Truncation, class_name_fault, format_interval, format_number
@@ -102,6 +102,12 @@ class Card:
         """Column of the positive class in the logits."""
         return self.classes.index(self.positive)
 
+    def calibrate(self, probabilities: Floats) -> Floats:
+        """Apply the isotonic map or shift, if any, to probabilities (N, K) after the temperature."""
+        if self.isotonic is None:
+            return probabilities
+        return self.isotonic.of_probabilities(probabilities, self.positive_index)
+
     def trim_flanks(self, letters: str) -> str:
         """Cut to the window what carries the flanks of the training sequences (`DataConfig.flank`)."""
         with reading_card("training"):
@@ -124,16 +130,6 @@ class Card:
         return float(threshold)
 
 
-@contextmanager
-def reading_card(part: str) -> Iterator[None]:
-    """Turn the errors that a damaged part of a card causes into a ModelFileError."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ModelFileError(f"model card: '{part}' can't be read ({reason})") from None
-
-
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:
         raise ModelFileError(f"model card: '{key}' {rule}")
@@ -151,16 +147,6 @@ def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
     Raises `ModelFileError` for a newer format (naming the seqray that reads it), a missing key, a wrong type
     or a value out of range.
     """
-    _refuse_newer(mapping)
-    known = {f.name for f in fields(Card)}
-    with reading_card("tables"):
-        try:
-            return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
-        except ConfigError as error:
-            raise ModelFileError(f"model card: {error.what}") from None
-
-
-def _refuse_newer(mapping: Mapping[str, Any]) -> None:
     layout = mapping.get("format")
     if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
         raise ModelFileError(f"model card: 'format' is {layout!r}, not a version number")
@@ -171,6 +157,12 @@ def _refuse_newer(mapping: Mapping[str, Any]) -> None:
             f"this is seqray {__version__}, which reads up to format {CARD_FORMAT}",
             remedy=f"install seqray {writer} or later",
         )
+    known = {f.name for f in fields(Card)}
+    with reading_card("tables"):
+        try:
+            return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
+        except ConfigError as error:
+            raise ModelFileError(f"model card: {error.what}") from None
 
 
 def card_to_json(card: Card) -> str:
@@ -179,18 +171,6 @@ def card_to_json(card: Card) -> str:
         return json.dumps(card_to_mapping(card), sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"model card: can't be written as JSON ({error})") from None
-
-
-def headline_metric(card: Card) -> str:
-    """Write the figure that lists show, such as ``MCC 0.82 (0.80 to 0.84), grouped``; ``-`` without one."""
-    figure = card.metrics.get("headline")
-    if not isinstance(figure, Mapping) or "value" not in figure:
-        return "-"
-    with reading_card("metrics"):
-        text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
-        if "low" in figure and "high" in figure:
-            text += format_interval(figure["low"], figure["high"], ".2f")
-        return f"{text}, {figure['split']}" if "split" in figure else text
 
 
 def describe_card(card: Card) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from seqray.core.alphabet import ALPHABETS
-from seqray.core.arrays import Floats, Ints
+from seqray.core.arrays import Floats, Ints, log_probabilities, logistic
 from seqray.core.serialization import CardPart
 
 Kingdom = Literal["bacteria", "archaea", "eukaryotes"]
@@ -19,6 +19,7 @@ SIGNATURE_WORDS = 136  # 4-mers, each counted with its reverse complement
 _MAX_WORD = 8
 _MAX_MAGNITUDE = 1e9  # far above any logarithm of a share; its square is still finite
 _MAX_STEEP = 1e30  # of log-odds and slopes: other engines compute in float32
+_MAX_LOG_ODDS = 36.0  # beyond, float64 has no number between the probability and 1
 _MAX_SITE_EXTENT = 1_000_000  # letters
 _MAX_CUTOFF = 500  # log-odds
 
@@ -53,6 +54,14 @@ class RisingMap(CardPart):
         """Map log-odds of any shape."""
         beyond = np.minimum(log_odds - self.before[0], 0) + np.maximum(log_odds - self.before[-1], 0)
         return np.interp(log_odds, self.before, self.after) + beyond
+
+    def of_probabilities(self, probabilities: Floats, positive: int) -> Floats:
+        """Map a table (N, 2) of probabilities whose column ``positive`` is the positive class."""
+        logs = log_probabilities(probabilities)
+        mapped = np.clip(self(logs[:, positive] - logs[:, 1 - positive]), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        table = np.empty_like(logs)
+        table[:, positive], table[:, 1 - positive] = logistic(mapped), logistic(-mapped)
+        return table
 
     @property
     def inverse(self) -> RisingMap:
@@ -226,7 +235,7 @@ class LocatorFacts(CardPart):
     """Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out."""
 
     expected: tuple[SpeciesTable, ...] = ()  # recall and precision by species
-    extent: tuple[int, ...] | None = None  # letters that a call spans before and behind its site
+    extent: tuple[int, ...] = (0, 0)  # letters that a call spans before and behind its site
     # of a call by its score, with ``genes`` and by ``letters`` alone
     probability: dict[str, ScoreMap] | None = None
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
@@ -235,7 +244,7 @@ class LocatorFacts(CardPart):
     kingdom: str | None = None  # that it is for; bacteria by default
 
     def __post_init__(self) -> None:
-        fits = len(self.span) == 2 and all(0 <= n < _MAX_SITE_EXTENT for n in self.span)
+        fits = len(self.extent) == 2 and all(0 <= n < _MAX_SITE_EXTENT for n in self.extent)
         _check(fits, "has an extent that is no pair of numbers of letters")
         _check(0 <= (self.threshold_without_genes or 0) <= 1, "has a threshold outside 0 to 1")
         _check(set(self.probability or ()) <= {"genes", "letters"}, "has a probability of another kind")
@@ -248,11 +257,6 @@ class LocatorFacts(CardPart):
     def introns(self) -> bool:
         """Whether genes have introns, so that they can't be predicted."""
         return self.kingdom == "eukaryotes"
-
-    @property
-    def span(self) -> tuple[int, ...]:
-        """Letters that a call spans before and behind its site; none where the card states nothing."""
-        return self.extent or (0, 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

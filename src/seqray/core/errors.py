@@ -78,6 +78,16 @@ class ModelFileError(SeqrayError):
     exit_code = 2
 
 
+@contextmanager
+def reading_card(part: str) -> Iterator[None]:
+    """Turn the errors that a damaged part of a card causes into a ModelFileError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"model card: '{part}' can't be read ({reason})") from None
+
+
 # --- Names of settings in messages: as Python writes them, or as the command line does
 
 _names: Mapping[str, str] | None = None

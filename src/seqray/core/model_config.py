@@ -229,10 +229,8 @@ class ModelConfig:
             require((getattr(self, name) or 0) <= most, f"model.{name}", f"must be at most {most}")
         self._check_kind()
         self._check_reading()
-        self._check_composition()
         self._check_contexts()
         self._check_network()
-        self._check_tokenizer()
 
     def _check_kind(self) -> None:
         if self.kind == "backbone":
@@ -274,6 +272,14 @@ class ModelConfig:
             f"must be 0, or 2 to {longest} for {self.alphabet}",
         )
         require(self.words == 0 or character, "model.words", "requires the character tokenizer")
+        parts = self.composition
+        require(len(set(parts)) == len(parts), "model.composition", "names each part once")
+        require(
+            not parts or character,
+            "model.composition",
+            "requires the character tokenizer",
+        )
+        require(not parts or "cls" in self.pooling, "model.composition", "requires 'cls' in 'model.pooling'")
 
     def _check_contexts(self) -> None:
         require(all(self.contexts), "model.contexts", "must be names, none of them empty")
@@ -317,8 +323,6 @@ class ModelConfig:
             )
         require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "must be 1 or more")
         require_ranges(self, "model", dropout="[0, 1)", max_length="1 or more")
-
-    def _check_tokenizer(self) -> None:
         if self.tokenizer == "character":
             require(self.k == 1, "model.k", "must be 1 for the character tokenizer")
         else:
@@ -330,16 +334,6 @@ class ModelConfig:
                 "model.stem.kernels",
                 f"must divide {field_name('model.d_model')} by their number",
             )
-
-    def _check_composition(self) -> None:
-        parts = self.composition
-        require(len(set(parts)) == len(parts), "model.composition", "names each part once")
-        require(
-            not parts or self.tokenizer == "character",
-            "model.composition",
-            "requires the character tokenizer",
-        )
-        require(not parts or "cls" in self.pooling, "model.composition", "requires 'cls' in 'model.pooling'")
 
     def _check_backbone(self) -> None:
         settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.alphabet import Alphabet, decode_columns, missing_code
+from seqray.core.alphabet import Alphabet, decode_columns
 from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import InputError, require_type
 
@@ -112,7 +112,7 @@ class Alignment:
             raise ValueError(f"codes have shape {codes.shape}, not (R, C) with both 1 or more")
         if len(self.names) != len(codes):
             raise ValueError(f"{len(self.names)} names for {len(codes)} rows")
-        if codes.max() > missing_code(self.alphabet):
+        if codes.max() > self.alphabet.missing:
             raise ValueError(f"code {codes.max()} is none of {self.alphabet.name}")
         if self.ss_cons is not None and len(self.ss_cons) != codes.shape[1]:
             raise ValueError(f"{len(self.ss_cons)} signs of structure for {codes.shape[1]} columns")

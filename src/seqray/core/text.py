@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from seqray.core.errors import InputError, setting
+from seqray.core.errors import InputError, reading_card, setting
 
 # --- Numbers as text, and rounded as they are stored: six significant digits unless stated otherwise
 
@@ -27,7 +27,7 @@ def format_number(value: float, digits: int = 6) -> str:
 
 def round_number(value: float, digits: int = 6) -> float:
     """The number that `format_number` writes."""
-    return float(format_number(value, digits))
+    return float(f"{value:.{digits}g}")
 
 
 def counted(items: int, one: str) -> str:
@@ -45,13 +45,20 @@ def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: 
     return separator.join(every[:most]) + more
 
 
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that resembles one most, whatever the case; empty if none is near."""
+    by_fold = {other.casefold(): other for other in known}
+    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=cutoff)
+    return by_fold[near[0]] if near else ""
+
+
 def did_you_mean(
     name: str, known: Iterable[str], *, prefix: str = "", cutoff: float = 0.6, otherwise: str | None = None
 ) -> str:
     """The remedy for an unknown name: the nearest known one, else all of them (or ``otherwise``)."""
     names = list(known)
-    if near := difflib.get_close_matches(name, names, n=1, cutoff=cutoff):
-        return f"did you mean '{prefix}{near[0]}'?"
+    if near := nearest(name, names, cutoff):
+        return f"did you mean '{prefix}{near}'?"
     return f"known are {', '.join(names)}" if otherwise is None else otherwise
 
 
@@ -64,6 +71,18 @@ def format_interval(low: float, high: float, style: str = ".3f") -> str:
     `low`, `high`: bounds; nan if undefined.
     """
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
+
+
+def headline_metric(metrics: Mapping[str, Any]) -> str:
+    """Write the figure of a card that lists show: ``MCC 0.82 (0.80 to 0.84), grouped``; ``-`` without one."""
+    figure = metrics.get("headline")
+    if not isinstance(figure, Mapping) or "value" not in figure:
+        return "-"
+    with reading_card("metrics"):
+        text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
+        if "low" in figure and "high" in figure:
+            text += format_interval(figure["low"], figure["high"], ".2f")
+        return f"{text}, {figure['split']}" if "split" in figure else text
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:

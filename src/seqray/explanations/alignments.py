@@ -20,7 +20,7 @@ from seqray.explanations.methods import occlude_columns, score_alignment
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.targets import AlignmentTarget, class_explained, randomized_network, wanted_class
 from seqray.inference.alignments import alignment_networks, cells_read, depth_read, score_alignments
-from seqray.inference.predictions import called_labels
+from seqray.inference.sequences import called_labels
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -79,7 +79,7 @@ class _Read(NamedTuple):
 def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) -> _Read:
     """Choose what is read, and classify it."""
     rows, columns = cells_read(model, alignment, options.rows)
-    [probabilities] = score_alignments(model, [alignment], options.rows)
+    [probabilities] = score_alignments(model, [alignment], [(rows, columns)])
     [label] = called_labels(probabilities[None], model.card, model.card.threshold)
     target = class_explained(model, options.target, label)
     return _Read(rows, columns, alignment.codes[np.ix_(rows, columns)], label, target, probabilities)

@@ -116,7 +116,7 @@ def cut_stretches(
     network, alphabet = model.locators[0], model.alphabet
     radius = network.radius
     named = best_calls(calls, best)
-    before, after = model.card.locator.span
+    before, after = model.card.locator.extent
     for name, call in named:
         _check_length(name, call, 1, before + 1 + after, source)  # fewer at the end of a contig
         if call.label not in model.card.classes:

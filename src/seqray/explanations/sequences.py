@@ -29,8 +29,7 @@ from seqray.explanations.targets import (
     wanted_class,
 )
 from seqray.explanations.trace import SequenceLayer, trace, twin
-from seqray.inference.predictions import called_labels
-from seqray.inference.sequences import checked_records, score_codes
+from seqray.inference.sequences import called_labels, checked_records, score_codes
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import SequenceNetwork
 from seqray.models.attention import MultiHeadAttention

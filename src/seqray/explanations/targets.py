@@ -31,17 +31,15 @@ from seqray.explanations.letters import (
 from seqray.explanations.options import Spread
 from seqray.explanations.rollout import attention_from_start
 from seqray.explanations.trace import Trace, embedding_of, trace
-from seqray.inference.predictions import compute_precision, map_batches
-from seqray.inference.sequences import micro_batch, pad_batch
+from seqray.inference.sequences import compute_precision, map_batches, micro_batch, pad_batch
 from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, SequenceNetwork, build_network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import collate
-from seqray.models.build import BackboneClassifier
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.locator import LETTERS, LocatorTransformer
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK, OwnTokenizer, size_buckets
 
 CALLED = "called"

@@ -31,9 +31,8 @@ from seqray.models.attention import (
     scaled_dot_product,
 )
 from seqray.models.axial import ColumnAttention, RowAttention
-from seqray.models.build import BackboneClassifier
 from seqray.models.locator import LocatorTransformer
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, SequenceTransformer
 
 CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
 LINE_BYTES = 8 << 20  # the same for the lines of an alignment

@@ -13,29 +13,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.alignment import choose_cells, omits_letters
 from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment
 from seqray.core.results import Prediction
 from seqray.core.text import counted
-from seqray.inference.predictions import (
+from seqray.inference.sequences import (
+    Batch,
     BatchSize,
     Dtype,
     PredictOptions,
     Read,
-    compute_precision,
-    map_batches,
+    chosen_batch,
     prediction_builder,
+    score_parts,
 )
-from seqray.inference.sequences import Batch, chosen_batch
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import AxialTransformer
-from seqray.models.batches import collate
-from seqray.models.tokenizers import AlignmentTokenizer, size_buckets
+from seqray.models.tokenizers import AlignmentTokenizer, pad_arrays, size_buckets
 
 CHUNK = 256  # alignments read and scored at once: bounds memory
 TOKENS_AT_ONCE = 1 << 15  # of a batch on the CPU, padding counted
@@ -67,7 +64,7 @@ def predict_alignment_batches(
 
     def answer(batch: Sequence[Alignment]) -> Batch:
         cells = [cells_read(model, one, options.rows) for one in batch]
-        scores = _score(model, batch, cells, options.batch_size, options.dtype)
+        scores = score_alignments(model, batch, cells, options.batch_size, options.dtype)
         reads = []
         for one, chosen in zip(batch, cells, strict=True):
             query = one.codes[0]
@@ -106,33 +103,15 @@ def depth_read(model: TrainedModel, rows: int | None) -> int:
 def score_alignments(
     model: TrainedModel,
     alignments: Sequence[Alignment],
-    rows: int | None = None,
+    cells: Sequence[tuple[Ints, Ints]],
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
 ) -> Floats:
-    """Calibrated probabilities (N, K) of alignments, in their order; the settings are `PredictOptions`'."""
-    cells = [cells_read(model, one, rows) for one in alignments]
-    return _score(model, alignments, cells, batch_size, dtype)
-
-
-def _score(
-    model: TrainedModel,
-    alignments: Sequence[Alignment],
-    cells: Sequence[tuple[Ints, Ints]],
-    batch_size: BatchSize,
-    dtype: Dtype,
-) -> Floats:
+    """Calibrated probabilities (N, K) of the `cells_read` of alignments, in their order."""
     tokenizer = AlignmentTokenizer(model.alphabet)
     pairs = zip(alignments, cells, strict=True)
     tokens = [tokenizer.encode(one.codes[np.ix_(*chosen)]) for one, chosen in pairs]
-    probabilities = np.empty((len(tokens), model.card.model.classes))
     size = chosen_batch(batch_size, model.device) or len(tokens)
+    parts = size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE)
 
-    def compute(indices: Ints) -> None:
-        batch = collate([tokens[i] for i in indices]).to(model.device)
-        with compute_precision(model.device, dtype), torch.inference_mode():
-            logits = model.logits(batch.tokens, *batch.masks)
-            probabilities[indices] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-
-    map_batches(compute, size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE), model.device)
-    return apply_isotonic(probabilities, model.card)
+    return score_parts(model, len(tokens), parts, lambda rows: pad_arrays([tokens[i] for i in rows]), dtype)

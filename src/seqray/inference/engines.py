@@ -21,10 +21,14 @@ from seqray.core.arrays import Bools, Ints
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, ModelFileError, missing_package
 from seqray.inference.onnx import build_graph, require_graph
-from seqray.inference.predictions import Dtype
-from seqray.modelfile.header import StoredModel, open_stored_model
-from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.self_test import check_self_test, make_self_test
+from seqray.inference.sequences import Dtype
+from seqray.modelfile.model import (
+    StoredModel,
+    TrainedModel,
+    check_self_test,
+    make_self_test,
+    open_stored_model,
+)
 
 Engine = Literal["auto", "torch", "onnx", "openvino"]
 ENGINES: tuple[Engine, ...] = ("auto", "torch", "onnx", "openvino")
@@ -41,26 +45,20 @@ Start = Callable[[bytes], Run]
 class EngineModel(StoredModel):
     """A model whose logits are computed by another engine.
 
-    ``start`` makes a function of a graph. ``threads`` batches are computed at a time; ``about`` is name and
-    version of the engine. ``number`` is set where this is one member of a model, which shares its functions:
-    each is made at its first use, and that without a mask is faster, but suits only a scan.
+    ``start`` makes a function of a graph. ``number`` is set where this is one member of a model, which shares
+    its functions: each is made at its first use, and that without a mask is faster, but suits only a scan.
     """
 
     start: Start
-    threads: int
-    about: str
     number: int | None = None
     runs: dict[tuple[int | None, bool], Run] = field(default_factory=dict)
     making: threading.Lock = field(default_factory=threading.Lock)
 
-    @property
-    def engine(self) -> str:
-        return self.about
-
     def member(self, number: int) -> Self:
         return replace(super().member(number), number=number)
 
-    def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
+    def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
+        [mask] = masks or [None]
         key = self.number, mask is not None
         with self.making:
             if key not in self.runs:
@@ -123,7 +121,7 @@ def with_engine(
         weights=model.arrays(),
         start=start,
         threads=threads,
-        about=about,
+        engine=about,
     )
     if dtype == "fp32":
         facts = model.card.self_test
@@ -153,7 +151,7 @@ def _onnx_runtime(dtype: Dtype, threads: int) -> tuple[str, Start]:
 
     def start(content: bytes) -> Run:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # of a batch: see `seqray.inference.predictions.map_threads`
+        options.intra_op_num_threads = 1  # of a batch: see `seqray.inference.sequences.map_threads`
         options.log_severity_level = 3  # errors only
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return lambda inputs: np.asarray(session.run(["logits"], inputs)[0])

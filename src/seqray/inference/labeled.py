@@ -13,8 +13,7 @@ from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference.predictions import PredictOptions
-from seqray.inference.sequences import predict_batches
+from seqray.inference.sequences import PredictOptions, predict_batches
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import context_index
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Codes, Floats, Ints, cut_stretch
-from seqray.inference.predictions import Dtype, compute_precision
+from seqray.inference.sequences import Dtype, compute_precision
 from seqray.modelfile.model import TrainedModel
 
 CHUNK = 1 << 14

@@ -12,8 +12,7 @@ from seqray.core.arrays import Bools, Ints
 from seqray.core.card import Card, card_to_json
 from seqray.core.errors import ConfigError, InputError, ModelFileError, missing_package
 from seqray.io.files import write_file
-from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.self_test import SELF_TEST_TOLERANCE
+from seqray.modelfile.model import SELF_TEST_TOLERANCE, TrainedModel
 from seqray.models.tokenizers import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer, pad_arrays
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     largest = 0.0
     for tokens, mask in _check_batches(model):
-        expected = model.array_logits(tokens, mask)
+        expected = model.logits(tokens, mask)
         [logits] = session.run(["logits"], {"tokens": tokens, "mask": mask})
         difference = np.abs(np.asarray(logits) - expected)
         if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():

@@ -36,7 +36,7 @@ Array = npt.NDArray[np.float32]
 
 OPSET, IR_VERSION = 17, 8  # ONNX Runtime 1.12 and later read these
 _MAX_POSITION_VALUES = 1 << 26  # a file must not decide how much memory a graph takes
-_MAX_LOG_ODDS = 36.0  # beyond, a probability is 1 in float64, see seqray.calibration.isotonic
+_MAX_LOG_ODDS = 36.0  # beyond, a probability is 1 in float64, see `RisingMap`
 _MASKED_SCORE, _MASKED_STATE = -1e9, -1e30  # of a padded key, whose weight is exactly 0; below any state
 _END = np.iinfo(np.int64).max
 _EPSILON = 1e-5  # of a layer norm, torch's default

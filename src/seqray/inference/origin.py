@@ -14,13 +14,11 @@ from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature, signature_of
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
-from seqray.core.card import Card
 from seqray.core.errors import setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
-from seqray.inference.predictions import reweight
-from seqray.inference.sequences import score_ragged
+from seqray.inference.sequences import reweight, score_ragged
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -197,27 +195,9 @@ def _named(distances: list[ContextDistance]) -> str:
     return first_and_more(texts, MAX_NAMED_CONTEXTS)
 
 
-# --- Many records that are out of domain
-
 MIN_FLAGGED_SHARE = 0.05  # of the records; fewer are left to their flags
 MIN_OUT_OF_DOMAIN = 5  # records that a caution needs
 OUT_OF_DOMAIN = "out-of-domain"
-
-
-def out_of_domain_caution(card: Card, odd: int, count: int) -> Iterator[str]:
-    """Caution about a file of which many records are out-of-domain; a single window rarely shows it.
-
-    Twice the share that the data of a later calibration have is usual.
-    """
-    calibration = card.domain.calibration if card.domain else None
-    share = calibration.flags.get(OUT_OF_DOMAIN, 0.0) if calibration else 0.0
-    if odd >= MIN_OUT_OF_DOMAIN and odd > max(MIN_FLAGGED_SHARE, 2 * share) * count:
-        later = f", and {share:.0%} of the data of its calibration" if 2 * share > MIN_FLAGGED_SHARE else ""
-        yield (
-            f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
-            f"of the model, of which about 1 % are{later}; its probabilities may not hold for this file"
-        )
-
 
 # --- Whether windows are cut around another place than the site of a model: shift a few, and count calls
 
@@ -336,30 +316,42 @@ class FileCheck:
 
     def cautions(self) -> list[str]:
         """Reasons why the results may not hold; the model may compute some windows for them."""
-        reasons = [*self._cautions()][:MAX_CAUTIONS]
-        if reasons and self._coverage is not None:
-            reasons[0] += f"; {setting('coverage', self._coverage, 'g')} can't be promised for this file"
-        return reasons
-
-    def _cautions(self) -> Iterator[str]:
         card, count = self._model.card, self.labels.total()
-        said = [line for line in self._origin.findings() if line.startswith(CAUTION)]
+        reasons: list[str] = []
         if odd := self._unaligned:
-            yield (
+            reasons.append(
                 f"{len(odd)} of {count} alignments, such as '{odd[0]}', have no gaps, and their rows share "
                 "no more letters than unrelated sequences do: a FASTA file is read as one alignment, so "
                 "align its records first"
             )
-        yield from [line.removeprefix(CAUTION) for line in said] or out_of_domain_caution(
-            card, self.flags[OUT_OF_DOMAIN], count
-        )
+        foreign = [line.removeprefix(CAUTION) for line in self._origin.findings() if line.startswith(CAUTION)]
+        reasons += foreign or self._out_of_domain(self.flags[OUT_OF_DOMAIN], count)
         if self._coverage is not None and card.model.contexts and self._model.context is None:
-            yield (
+            reasons.append(
                 "the label sets were calibrated on records whose context was known, and hold the true class "
                 f"less often without it: give {setting('context')}"
             )
-        if self._held_out and count:
-            yield from self._score_cautions(self._held_out)
+        if self._held_out and count and len(reasons) < MAX_CAUTIONS:
+            reasons += self._score_cautions(self._held_out)
+        reasons = reasons[:MAX_CAUTIONS]
+        if reasons and self._coverage is not None:
+            reasons[0] += f"; {setting('coverage', self._coverage, 'g')} can't be promised for this file"
+        return reasons
+
+    def _out_of_domain(self, odd: int, count: int) -> list[str]:
+        """A caution if many records are unlike the training data; a single window rarely shows it.
+
+        Twice the share that the data of a later calibration have is usual.
+        """
+        domain = self._model.card.domain
+        share = domain.calibration.flags.get(OUT_OF_DOMAIN, 0.0) if domain and domain.calibration else 0.0
+        if odd < MIN_OUT_OF_DOMAIN or odd <= max(MIN_FLAGGED_SHARE, 2 * share) * count:
+            return []
+        later = f", and {share:.0%} of the data of its calibration" if 2 * share > MIN_FLAGGED_SHARE else ""
+        return [
+            f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
+            f"of the model, of which about 1 % are{later}; its probabilities may not hold for this file"
+        ]
 
     def _score_cautions(self, held_out: HeldOutScores) -> Iterator[str]:
         """A caution for each way in which the scores are unlike those of held-out examples."""

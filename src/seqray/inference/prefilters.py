@@ -8,11 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.arrays import Codes, Floats, log_probabilities
-from seqray.inference.engines import EngineModel
-from seqray.inference.predictions import BatchSize, Dtype, map_threads, softmax
-from seqray.inference.sequences import score_codes
+from seqray.inference.sequences import BatchSize, Dtype, map_threads, score_codes, softmax
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import Prefilter
 
@@ -55,7 +52,7 @@ def _join(
     def fill(start: int) -> None:
         answers[start : start + part] = compute(start)
 
-    if isinstance(model, EngineModel):
+    if model.engine:
         threads = model.threads
     else:
         import torch  # which models of other engines do without
@@ -91,7 +88,7 @@ def cascade_log_odds(
     for number in range(members):
         scores = score_codes(model.member(number), codes[rest], batch_size=batch_size, dtype=dtype)
         summed[rest] += log_probabilities(scores)
-        share = apply_isotonic(softmax(summed[rest] / (number + 1)), model.card)[:, positive]
+        share = model.card.calibrate(softmax(summed[rest] / (number + 1)))[:, positive]
         answers[rest, number:] = (log_probabilities(share) - log_probabilities(1 - share))[:, None]
         if number < len(cutoffs):
             rest = rest[answers[rest, number] >= cutoffs[number]]

@@ -1,4 +1,4 @@
-"""Classify records: a trained model and sequences no longer than its window give predictions.
+"""From records to predictions: letters to tokens, tokens to probabilities, probabilities to calls and flags.
 
 The score of a record is a function of the record alone: batches are cut by length and padding is masked,
 so neighbors and order change no probability by more than float32 rounding. On the CPU, the number of threads
@@ -9,31 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from seqray.calibration.isotonic import apply_isotonic
+from seqray.calibration.conformal import coverage_cutoffs, label_sets
+from seqray.calibration.domain import flag_sequences
 from seqray.core.arrays import Bools, Codes, Floats, Ints
-from seqray.core.errors import InputError, advise, require_type, setting
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError, advise, require_number, require_type, setting
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import SequenceRecord, require_record
+from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.text import truncate
-from seqray.inference.engines import EngineModel
-from seqray.inference.predictions import (
-    BatchSize,
-    Dtype,
-    PredictOptions,
-    Read,
-    compute_precision,
-    flags_of,
-    map_batches,
-    map_threads,
-    prediction_builder,
-    softmax,
-)
 from seqray.io.records import describe_record
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import pad_arrays, size_buckets
@@ -41,15 +33,44 @@ from seqray.models.tokenizers import pad_arrays, size_buckets
 if TYPE_CHECKING:
     import torch
 
-CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds memory
-# fp32 is fastest where a layer's tensors stay in the processor's cache together (measured: 4 to 12 MiB
-# apiece). A GPU has no such limit and is faster with large batches.
-ACTIVATION_BYTES = {"cpu": 6 << 20, "cuda": 512 << 20}
-# From this many sequences of one length on, a batch of their own is faster than one with padding.
-MIN_SAME_LENGTH_BATCH = 16
+Dtype = Literal["fp32", "bf16"]
+BatchSize = int | Literal["auto"]
+TRUNCATED = "truncated"
+"""Flag of a record of which the model reads a part, see `Card.truncate`."""
 
-Batch = tuple[Sequence[Any], list[Prediction]]
-"""Records that were read and scored together, and what was predicted for each."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """How records are computed and called."""
+
+    # records computed at once on a GPU; ``auto`` keeps the largest activation in its fast range, as it is
+    # always done on the CPU
+    batch_size: BatchSize = "auto"
+    dtype: Dtype = "fp32"  # ``bf16`` is faster on processors that support it and moves logits by about 0.01
+    # probability at or above which the positive class is called; the card's where None. For models of two
+    # classes
+    threshold: float | None = None
+    # share of the positive class among these records, where it differs from the calibration data: see
+    # `reweight`
+    prior: float | None = None
+    # share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
+    # class: see `seqray.calibration.conformal`. The prior changes no set. No sets where None
+    coverage: float | None = None
+    # of alignments: most rows to read, the query counted; 1 is the query alone. The model's number if None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "prior", "coverage"):
+            require_number(getattr(self, name), name)
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ConfigError(
+                f"the threshold is {self.threshold:g}", remedy="give a probability between 0 and 1"
+            )
+        if self.prior is not None and not 0 < self.prior < 1:
+            raise ConfigError(f"the prior is {self.prior:g}", remedy="give a share above 0 and below 1")
+        if self.batch_size != "auto":
+            require_number(self.batch_size, "batch_size", whole=True, least=1)
+        require_number(self.rows, "rows", whole=True, least=1)
 
 
 # --- Records to predictions
@@ -132,7 +153,9 @@ def checked_records(
     ``source`` is the name of the file, for messages; empty if unknown.
     """
     card, tokenizer = model.card, model.tokenizer
-    for record in map(require_record, records):
+    remedy = "give other forms to seqray.predict, seqray.scan or seqray.explain"
+    for record in records:
+        require_type(record, SequenceRecord, remedy)
         where = describe_record(source, record.id)
         if len(record) > card.window and card.truncate == "none":
             what = f"has {len(record)} letters, model '{card.name}' reads at most {card.window}"
@@ -152,16 +175,25 @@ def checked_records(
 
 def sequence_flags(model: TrainedModel) -> Callable[[str], tuple[str, ...]]:
     """Make a function from a sequence to the flags that `predict_records` gives it."""
-    domain, window = model.card.domain, model.card.window
 
     def flags(sequence: str) -> tuple[str, ...]:
-        read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > window)
-        return flags_of([read], model, domain)[0]
+        read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > model.card.window)
+        return flags_of([read], model)[0]
 
     return flags
 
 
 # --- Letter codes to probabilities
+
+CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds memory
+# fp32 is fastest where a layer's tensors stay in the processor's cache together (measured: 4 to 12 MiB
+# apiece). A GPU has no such limit and is faster with large batches.
+ACTIVATION_BYTES = {"cpu": 6 << 20, "cuda": 512 << 20}
+# From this many sequences of one length on, a batch of their own is faster than one with padding.
+MIN_SAME_LENGTH_BATCH = 16
+
+Batch = tuple[Sequence[Any], list[Prediction]]
+"""Records that were read and scored together, and what was predicted for each."""
 
 
 def score_codes(
@@ -176,8 +208,8 @@ def score_codes(
     tokenizer, device = model.tokenizer, model.device
     size = chosen_batch(batch_size, device) or micro_batch(model.card.model, length, device)
     parts = [slice(start, start + size) for start in range(0, count, size)]
-    return _score(
-        model, count, parts, lambda part: (tokenizer.encode_codes(pad_batch(codes[part], size)), None), dtype
+    return score_parts(
+        model, count, parts, lambda part: (tokenizer.encode_codes(pad_batch(codes[part], size)), ()), dtype
     )
 
 
@@ -202,36 +234,34 @@ def score_ragged(model: TrainedModel, codes: Sequence[Codes], batch_size: BatchS
             buckets = size_buckets(lengths, size, size * int(lengths.max()))
         batches += [rows[bucket] for bucket in buckets]
 
-    def encode(rows: Ints) -> tuple[Ints, Bools | None]:
-        padded, [mask] = pad_arrays([tokens[i] for i in rows])
-        return padded, mask
-
-    return _score(model, len(codes), batches, encode, dtype)
+    return score_parts(model, len(codes), batches, lambda rows: pad_arrays([tokens[i] for i in rows]), dtype)
 
 
-def _score(
+def score_parts(
     model: TrainedModel,
     count: int,
     parts: Sequence[Any],
-    encode: Callable[[Any], tuple[Ints, Bools | None]],
+    encode: Callable[[Any], tuple[Ints, Sequence[Bools | None]]],
     dtype: Dtype,
 ) -> Floats:
-    """Compute parts of the rows, several at a time; ``encode`` gives tokens and mask, and may add rows."""
+    """Calibrated probabilities (N, K) of parts of N rows, several parts at a time.
+
+    ``encode`` gives the tokens of a part, and its masks; it may add rows.
+    """
     probabilities = np.empty((count, model.card.model.classes))
-    elsewhere = isinstance(model, EngineModel)
 
     def compute(rows: Any) -> None:
-        tokens, mask = encode(rows)
-        with nullcontext() if elsewhere else compute_precision(model.device, dtype):
-            logits = model.array_logits(tokens, mask).astype(np.float64)
+        tokens, masks = encode(rows)
+        with nullcontext() if model.engine else compute_precision(model.device, dtype):
+            logits = model.logits(tokens, *masks).astype(np.float64)
         target = probabilities[rows]
         probabilities[rows] = softmax(logits)[: len(target)]
 
-    if elsewhere:
+    if model.engine:
         map_threads(compute, parts, model.threads)
     else:
         map_batches(compute, parts, model.device)
-    return apply_isotonic(probabilities, model.card) if count else probabilities
+    return model.card.calibrate(probabilities) if count else probabilities
 
 
 def chosen_batch(batch_size: BatchSize, device: torch.device) -> int | None:
@@ -269,3 +299,162 @@ def micro_batch(config: ModelConfig, letters: int, device: torch.device | str = 
         stem = (tokens - 1) * stride * config.d_model if config.stem else 0
         largest = max(tokens * max(config.d_ff or 4 * config.d_model, qkv), stem)
     return max(1, limit // (4 * largest))
+
+
+# --- Probabilities to calls, sets and flags
+
+
+class Read(NamedTuple):
+    """What a model reads of a record: letter codes (n,), the length of all, and whether more is left out."""
+
+    id: str
+    codes: Codes
+    length: int
+    is_cut: bool
+
+
+def prediction_builder(
+    model: TrainedModel, options: PredictOptions
+) -> Callable[[Sequence[Read], Floats], list[Prediction]]:
+    """Make a function from what was read of N records, and calibrated probabilities (N, K), to predictions.
+
+    Raises ConfigError for options that the model does not support.
+    """
+    card, prior = model.card, options.prior
+    if options.threshold is not None and len(card.classes) > 2:
+        raise ConfigError(
+            f"model '{card.name}' has {len(card.classes)} classes and takes no threshold",
+            remedy="the class of highest probability is called",
+        )
+    if prior is not None and not 0 < card.prevalence < 1:
+        raise ConfigError(f"model '{card.name}' records no prevalence to re-weight from")
+    threshold = card.threshold if options.threshold is None else options.threshold
+    cutoffs = None if options.coverage is None else coverage_cutoffs(card, options.coverage)
+
+    def build(records: Sequence[Read], probabilities: Floats) -> list[Prediction]:
+        sets: Sequence[tuple[str, ...] | None] = [None] * len(records)
+        if cutoffs is not None:
+            sets = label_sets(probabilities, cutoffs, card.classes)
+        if prior is not None:
+            probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
+        labels = called_labels(probabilities, card, threshold)
+        flags = flags_of(records, model)
+        columns = zip(records, labels, probabilities.tolist(), flags, sets, strict=True)
+        return [
+            Prediction(read.id, read.length, label, tuple(row), reasons, label_set)
+            for read, label, row, reasons, label_set in columns
+        ]
+
+    return build
+
+
+def softmax(logits: Floats) -> Floats:
+    """Over the last axis. scipy's takes half a second to import, and ``predict`` needs nothing else of it."""
+    odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)
+
+
+def reweight(probabilities: Floats, positive: int, prevalence: float, prior: float) -> Floats:
+    """Probabilities (N, K) for data in which the positive class is more or less common than in calibration.
+
+    The log-odds of the positive class against the rest move by logit(prior) - logit(prevalence); the other
+    classes keep their ratios. Source: Saerens et al. 2002, Adjusting the outputs of a classifier to new a
+    priori probabilities.
+    """
+    weights = np.full(probabilities.shape[1], (1 - prior) / (1 - prevalence))
+    weights[positive] = prior / prevalence
+    weighted = probabilities * weights
+    return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
+    """Name the class called for each row (N, K); of two, the positive one from the threshold on."""
+    if len(card.classes) > 2:
+        return [card.classes[i] for i in probabilities.argmax(axis=1)]
+    other = card.classes[1 - card.positive_index]
+    called = probabilities[:, card.positive_index] >= threshold
+    return [card.positive if positive else other for positive in called]
+
+
+def flags_of(records: Sequence[Read], model: TrainedModel) -> list[tuple[str, ...]]:
+    """Reasons for caution: ``ambiguous=N``, those of the domain (or ``short``), and ``truncated``."""
+    codes = [read.codes for read in records]
+    if model.card.domain:
+        reasons = flag_sequences(model.card.domain, codes)
+    else:
+        reasons = [("short",) if len(letters) < model.card.window else () for letters in codes]
+    flags = []
+    for read, others in zip(records, reasons, strict=True):
+        unknown = int((read.codes == model.alphabet.unknown).sum())
+        first, last = (f"ambiguous={unknown}",) * bool(unknown), (TRUNCATED,) * read.is_cut
+        flags.append((*first, *others, *last))
+    return flags
+
+
+# --- Batches computed at the same time, each in one thread
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+def map_batches(
+    compute: Callable[[Part], Result], parts: Sequence[Part], device: torch.device
+) -> list[Result]:
+    """Results of all parts, in their order; on the CPU, as many at a time as torch has threads.
+
+    ``compute`` is called in any thread, and enters what it needs of torch, such as `compute_precision`.
+    """
+    import torch
+
+    workers = torch.get_num_threads() if device.type == "cpu" else 1
+    with _one_thread(device):
+        return map_threads(compute, parts, workers, partial(torch.set_num_threads, 1))
+
+
+def map_threads(
+    compute: Callable[[Part], Result],
+    parts: Sequence[Part],
+    threads: int,
+    initializer: Callable[[], object] | None = None,
+) -> list[Result]:
+    """Results of all parts, in their order; ``initializer`` is called once in each of the threads."""
+    workers = min(threads, len(parts))
+    if workers <= 1:
+        return [compute(part) for part in parts]
+    with ThreadPoolExecutor(workers, initializer=initializer) as pool:
+        return list(pool.map(compute, parts))
+
+
+@contextmanager
+def _one_thread(device: torch.device) -> Iterator[None]:
+    """Let torch compute in one thread, on the CPU."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
+    """Let torch compute in bf16, or in float32 that is float32; in one thread on the CPU.
+
+    A GPU's convolutions would round to TF32 by default.
+    """
+    import torch
+
+    from seqray.models.attention import keep_freed_memory
+
+    if device.type == "cpu":
+        keep_freed_memory()
+    with ExitStack() as stack:
+        stack.enter_context(_one_thread(device))
+        if dtype == "bf16":
+            stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
+        elif device.type == "cuda":
+            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
+        yield

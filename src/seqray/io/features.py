@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import math
 from collections import Counter
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqray.core.errors import InputError
-from seqray.core.text import parse_float
+from seqray.core.text import nearest, parse_float
 from seqray.io.bed import parse_bed
 from seqray.io.files import BLOCK, display_name, open_input
 from seqray.io.genbank import genbank_annotation, parse_genbank, parse_genbank_features
@@ -190,9 +189,9 @@ def _table_sites(data: bytes, name: str) -> Iterator[Site]:
 def _refuse_misspelt(columns: Set[str], name: str) -> None:
     """``weigth`` would make sites of those that are none; other columns may hold anything."""
     for column in columns - {*_SITE_TABLE, *_FURTHER}:
-        if near := difflib.get_close_matches(column.lower(), _FURTHER - columns, n=1, cutoff=0.7):
+        if near := nearest(column, _FURTHER - columns, 0.7):
             raise InputError(
-                f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near[0]}'?"
+                f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near}'?"
             )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from seqray.explanations.calls import TracksOf
     from seqray.genome.genes import Gene
     from seqray.genome.tracks import Tracks
-    from seqray.inference.predictions import PredictOptions
+    from seqray.inference.sequences import PredictOptions
     from seqray.modelfile.model import TrainedModel
 
     GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]

@@ -23,7 +23,7 @@ from seqray.core.arrays import Ints
 from seqray.core.errors import ConfigError, InputError, missing_package
 from seqray.core.model_config import BackboneConfig, ModelConfig
 from seqray.io.files import sha256
-from seqray.models.build import BackboneClassifier
+from seqray.models.sequence import BackboneClassifier
 from seqray.models.tokenizers import PAD, Tokenizer
 
 # --- transformers and peft: imported only when a backbone is used, kept silent and away from the network

@@ -26,18 +26,15 @@ from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.header import (
     CARD_KEY,
     CHECKSUM_KEY,
-    PREFIX,
     check_model_path,
     checksum,
-    prefilter_arrays,
+    locate_model,
     read_content,
     read_header,
-    read_prefilter,
 )
-from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.model import TrainedModel, check_self_test, make_self_test
 from seqray.modelfile.networks import Network, build_network
-from seqray.modelfile.self_test import check_self_test, make_self_test
-from seqray.models.prefilter import Prefilter
+from seqray.models.prefilter import PREFIX, Prefilter, prefilter_arrays, read_prefilter
 
 _MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn})
 _SPARE_VALUES = 1_000_000  # that networks make and don't keep
@@ -101,19 +98,36 @@ def save_model(
     return card
 
 
-def load_model_file(path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
-    """Load a model file onto the CPU and check it.
+def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
+    """Load a shipped model by name, or a model file by path, onto the CPU, and check it.
 
     The file cannot run code, and no network is contacted. The random state of torch does not change.
 
-    `backbone`: current directory of the encoder of a model with a backbone; by default what the environment
-    variable ``SEQRAY_BACKBONE`` names, else where it lay in training. Raises `ModelFileError` for a file that
-    is missing, foreign (a pickle is refused unread), damaged, of a newer format, with tensors that don't fit
-    the card, or that fails its self-test. Raises `ConfigError` for a backbone that is missing or another one,
-    or given to a model without one.
+    Parameters
+    ----------
+    name_or_path
+        See `seqray.modelfile.header.locate_model`.
+    backbone
+        Directory of the encoder of the model, if it has moved since training; by default what the environment
+        variable ``SEQRAY_BACKBONE`` names.
+
+    Raises
+    ------
+    ModelFileError
+        For a model that is missing, foreign (a pickle is refused unread), damaged, of a newer format, with
+        tensors that don't fit the card, or that fails its self-test.
+    ConfigError
+        For a backbone that is missing or another one, or given to a model without one.
     """
+    path = locate_model(name_or_path)
     where, header = str(path), read_header(path)
-    card = _with_backbone(header.card, backbone)
+    card = header.card
+    if card.model.backbone is not None:
+        place = backbone or os.environ.get(BACKBONE_VARIABLE) or card.model.backbone.path
+        moved = replace(card.model.backbone, path=str(Path(place).resolve()))
+        card = replace(card, model=replace(card.model, backbone=moved))
+    elif backbone is not None:
+        raise ConfigError(f"model '{card.name}' has no backbone", remedy="leave it out")
     content = read_content(header, path)
     try:
         tensors = load_tensors(content)
@@ -127,17 +141,6 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
     model = TrainedModel(card, networks, hashlib.sha256(content).hexdigest(), prefilter=prefilter)
     check_self_test(model, where)
     return model
-
-
-def _with_backbone(card: Card, place: str | Path | None) -> Card:
-    """Put the path of a backbone's directory into the card if it differs from the recorded one."""
-    if card.model.backbone is None:
-        if place is not None:
-            raise ConfigError(f"model '{card.name}' has no backbone", remedy="leave it out")
-        return card
-    place = place or os.environ.get(BACKBONE_VARIABLE) or card.model.backbone.path
-    moved = replace(card.model.backbone, path=str(Path(place).resolve()))
-    return replace(card, model=replace(card.model, backbone=moved))
 
 
 def _build_members(card: Card, tensors: Mapping[str, Tensor], where: str) -> tuple[Network, ...]:

@@ -1,4 +1,4 @@
-"""The header of a model file."""
+"""Model files, read without torch: where they are, their header, card and checksum."""
 
 from __future__ import annotations
 
@@ -7,24 +7,55 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_arrays
+from seqray.core.errors import InputError, ModelFileError, require_type
+from seqray.core.text import did_you_mean
 
-from seqray.core.alphabet import ALPHABETS
-from seqray.core.card import Card, card_from_mapping
-from seqray.core.errors import InputError, ModelFileError
-from seqray.modelfile.model import TrainedModel
-from seqray.models.prefilter import KERNEL, Prefilter, PrefilterSize, prefilter_shapes
+if TYPE_CHECKING:
+    from seqray.core.card import Card
 
-# --- The name of a model file, and where one may be written
+# --- Where a model file is, and where one may be written
 
 SUFFIX = ".safetensors"
+FOLDER = Path(__file__).parents[1] / "zoo_models"
+
+
+def available_models() -> list[str]:
+    """Return the names of the shipped models, sorted."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+
+
+def locate_model(name_or_path: str | Path) -> Path:
+    """Find a model file by the name of a shipped model or by path.
+
+    Raises `ModelFileError` for a name that no shipped model has (the nearest is suggested) or a path without
+    a file. Raises `ConfigError` for an object of another type.
+    """
+    if not isinstance(name_or_path, Path):
+        require_type(name_or_path, str, "give the name of a shipped model, or the path of a model file")
+    text = str(name_or_path)
+    path = Path(text)
+    if text in available_models():
+        return FOLDER / f"{text}{SUFFIX}"
+    if isinstance(name_or_path, Path) or "/" in text or path.suffix or path.is_file():
+        if not path.exists():
+            raise ModelFileError("no such file", where=text, remedy=_suggestion(path.stem))
+        if not path.is_file() and not path.is_dir():
+            raise ModelFileError("is a pipe or a device", where=text, remedy="save the model to a file")
+        return path
+    raise ModelFileError(f"no shipped model is called '{text}'", remedy=_suggestion(text))
+
+
+def _suggestion(name: str) -> str:
+    names = available_models()
+    shipped = f"shipped are {', '.join(names)}" if names else "this installation ships none"
+    return did_you_mean(
+        name, names, cutoff=0.5, otherwise=f"{shipped}; a model of your own is given by its path"
+    )
 
 
 def check_model_path(path: str | Path) -> None:
@@ -70,23 +101,34 @@ _FOREIGN = (
 
 @dataclass(frozen=True)
 class Header:
-    """The checked header of a model file.
+    """The header of the model file ``where``.
 
-    ``card_json`` is the card as in the file, without the ``checksum`` of card and tensors that the file
-    claims; the tensors begin at ``data_start``.
+    ``mapping`` is the card as plain data, ``card_json`` its text in the file, without the ``checksum`` of
+    card and tensors that the file claims; the tensors begin at ``data_start``.
     """
 
-    card: Card
+    where: str
+    mapping: Mapping[str, Any]
     card_json: str
     checksum: str
     data_start: int
 
+    @cached_property
+    def card(self) -> Card:
+        """The card, checked. Raises ModelFileError for one that is damaged or of a newer format."""
+        from seqray.core.card import card_from_mapping  # which loads numpy: lists of models do without
+
+        try:
+            return card_from_mapping(self.mapping)
+        except ModelFileError as error:
+            raise ModelFileError(error.what, where=self.where, remedy=error.remedy) from None
+
 
 def read_header(path: str | Path) -> Header:
-    """Read and check the header of a model file; the tensors stay unread.
+    """Read and check the header of a model file; the tensors stay unread, and the card unchecked.
 
-    Raises ModelFileError for a file that is missing, foreign (named by its first bytes), damaged, of a newer
-    format, or without a card.
+    Raises ModelFileError for a file that is missing, foreign (named by its first bytes), damaged, or
+    without a card.
     """
     where, length = str(path), 0
     try:
@@ -120,12 +162,8 @@ def read_header(path: str | Path) -> Header:
         canonical = json.dumps(mapping, sort_keys=True, separators=(",", ":"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ModelFileError("has a damaged card", where=where, remedy=_AGAIN) from None
-    try:
-        card = card_from_mapping(mapping)
-    except ModelFileError as error:
-        raise ModelFileError(error.what, where=where, remedy=error.remedy) from None
     _check_layout(tensors, size - 8 - length, where)
-    return Header(card, canonical, claimed, 8 + length)
+    return Header(where, mapping, canonical, claimed, 8 + length)
 
 
 def _foreign(first: bytes, where: str) -> ModelFileError:
@@ -166,8 +204,9 @@ def read_card(path: str | Path) -> Card:
     Raises ModelFileError as `read_header`, and where the checksum of the file does not match.
     """
     header = read_header(path)
+    card = header.card
     read_content(header, path)
-    return header.card
+    return card
 
 
 def read_content(header: Header, path: str | Path) -> bytes:
@@ -185,99 +224,3 @@ def checksum(card_json: str, data: bytes | memoryview) -> str:
     digest = hashlib.sha256(card_json.encode())
     digest.update(data)
     return digest.hexdigest()
-
-
-# --- The prefilter in a model file: tensors ``prefilter.<name>``, and ``prefilter.second.<name>``
-
-PREFIX = "prefilter."
-_SECOND = "second."
-
-
-def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
-    """Make the prefilter of a model file; None where the card names none.
-
-    ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
-    are missing, unknown or of another shape or type than the card implies.
-    """
-    if card.prefilter is None:
-        if arrays:
-            raise ModelFileError("has a prefilter that its card does not name", where=where)
-        return None
-    if card.window < KERNEL:
-        raise ModelFileError(f"has a prefilter of windows of {card.window} letters", where=where)
-    names = {name.removeprefix(PREFIX): value for name, value in arrays.items()}
-    first = {name: value for name, value in names.items() if not name.startswith(_SECOND)}
-    second = {name.removeprefix(_SECOND): value for name, value in names.items() if name not in first}
-    letters, contexts = len(ALPHABETS[card.model.alphabet].letters), len(card.model.contexts)
-    fits = bool(second) == (card.prefilter.second is not None)
-    for weights in filter(None, (first, second)):
-        own = {name: value.shape for name, value in weights.items()}
-        # The biases give the size; a missing one, or a single number, makes it 0.
-        biases = ("convolution_bias", "first_bias", "second_bias")
-        size = PrefilterSize(*((0, *own.get(name, ()))[-1] for name in biases))
-        fits &= own == prefilter_shapes(card.window, letters, contexts, size)
-        fits &= all(value.dtype == np.float32 for value in weights.values())
-    if not fits or not first:
-        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
-    return Prefilter(first, card.window, Prefilter(second, card.window) if second else None)
-
-
-def prefilter_arrays(prefilter: Prefilter) -> dict[str, np.ndarray]:
-    """The tensors of a prefilter in a model file."""
-    prefixes = (PREFIX, PREFIX + _SECOND)
-    return {
-        prefix + name: value
-        for prefix, network in zip(prefixes, prefilter.networks, strict=False)
-        for name, value in network.weights.items()
-    }
-
-
-# --- A model whose weights stay arrays: for engines that compute without torch
-
-
-@dataclass(frozen=True)
-class _Cpu:
-    """As ``torch.device("cpu")``, without torch."""
-
-    type: str = "cpu"
-    index: int | None = None
-
-    def __str__(self) -> str:
-        return self.type
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StoredModel(TrainedModel):
-    """A model without networks; ``weights`` are those of each member, by the names of its state dict."""
-
-    weights: tuple[Mapping[str, npt.NDArray[np.floating]], ...] = field(default=(), kw_only=True)
-
-    @property
-    def device(self) -> Any:
-        return super().device if self.networks else _Cpu()
-
-    def member(self, number: int) -> Self:
-        return replace(super().member(number), weights=self.weights[number : number + 1])
-
-    def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
-        return self.weights
-
-
-def open_stored_model(path: str | Path) -> StoredModel:
-    """Read a model file and compare its checksum; its weights are checked by what computes with them."""
-    header = read_header(path)
-    content = read_content(header, path)
-    try:
-        arrays = load_arrays(content)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=str(path)) from None
-    own = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
-    prefilter = read_prefilter(header.card, own, str(path))
-    members = tuple[dict[str, Any], ...]({} for _ in range(header.card.members))
-    for name, value in arrays.items():
-        prefix, number, rest = (*name.split(".", 2), "", "")[:3]
-        if prefix != "member" or not number.isdecimal() or int(number) >= len(members):
-            raise ModelFileError(f"has unknown tensors, such as '{name}'", where=str(path))
-        members[int(number)][rest] = value
-    sha256 = hashlib.sha256(content).hexdigest()
-    return StoredModel(header.card, (), sha256, prefilter=prefilter, weights=members)

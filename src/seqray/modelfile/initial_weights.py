@@ -22,7 +22,7 @@ from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.version import __version__
 from seqray.io.files import write_file
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.header import PRETRAINED_KEY
 from seqray.modelfile.networks import Network
 
@@ -116,7 +116,7 @@ def load_initial_weights(path: str | Path) -> InitialWeights:
     """
     if is_pretrained(path):
         return load_pretrained(path)
-    model = load_model_file(path)
+    model = load_model(path)
     tensors, *others = [network.state_dict() for network in model.networks]
     return InitialWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256, tuple(others))
 

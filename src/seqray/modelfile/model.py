@@ -1,23 +1,29 @@
-"""A trained model: its card, its networks, its tokenizer."""
+"""A trained model: its card, its networks, its tokenizer, its self-test."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Self, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
 
-from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.alphabet import ALPHABETS, Alphabet, decode_columns, encode_columns
 from seqray.core.arrays import Bools, Codes, Ints
-from seqray.core.card import Card, headline_metric
-from seqray.core.errors import ConfigError
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig
-from seqray.core.text import Truncation, counted, first_and_more, truncate
-from seqray.models.tokenizers import Tokenizer, context_index, make_tokenizer
+from seqray.core.text import Truncation, counted, first_and_more, headline_metric, round_number, truncate
+from seqray.modelfile.header import read_content, read_header
+from seqray.models.prefilter import PREFIX, Prefilter, read_prefilter
+from seqray.models.tokenizers import AlignmentTokenizer, Tokenizer, context_index, make_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
 
     from seqray.modelfile.networks import Network, SequenceNetwork
     from seqray.models.locator import LocatorTransformer
-    from seqray.models.prefilter import Prefilter
 
 
 def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
@@ -52,6 +57,9 @@ class TrainedModel:
     # what the sequences are, of the names in ``card.model.contexts``; None where nothing is known
     context: str | None = None
     prefilter: Prefilter | None = None  # which windows a scan need not score; None for a model without one
+    # name and version of what computes, if that is not torch, and how many batches it computes at a time
+    engine: str = ""
+    threads: int = 1
 
     def __post_init__(self) -> None:
         for network in self.networks:
@@ -80,7 +88,7 @@ class TrainedModel:
             "reads": f"genomes of {letters}" if self.is_locator else windows,
             "networks": counted(card.members, "network") + (f" of {weights:,} weights" if weights else ""),
             "classes": first_and_more(card.classes, 12),
-            "measured": headline_metric(card),
+            "measured": headline_metric(card.metrics),
             "file": f"sha256 {self.sha256[:12]}" if self.sha256 else "not saved",
         }
 
@@ -104,11 +112,6 @@ class TrainedModel:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.networks[0].parameters()).device
-
-    @property
-    def engine(self) -> str:
-        """Name and version of what computes, if that is not torch."""
-        return ""
 
     @property
     def is_locator(self) -> bool:
@@ -213,24 +216,198 @@ class TrainedModel:
             members = [net.scores(net.locate(embedded)) for net in self.locators]
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
-    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+    def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
         """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
 
-        `tokens`: (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model;
-        `masks`: (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where
-        nothing is padded. Gives (B, K) float32; its softmax is the calibrated probability.
+        `tokens`: (B, L) int64 with CLS first, or (B, R, C) of alignments; `masks`: (B, L) bool, True at real
+        tokens, or those of rows (B, R) and columns (B, C); None where nothing is padded. Gives (B, K); its
+        softmax is the calibrated probability.
         """
         import torch
 
+        given = [
+            None if one is None else torch.as_tensor(one, device=self.device) for one in (tokens, *masks)
+        ]
         with torch.inference_mode():
-            members = []
-            for network in self.networks:
-                members.append(torch.log_softmax(network(tokens, *masks).logits.float(), dim=-1))
-            return torch.stack(members).mean(dim=0) / self.card.temperature
+            members = [torch.log_softmax(net(*given).logits.float(), dim=-1) for net in self.networks]
+            return (torch.stack(members).mean(dim=0) / self.card.temperature).cpu().numpy()
 
-    def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
-        """As `logits`, from arrays to an array; ``tokens`` may be those (B, R, C) of alignments."""
-        import torch
 
-        arrays = (tokens,) if mask is None else (tokens, mask)
-        return self.logits(*(torch.from_numpy(one).to(self.device) for one in arrays)).cpu().numpy()
+# --- A model whose weights stay arrays: for engines that compute without torch
+
+
+@dataclass(frozen=True)
+class _Cpu:
+    """As ``torch.device("cpu")``, without torch."""
+
+    type: str = "cpu"
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredModel(TrainedModel):
+    """A model without networks; ``weights`` are those of each member, by the names of its state dict."""
+
+    weights: tuple[Mapping[str, npt.NDArray[np.floating]], ...] = field(default=(), kw_only=True)
+
+    @property
+    def device(self) -> Any:
+        return super().device if self.networks else _Cpu()
+
+    def member(self, number: int) -> Self:
+        return replace(super().member(number), weights=self.weights[number : number + 1])
+
+    def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
+        return self.weights
+
+
+def open_stored_model(path: str | Path) -> StoredModel:
+    """Read a model file and compare its checksum; its weights are checked by what computes with them."""
+    header = read_header(path)
+    card = header.card
+    content = read_content(header, path)
+    try:
+        arrays = load_arrays(content)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=str(path)) from None
+    own = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
+    prefilter = read_prefilter(card, own, str(path))
+    members = tuple[dict[str, Any], ...]({} for _ in range(card.members))
+    for name, value in arrays.items():
+        prefix, number, rest = (*name.split(".", 2), "", "")[:3]
+        if prefix != "member" or not number.isdecimal() or int(number) >= len(members):
+            raise ModelFileError(f"has unknown tensors, such as '{name}'", where=str(path))
+        members[int(number)][rest] = value
+    sha256 = hashlib.sha256(content).hexdigest()
+    return StoredModel(card, (), sha256, prefilter=prefilter, weights=members)
+
+
+# --- The self-test: synthetic inputs, kept as text in the card, and what is expected of them
+
+SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
+_SEED = 20_240_229
+_COUNT, _COLUMNS = 4, 60
+_MAX_INPUT_LENGTH = 20_000  # letters: a file must not decide how long its check takes
+
+
+def make_self_test(model: TrainedModel) -> dict[str, list]:
+    """Make synthetic inputs, and the logits that the model and the answers that its prefilter gives for them.
+
+    The letters are drawn at random from a fixed seed. A model that knows contexts gets the last sequence once
+    more, in the last of them.
+    """
+    texts = _draw(model.card)
+    facts: dict[str, list] = {"sequences": texts}
+    if model.card.model.contexts:
+        facts["contexts"] = [*[None] * len(texts), model.card.model.contexts[-1]]
+        texts.append(texts[-1])
+    models = [model.with_context(context) for context in facts.get("contexts", [None] * len(texts))]
+    pairs = [*zip(models, texts, strict=True)]
+    facts["logits"] = [[round_number(x, 8) for x in _logits(*pair).tolist()] for pair in pairs]
+    if model.prefilter is not None:
+        facts["prefilter"] = [[round_number(x, 8) for x in _prefilter_answers(*pair)] for pair in pairs]
+    return facts
+
+
+def check_self_test(model: TrainedModel, where: str = "") -> float:
+    """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
+
+    Returns the largest absolute difference. ModelFileError is raised where one differs by more than 1e-4 +
+    1e-4 times its size, or the card holds no self-test.
+    """
+    card, facts = model.card, model.card.self_test
+    difference = limit = np.zeros(0)
+    try:
+        texts, contexts = facts["sequences"], facts.get("contexts", [])
+        expected = np.asarray(facts["logits"], dtype=np.float64)  # (N, K), then (N, K + P)
+        if (
+            not 1 <= len(texts) <= _COUNT + 1
+            or not all(isinstance(text, str) and _fits(card, text) for text in texts)
+            or not all(context is None or context in card.model.contexts for context in contexts)
+            or len(contexts) not in (0, len(texts))
+            or expected.shape != (len(texts), len(card.classes))
+        ):
+            raise ValueError("no self-test")
+        answers = []
+        for text, context in zip(texts, contexts or [None] * len(texts), strict=True):
+            reader = model.with_context(context)
+            logits = _logits(reader, text).tolist()
+            answers.append([round_number(x, 8) for x in (*logits, *_prefilter_answers(reader, text))])
+        if card.prefilter:
+            own = np.asarray(facts["prefilter"], dtype=np.float64).reshape(len(texts), -1)
+            expected = np.hstack((expected, own))
+        difference = np.abs(np.asarray(answers) - expected)
+        limit = SELF_TEST_TOLERANCE * (1 + np.abs(expected))
+    except (InputError, KeyError, OverflowError, TypeError, ValueError):
+        raise ModelFileError("holds no usable self-test", where=where) from None
+    if not (difference <= limit).all():
+        raise ModelFileError(
+            f"fails its self-test: answers differ from the expected ones by up to {difference.max():.3g}",
+            where=where,
+            remedy="copy or download it again; if it persists, report the processor and the torch version",
+        )
+    return float(difference.max())
+
+
+def _draw(card: Card) -> list[str]:
+    """Full windows, the last one with an ambiguous letter, and first a half window; or small alignments.
+
+    Alignments have one row, two rows, ... of up to 60 columns of letters, gaps and missing data, a line each.
+    """
+    rng, alphabet = np.random.default_rng(_SEED), ALPHABETS[card.model.alphabet]
+    if card.model.reads_alignments:
+        texts = []
+        for rows in range(1, _COUNT + 1):
+            size = (min(rows, card.model.max_rows), min(card.window, _COLUMNS))
+            codes = rng.integers(0, alphabet.missing + 1, size=size).astype(np.uint8)
+            texts.append("\n".join(decode_columns(row, alphabet) for row in codes))
+        return texts
+    length = min(card.window, _MAX_INPUT_LENGTH)
+    codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, length)).astype(np.uint8)
+    codes[-1, length // 3] = alphabet.unknown
+    sequences = [alphabet.decode(row) for row in codes]
+    return [sequences[0][: (length + 1) // 2], *sequences[1:]]
+
+
+def _fits(card: Card, text: str) -> bool:
+    """Whether an input is no larger than those that are drawn; a locator reads at least four letters."""
+    rows = text.split("\n")
+    most = _COUNT if card.model.reads_alignments else 1
+    least = 4 if card.model.is_locator else 1
+    return len(rows) <= most and all(least <= len(row) <= min(card.window, _MAX_INPUT_LENGTH) for row in rows)
+
+
+def _logits(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
+    """Logits (K,) of one input; of a locator, those of the middle of a sequence."""
+    if model.is_locator:
+        import torch  # which the models of other engines do without
+
+        text = text[: len(text) // 4 * 4]
+        letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
+        rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
+        # Tracks (1, T, L) that follow from the letters let every weight count.
+        tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)
+        return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
+    if model.card.model.reads_alignments:
+        lines = text.encode().split(b"\n")
+        codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
+        tokens = AlignmentTokenizer(model.alphabet).encode(codes)[None]
+    else:
+        tokens = np.asarray(model.tokenizer.encode(text), dtype=np.int64)[None]
+    if model.engine:  # beside another row: what an engine takes for the wrong axis shows in a batch alone
+        tokens = np.concatenate((tokens, np.hstack((tokens[:, :1], tokens[:, :0:-1]))))
+    return model.logits(tokens)[0]
+
+
+def _prefilter_answers(model: TrainedModel, text: str) -> list[float]:
+    """What each network of a prefilter answers for a text, as long as a window; nothing without one."""
+    if model.prefilter is None:
+        return []
+    codes = np.full((1, model.prefilter.window), model.alphabet.unknown, np.uint8)
+    codes[0, : len(text)] = model.alphabet.encode(text)
+    with np.errstate(all="ignore"):  # forged weights, whose answers are not as expected
+        networks = model.prefilter.networks
+        return [float(one.window_log_odds(codes, model.context_number)[0]) for one in networks]

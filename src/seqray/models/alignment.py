@@ -317,9 +317,11 @@ class AxialTransformer(Transformer):
     other rows there, it can learn to ignore copies, and an explanation starts at one cell.
     """
 
-    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
-        super().__init__(config, vocabulary)
-        width = config.d_model
+    gap_tokens = GAP_TOKENS
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        width, vocabulary = config.d_model, self.vocabulary
         self.embedding = CellEmbedding(config, vocabulary)
         self.query = nn.Parameter(torch.randn(width) * 0.02)
         self.positions = (

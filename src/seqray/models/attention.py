@@ -359,14 +359,15 @@ class MultiHeadAttention(nn.Module):
             return self.split_heads(self.qkv(x), rotation)
         width = self.heads * self.head_width
         q = linear(x[:, :1], self.qkv.weight[:width], self.qkv.bias[:width])
-        return self._heads(q, linear(x, self.qkv.weight[width:], self.qkv.bias[width:]), rotation)
+        kv = linear(x, self.qkv.weight[width:], self.qkv.bias[width:])
+        return self.split_heads((q, kv), rotation)
 
-    def split_heads(self, qkv: Tensor, rotation: Rotation | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, as of `project`, of the output of the layer ``qkv``."""
+    def split_heads(
+        self, qkv: Tensor | tuple[Tensor, Tensor], rotation: Rotation | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, as of `project`, of the output of ``qkv``, or of its two parts."""
         width = self.heads * self.head_width
-        return self._heads(qkv[..., :width], qkv[..., width:], rotation)
-
-    def _heads(self, q: Tensor, kv: Tensor, rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
+        q, kv = qkv if isinstance(qkv, tuple) else (qkv[..., :width], qkv[..., width:])
         q = q.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)  # (B, Lq, D) -> (B, H, Lq, E)
         k, v = kv.unflatten(-1, (2, self.kv_heads, self.head_width)).transpose(1, 3).unbind(2)  # (B, G, L, E)
         if rotation is not None:

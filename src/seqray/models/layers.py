@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from seqray.core.alphabet import ALPHABETS
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.attention import Linear, MultiHeadAttention, PositionTerms, Rotation, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
@@ -387,9 +388,12 @@ class Transformer(nn.Module):
 
     embed: Callable[..., tuple[Any, ...]]  # tokens and masks to vectors, then masks and rotation for blocks
 
-    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+    gap_tokens = 0  # tokens after the letters or k-mers
+
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config, self.vocabulary = config, vocabulary
+        words = len(ALPHABETS[config.alphabet].letters) ** config.k
+        self.config, self.vocabulary = config, SPECIAL_TOKENS + words + self.gap_tokens
 
     def add_blocks(self, block: type[ResidualBlock]) -> None:
         """Create dropout, blocks and head; called after the parts of the embedding."""
@@ -404,12 +408,9 @@ class Transformer(nn.Module):
         ``tokens`` and the others are as in ``embed`` of the network. ``return_attention`` takes the explicit
         path through all blocks and returns their weights.
         """
-        return self.classify(*self.embed(tokens, *others), return_attention=return_attention)
-
-    def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
-        """Logits (B, K) of embedded tokens, and the attention of each layer on request."""
-        states, steps = self.read_states(x, *others, return_attention=return_attention)
-        return self.head.answer(self.pooling(states.flatten(1, -2), others[0]), steps)
+        x, *read = self.embed(tokens, *others)
+        states, steps = self.read_states(x, *read, return_attention=return_attention)
+        return self.head.answer(self.pooling(states.flatten(1, -2), read[0]), steps)
 
     def read_states(
         self, x: Tensor, *others: Any, return_attention: bool = False

@@ -15,7 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import Codes, Ints
+from seqray.core.card import Card
+from seqray.core.errors import ModelFileError
 
 KERNEL, STRIDE = 15, 3
 _KMER_LENGTH = 5  # letters whose part of the convolution is looked up at once; divides the kernel
@@ -94,6 +97,54 @@ class Prefilter:
         for start in range(0, len(windows), _CHUNK):
             answers[start : start + _CHUNK] = layers.window_log_odds(windows[start : start + _CHUNK])
         return answers
+
+
+# --- The prefilter in a model file: tensors ``prefilter.<name>``, and ``prefilter.second.<name>``
+
+PREFIX = "prefilter."
+_SECOND = "second."
+
+
+def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
+    """Make the prefilter of a model file; None where the card names none.
+
+    ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
+    are missing, unknown or of another shape or type than the card implies.
+    """
+    if card.prefilter is None:
+        if arrays:
+            raise ModelFileError("has a prefilter that its card does not name", where=where)
+        return None
+    if card.window < KERNEL:
+        raise ModelFileError(f"has a prefilter of windows of {card.window} letters", where=where)
+    names = {name.removeprefix(PREFIX): value for name, value in arrays.items()}
+    first = {name: value for name, value in names.items() if not name.startswith(_SECOND)}
+    second = {name.removeprefix(_SECOND): value for name, value in names.items() if name not in first}
+    letters, contexts = len(ALPHABETS[card.model.alphabet].letters), len(card.model.contexts)
+    fits = bool(second) == (card.prefilter.second is not None)
+    for weights in filter(None, (first, second)):
+        own = {name: value.shape for name, value in weights.items()}
+        # The biases give the size; a missing one, or a single number, makes it 0.
+        biases = ("convolution_bias", "first_bias", "second_bias")
+        size = PrefilterSize(*((0, *own.get(name, ()))[-1] for name in biases))
+        fits &= own == prefilter_shapes(card.window, letters, contexts, size)
+        fits &= all(value.dtype == np.float32 for value in weights.values())
+    if not fits or not first:
+        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
+    return Prefilter(first, card.window, Prefilter(second, card.window) if second else None)
+
+
+def prefilter_arrays(prefilter: Prefilter) -> dict[str, np.ndarray]:
+    """The tensors of a prefilter in a model file."""
+    prefixes = (PREFIX, PREFIX + _SECOND)
+    return {
+        prefix + name: value
+        for prefix, network in zip(prefixes, prefilter.networks, strict=False)
+        for name, value in network.weights.items()
+    }
+
+
+# --- What a network computes
 
 
 @dataclass(frozen=True, eq=False)

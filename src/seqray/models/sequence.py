@@ -1,8 +1,10 @@
-"""The transformer of sequences."""
+"""The networks of sequences: a transformer, and a classifier on a pretrained encoder."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +18,7 @@ from seqray.core.letters import (
     WHOLE_FACTOR,
     composition_size,
 )
-from seqray.core.model_config import MATRIX_RANK, ModelConfig
+from seqray.core.model_config import MATRIX_RANK, BackboneConfig, ModelConfig
 from seqray.models.attention import (
     EndMatrix,
     LearnedPositions,
@@ -28,16 +30,18 @@ from seqray.models.attention import (
     sinusoidal,
     sum_over_strides,
 )
-from seqray.models.batches import Dropout
+from seqray.models.batches import AttentionStep, Dropout, ModelOutput
 from seqray.models.layers import (
     ACTIVATIONS,
     SPECIAL_TOKENS,
     Block,
+    ClassificationHead,
     ConvolutionalStem,
     KmerEmbedding,
     TokenEmbedding,
     Transformer,
 )
+from seqray.models.tokenizers import PAD
 
 # --- The composition of a sequence, computed from its tokens and added to CLS
 
@@ -109,9 +113,9 @@ class SequenceTransformer(Transformer):
     all tokens, see `seqray.models.pooling`.
     """
 
-    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
-        super().__init__(config, vocabulary)
-        stem, width = config.stem, config.d_model
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        stem, width, vocabulary = config.stem, config.d_model, self.vocabulary
         self.cls = nn.Parameter(torch.randn(width) * 0.02)
         self.contexts: nn.Parameter | None = (
             nn.Parameter(torch.zeros(len(config.contexts), width)) if config.contexts else None
@@ -202,3 +206,93 @@ class SequenceTransformer(Transformer):
     def _context(self, tokens: Tensor) -> Tensor:
         """Number of the context that the token in front names, from 1, 0 for none: (B, L) -> (B,)."""
         return (tokens[:, 0] - self.vocabulary + 1).clamp(min=0)
+
+
+# --- A classifier on a pretrained encoder
+
+
+class BackboneClassifier(nn.Module):
+    """Tokens (B, L) to logits (B, K): an encoder's final states, pooled, under a head.
+
+    Its parameters, and so what is optimized, counted and saved, are those that are trained: the head, and of
+    the encoder what asks for gradients. The rest of the encoder moves along between devices and is not saved.
+    Dropout within the encoder is on while training, unless it is frozen. The encoder is a module of
+    transformers: ``input_ids`` and ``attention_mask`` to ``last_hidden_state`` (B, L, D); ``pad`` is its own
+    id of padding, ``special`` are tokens that represent no letters.
+    """
+
+    special: Tensor
+
+    def __init__(self, config: ModelConfig, encoder: nn.Module, pad: int, special: Sequence[int]) -> None:
+        super().__init__()
+        assert isinstance(config.backbone, BackboneConfig)
+        self.config, self.settings, self.pad = config, config.backbone, pad
+        # Within a tuple torch doesn't take it for a part: frozen weights are in no state and no optimizer.
+        self._held: tuple[Any] = (encoder,)
+        trained = ((name, value) for name, value in encoder.named_parameters() if value.requires_grad)
+        self.adapters = nn.ParameterDict({name.replace(".", "/"): value for name, value in trained})
+        self.register_buffer("special", torch.tensor(special, dtype=torch.int64), persistent=False)
+        self.dropout = Dropout(config.dropout)
+        self.head = ClassificationHead(config.backbone.width, config)
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder, with its adapters if any."""
+        return self._held[0]
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BackboneClassifier:
+        super()._apply(fn, recurse)
+        self.encoder._apply(fn)  # after the shared parameters, which then stay as they are
+        return self
+
+    def forward(
+        self, tokens: Tensor, mask: Tensor | None = None, *, return_attention: bool = False
+    ) -> ModelOutput:
+        """Logits of tokens (B, L), padded with 0, so that the mask is not needed; attention on request."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.settings.tuning != "frozen"):
+            states, attention = self.encode(tokens, return_attention=return_attention)
+        return self.head.answer(self._pool(states, tokens), attention)
+
+    def encode(
+        self, tokens: Tensor, *, return_attention: bool = False
+    ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
+        """Final states (B, L, D) and, on request, the attention of each layer, first layer first."""
+        # Lightning sets the mode of registered parts one by one, so that of the encoder is settled here.
+        mode = self.training and self.settings.tuning != "frozen"
+        if self.encoder.training != mode:
+            self.encoder.train(mode)
+        real = tokens != PAD
+        inputs = {"input_ids": torch.where(real, tokens - 1, self.pad), "attention_mask": real.long()}
+        if not return_attention:
+            return self.encoder(**inputs).last_hidden_state, ()
+        before = self.encoder.config._attn_implementation
+        self.encoder.set_attn_implementation("eager")  # fused kernels keep no weights
+        try:
+            output = self.encoder(**inputs, output_attentions=True)
+        finally:
+            self.encoder.set_attn_implementation(before)
+        steps = tuple(AttentionStep("sequence", weights, real) for weights in output.attentions)
+        return output.last_hidden_state, steps
+
+    def classify_states(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """Logits (B, K) of final states (B, L, D)."""
+        return self.head(self._pool(states, tokens))
+
+    def _pool(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """What the head reads: (B, D)."""
+        return self.dropout((self.pooling_weights(tokens)[:, None] @ states.float())[:, 0])
+
+    def pooling_weights(self, tokens: Tensor) -> Tensor:
+        """Share of each token's final state in what the head reads: float32 (B, L), rows sum to 1."""
+        if self.settings.pooling == "cls":
+            chosen = torch.zeros_like(tokens, dtype=torch.float32)
+            chosen[:, 0] = 1.0
+            return chosen
+        letters = ((tokens != PAD) & ~torch.isin(tokens, self.special)).float()
+        return letters / letters.sum(dim=1, keepdim=True).clamp(min=1.0)
+
+    def with_random_weights(self) -> BackboneClassifier:
+        """The same shape with random weights, for comparison."""
+        encoder = type(self.encoder)(self.encoder.config).eval().requires_grad_(False)
+        other = BackboneClassifier(self.config, encoder, self.pad, self.special.tolist())
+        return other.to(self.special.device).eval()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.alphabet import ALPHABETS, Alphabet, gap_code, missing_code
+from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.arrays import Bools, Codes, Ints
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig
+from seqray.core.text import did_you_mean
 
 # --- Letters to tokens and back: one token a letter, or one per overlapping k-mer
 
@@ -217,10 +217,9 @@ def context_index(config: ModelConfig, context: str) -> int:
     if found:
         names = ", ".join(config.contexts[i] for i in found)
         raise ConfigError(f"the context '{context}' may be {names}", remedy="give more of its name")
-    by_fold = {name.casefold(): name for name in config.contexts}
-    near = difflib.get_close_matches(fold, by_fold, n=1, cutoff=0.4)
-    hint = f"did you mean '{by_fold[near[0]]}'?" if near else f"known are {', '.join(config.contexts)}"
-    raise ConfigError(f"unknown context '{context}'", remedy=hint)
+    raise ConfigError(
+        f"unknown context '{context}'", remedy=did_you_mean(context, config.contexts, cutoff=0.4)
+    )
 
 
 # --- Aligned rows to tokens and back: one token per column, and CLS before each row
@@ -244,10 +243,10 @@ class AlignmentTokenizer:
         self.vocab_size = self.missing + 1
         letters = np.arange(FIRST_LETTER, self.gap)
         self._tokens = np.concatenate([letters, [UNK, self.gap, self.missing]])  # by code
-        self._codes = np.full(self.vocab_size, missing_code(alphabet), dtype=np.uint8)  # by token
+        self._codes = np.full(self.vocab_size, alphabet.missing, dtype=np.uint8)  # by token
         self._codes[FIRST_LETTER : self.gap] = np.arange(alphabet.unknown)
         self._codes[UNK] = alphabet.unknown
-        self._codes[self.gap] = gap_code(alphabet)
+        self._codes[self.gap] = alphabet.gap
 
     def encode(self, codes: Codes) -> Ints:
         """Tokens of codes: (..., R, C) becomes (..., R, 1 + C)."""

@@ -13,7 +13,7 @@ from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRe
 from seqray.core.results import SkippedRecord
 from seqray.genome.genes import Gene, Genome
 from seqray.inference.origin import Origin
-from seqray.inference.predictions import BatchSize, Dtype
+from seqray.inference.sequences import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable

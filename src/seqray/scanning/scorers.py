@@ -32,9 +32,8 @@ from seqray.genome.genes import Gene, Genome
 from seqray.genome.tracks import gene_tracks, track_rows
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.origin import CAUTION
-from seqray.inference.predictions import BatchSize, Dtype
 from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds
-from seqray.inference.sequences import score_codes
+from seqray.inference.sequences import BatchSize, Dtype, score_codes
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.contigs import OpenContig
 from seqray.scanning.options import STRIDE, ScanOptions
@@ -145,7 +144,7 @@ class LocatorScorer(Scorer):
         card = model.card
         self._tracks, self._strands = tuple(track_rows(card.model.tracks)), StrandScorer(model, dtype)
         genome = genome if self._tracks else None
-        without, (before, after) = card.locator.threshold_without_genes, card.locator.span
+        without, (before, after) = card.locator.threshold_without_genes, card.locator.extent
         without = card.threshold if without is None else without
         super().__init__(
             options,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,15 @@ from seqray.core.errors import ConfigError, InputError, advise, field_name, sett
 from seqray.core.labels import label_faults, refuse_joined_labels
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig
-from seqray.core.text import class_name_fault, counted, first_and_more, fits_label_sets, parse_float, truncate
+from seqray.core.text import (
+    class_name_fault,
+    counted,
+    first_and_more,
+    fits_label_sets,
+    nearest,
+    parse_float,
+    truncate,
+)
 from seqray.io.predictions import probability_column
 from seqray.modelfile.model import build_tokenizer
 
@@ -228,10 +235,10 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
     refuse_joined_labels(counts)
     positive = config.data.positive
     if positive not in counts:
-        near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
+        near = nearest(positive, counts) or min(counts)
         raise InputError(
             f"no example has the positive class '{positive}'",
-            remedy=f"set {field_name('data.positive')} to a label of the data, such as '{near[0]}'",
+            remedy=f"set {field_name('data.positive')} to a label of the data, such as '{near}'",
         )
     names = tuple(classes) if classes is not None else (*sorted(set(counts) - {positive}), positive)
     if set(names) != set(counts) or len(set(names)) != len(names):

@@ -24,8 +24,7 @@ from seqray.core.serialization import to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network
-from seqray.models.build import count_parameters
+from seqray.modelfile.networks import Network, count_parameters
 from seqray.training.data import encode
 from seqray.training.data_facts import subclass_names
 from seqray.training.module import classification_figures, model_logits

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from seqray.calibration.isotonic import apply_isotonic
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, OnProgress
 from seqray.core.records import Alignment, Example
@@ -64,7 +63,7 @@ def distillation_targets(
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
-    probabilities = apply_isotonic(softmax(model_logits(teacher, known), axis=1), teacher.card)
+    probabilities = teacher.card.calibrate(softmax(model_logits(teacher, known), axis=1))
     labels = np.eye(len(parts.classes))[known.labels]
     return (share * probabilities + (1 - share) * labels).astype(np.float32)
 

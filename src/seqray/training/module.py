@@ -64,9 +64,8 @@ def model_logits(model: TrainedModel, data: Examples) -> np.ndarray:
     result = np.empty((len(data), len(model.card.classes)))
     for _, _, indices in validation_order(data.lengths):
         batch = data.batch(indices)
-        masks = [None if mask is None else mask.to(model.device) for mask in batch.masks]
-        with torch.inference_mode():
-            result[indices] = model.logits(batch.tokens.to(model.device), *masks).double().cpu().numpy()
+        masks = (None if mask is None else mask.numpy() for mask in batch.masks)
+        result[indices] = model.logits(batch.tokens.numpy(), *masks)
     return result
 
 

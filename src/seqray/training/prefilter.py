@@ -22,8 +22,8 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
 from seqray.inference.labeled import recognize_context
-from seqray.inference.predictions import BatchSize
 from seqray.inference.prefilters import cascade_log_odds
+from seqray.inference.sequences import BatchSize
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 

@@ -18,9 +18,8 @@ from seqray.core.records import Alignment, Example, LabeledSequence
 from seqray.core.run_config import AugmentConfig, RunConfig, StoppingConfig
 from seqray.core.text import round_number
 from seqray.modelfile.initial_weights import save_pretrained
-from seqray.modelfile.networks import Network
+from seqray.modelfile.networks import Network, build_network, count_parameters
 from seqray.models.alignment import AxialTransformer
-from seqray.models.build import build_network, count_parameters
 from seqray.models.sequence import SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK
 from seqray.training.data import BatchKey, Examples, LabeledBatch, TrainingData, encode

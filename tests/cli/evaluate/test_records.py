@@ -15,7 +15,7 @@ from seqray.calibration.domain import fit_domain
 from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import DNA, canonical_strand
 from seqray.modelfile.file import save_model
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from tables import changed_model, tsv, write
 
 

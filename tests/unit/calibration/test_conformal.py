@@ -13,7 +13,6 @@ from scipy.special import softmax
 from scipy.stats import betabinom
 
 from seqray.calibration.conformal import MAX_RANKS, class_cutoffs, coverage_cutoffs, fit_ranks, label_sets
-from seqray.calibration.isotonic import map_probabilities
 from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError
@@ -131,8 +130,8 @@ def test_a_rising_map_of_the_scores_changes_no_set():
     fresh, _ = answers((500, 500), seed=4)
     bend = RisingMap(np.array([-5.0, -0.5, 1.0]), np.array([-2.0, 0.5, 3.0]))
     plain = label_sets(fresh, class_cutoffs(fit_ranks(p, labels, ("a", "b")), 0.9), ("a", "b"))
-    table = fit_ranks(map_probabilities(bend, p, 1), labels, ("a", "b"))
-    bent = label_sets(map_probabilities(bend, fresh, 1), class_cutoffs(table, 0.9), ("a", "b"))
+    table = fit_ranks(bend.of_probabilities(p, 1), labels, ("a", "b"))
+    bent = label_sets(bend.of_probabilities(fresh, 1), class_cutoffs(table, 0.9), ("a", "b"))
     assert bent == plain
 
 

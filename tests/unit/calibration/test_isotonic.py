@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, strategies as st
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from seqray.calibration.isotonic import MAX_KNOTS, fit_isotonic, map_probabilities
+from seqray.calibration.fit import MAX_KNOTS, fit_isotonic
 from seqray.core.card_parts import RisingMap
 from seqray.core.errors import InputError
 
@@ -60,7 +60,7 @@ def test_order_is_kept_and_the_inverse_leads_back(points, probes):
     assume((np.diff(probes) > 1e-3).all())
     assert (np.diff(found(probes)) > 0).all()
     np.testing.assert_allclose(found.inverse(found(probes)), probes, atol=1e-4)
-    p = map_probabilities(found, np.stack((expit(-probes), expit(probes)), axis=1), 1)
+    p = found.of_probabilities(np.stack((expit(-probes), expit(probes)), axis=1), 1)
     assert ((p > 0) & (p < 1)).all()
     np.testing.assert_allclose(p.sum(axis=1), 1)
 

@@ -30,8 +30,8 @@ from seqray.core.letters import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference.labeled import recognize_context
-from seqray.modelfile.file import load_model_file, save_model
-from seqray.models.build import build_model
+from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.networks import build_model
 from tables import body, changed_model, facts, fasta, write
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}
@@ -231,7 +231,7 @@ def test_a_mixture_of_two_contexts_is_told(told):
 
 @pytest.mark.parametrize(("kind", "name"), [("rich", "Rich in GC"), ("poor", "Poor in GC")])
 def test_a_recognized_file_is_read_as_if_its_context_were_named(models, told, tmp_path, kind, name):
-    model = load_model_file(models / "two.safetensors")
+    model = load_model(models / "two.safetensors")
     with torch.random.fork_rng():
         torch.manual_seed(1)
         for parameter in model.networks[0].parameters():  # before training contexts add nothing
@@ -258,7 +258,7 @@ def test_no_more_than_the_first_records_are_held(models):
             taken += 1
             yield SequenceRecord(str(i), text)
 
-    model, read = recognize_context(load_model_file(models / "two.safetensors"), records())
+    model, read = recognize_context(load_model(models / "two.safetensors"), records())
     assert (model.context, taken) == ("Poor in GC", 1235)
     assert [record.id for record in read] == [str(i) for i in range(1500)]
     named = model.with_context("Rich")
@@ -280,7 +280,7 @@ def test_a_neighbour_is_no_home(run, models, tmp_path, monkeypatch):
 
 def changed(models, path, **changes):
     """The model of two contexts with the signature of the second alone, which may be changed."""
-    model = load_model_file(models / "two.safetensors")
+    model = load_model(models / "two.safetensors")
     entries = tuple(replace(entry, **changes) for entry in model.card.domain.signature[1:])
     return changed_model(path, model, domain=replace(model.card.domain, signature=entries))
 
@@ -299,7 +299,7 @@ def test_the_library_compares_too(models):
     assert found.context.tolist() == ["Poor in GC", "Rich in GC"]
     assert found.foreign.tolist() == [False, True]
     assert found.distance[0] < MAX_SPECIES_DISTANCE < found.distance[1]
-    nothing = seqray.origin(load_model_file(models / "two.safetensors"), ["ACGT" * 20])
+    nothing = seqray.origin(load_model(models / "two.safetensors"), ["ACGT" * 20])
     assert isinstance(nothing, pd.DataFrame)
     assert nothing.empty
     assert list(nothing.columns) == ["context", "distance", "foreign"]

@@ -6,14 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.core.card import (
-    Card,
-    card_from_mapping,
-    card_to_json,
-    card_to_mapping,
-    describe_card,
-    headline_metric,
-)
+from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe_card
 from seqray.core.card_parts import (
     Domain,
     HeldOutRanks,
@@ -25,6 +18,7 @@ from seqray.core.card_parts import (
 )
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.text import headline_metric
 
 LEVELS = PrefilterFacts(levels=np.array([[0.5, -1.0, 0.1]]))
 FIGURE = {"value": 0.8213, "low": 0.8, "high": 0.84}
@@ -161,9 +155,12 @@ def test_a_card_without_a_map_stays_readable_for_older_versions():
 
 
 def test_the_headline_is_one_figure():
-    assert headline_metric(make_card()) == "MCC 0.82 (0.80 to 0.84), grouped"
-    assert headline_metric(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}})) == "AUROC 0.90"
-    assert headline_metric(make_card(metrics={})) == "-"
+    assert headline_metric(make_card().metrics) == "MCC 0.82 (0.80 to 0.84), grouped"
+    assert (
+        headline_metric(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}}).metrics)
+        == "AUROC 0.90"
+    )
+    assert headline_metric(make_card(metrics={}).metrics) == "-"
 
 
 def test_a_locator_is_described_without_its_tables():

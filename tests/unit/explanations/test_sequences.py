@@ -18,7 +18,7 @@ from seqray.explanations.options import SHUFFLES, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 
 
 def record(letters, name="r"):

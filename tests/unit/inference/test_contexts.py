@@ -18,9 +18,9 @@ from seqray.core.records import SequenceRecord
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.sequences import explain_records
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CLS, context_index, make_tokenizer
 
 SPECIES = ("Bacillus subtilis 168", "Escherichia coli K-12", "Escherichia fergusonii")
@@ -40,7 +40,7 @@ def model_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(model_file):
-    return load_model_file(model_file)
+    return load_model(model_file)
 
 
 def random_codes(count=5, length=24):

@@ -21,9 +21,9 @@ from seqray.inference import engines, onnx_graph as onnxgraph
 from seqray.inference.engines import choose_engine, open_with_engine, with_engine
 from seqray.inference.onnx import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 
 WINDOW = 23
 RNG = np.random.default_rng(5)
@@ -114,7 +114,7 @@ def test_the_graph_gives_the_logits_of_torch(shape):
     run, unmasked = session(model), session(model, masked=False)
     for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4], [5], [1], [2, 1]):
         tokens, mask = padded(model, lengths)
-        expected = model.logits(tokens, mask).numpy()
+        expected = model.logits(tokens.numpy(), mask.numpy())
         logits, p = run.run(["logits", "probabilities"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
         assert len(lengths) == 1 or expected.std(axis=0).max() > 0.003  # the sequences do matter
         np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
@@ -130,7 +130,7 @@ def test_the_isotonic_map_is_part_of_the_graph(shares, after, positive):
     model = random_model()
     codes = RNG.integers(0, 4, (200, WINDOW)).astype(np.uint8)
     tokens = model.tokenizer.encode_codes(codes)
-    plain = model.logits(torch.from_numpy(tokens)).numpy()
+    plain = model.logits(tokens)
     index = "ab".index(positive)
     bend = RisingMap(np.array(after), np.quantile(plain[:, index] - plain[:, 1 - index], shares))
     card = replace(model.card, format=2, isotonic=bend, positive=positive)
@@ -150,7 +150,7 @@ def stored(tmp_path) -> TrainedModel:
     model = random_model(members=2, contexts=("x", "y"))
     path = tmp_path / "m.safetensors"
     save_model(path, model.networks, model.card)
-    return load_model_file(path)
+    return load_model(path)
 
 
 def test_a_file_carries_what_a_user_of_it_needs(stored, tmp_path):
@@ -200,19 +200,19 @@ def test_openvino_gives_the_logits_of_torch(shape):
     changed = with_engine(model, "openvino")
     for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4]):
         tokens, mask = padded(model, lengths)
-        expected = model.logits(tokens, mask).numpy()
+        expected = model.logits(tokens.numpy(), mask.numpy())
         np.testing.assert_allclose(
-            changed.array_logits(tokens.numpy(), mask.numpy()), expected, atol=1e-4, rtol=1e-4
+            changed.logits(tokens.numpy(), mask.numpy()), expected, atol=1e-4, rtol=1e-4
         )
 
 
 def test_an_engine_that_mixes_the_rows_of_a_batch_fails_its_self_test(tiny_model, monkeypatch):
-    original = engines.EngineModel.array_logits
+    original = engines.EngineModel.logits
 
     def mixed(self, tokens, mask=None):
         return np.broadcast_to(original(self, tokens, mask).sum(axis=0), (len(tokens), 2))
 
-    monkeypatch.setattr(engines.EngineModel, "array_logits", mixed)
+    monkeypatch.setattr(engines.EngineModel, "logits", mixed)
     with pytest.raises(ModelFileError, match="engine 'openvino': fails its self-test"):
         with_engine(tiny_model, "openvino")
 

@@ -10,20 +10,21 @@ import pytest
 from seqray.core.card_parts import CalibrationDomain
 from seqray.core.results import Prediction
 from seqray.inference import origin as file_check
-from seqray.inference.origin import FileCheck, out_of_domain_caution
+from seqray.inference.origin import FileCheck
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
 def test_many_odd_records_are_told(tiny_model, odd, count, told):
-    assert len(list(out_of_domain_caution(tiny_model.card, odd, count))) == told
+    assert len(FileCheck(tiny_model)._out_of_domain(odd, count)) == told
 
 
 def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
     flags = {"out-of-domain": 0.1}
     domain = replace(tiny_model.card.domain, calibration=CalibrationDomain(flags))
     card = replace(tiny_model.card, domain=domain)
-    assert not list(out_of_domain_caution(card, 20, 100))
-    [line] = out_of_domain_caution(card, 21, 100)
+    check = FileCheck(replace(tiny_model, card=card))
+    assert not check._out_of_domain(20, 100)
+    [line] = check._out_of_domain(21, 100)
     assert "of which about 1 % are, and 10% of the data of its calibration;" in line
 
 

@@ -16,10 +16,16 @@ from seqray.core.card import Card
 from seqray.core.card_parts import HeldOutRanks, RisingMap
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.inference.predictions import reweight
-from seqray.inference.sequences import ACTIVATION_BYTES, micro_batch, pad_batch, predict_records, score_codes
+from seqray.inference.sequences import (
+    ACTIVATION_BYTES,
+    micro_batch,
+    pad_batch,
+    predict_records,
+    reweight,
+    score_codes,
+)
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from tables import record
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)

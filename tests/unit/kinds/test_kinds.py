@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
 from seqray.kinds.kinds import KINDS
-from seqray.models.build import NETWORKS
+from seqray.modelfile.networks import NETWORKS
 from seqray.training.data import ENCODERS
 
 SEQUENCES, ALIGNMENTS = KINDS["sequence"], KINDS["alignment"]
@@ -25,7 +25,7 @@ def test_every_kind_of_model_is_in_the_tables():
     kinds = set(get_args(get_type_hints(ModelConfig)["kind"]))
     assert set(KINDS) == kinds
     assert set(ENCODERS) == kinds - {"locator"}  # it learns from genomes, not from examples
-    assert set(NETWORKS) == kinds - {"backbone"}
+    assert set(NETWORKS) == kinds
     assert set(EXPLAINERS) == kinds
 
 

@@ -12,10 +12,10 @@ import tables
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import checksum, read_card
-from seqray.modelfile.self_test import check_self_test, make_self_test
-from seqray.models.build import build_model
+from seqray.modelfile.model import check_self_test, make_self_test
+from seqray.modelfile.networks import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))
 
@@ -63,7 +63,7 @@ def rebuilt(content, change_card=lambda card: None, change_tensors=lambda tensor
 def test_what_was_saved_is_loaded(tmp_path):
     networks, path = make_networks(), tmp_path / "toy.safetensors"
     written = save_model(path, networks, make_card())
-    model = load_model_file(path)
+    model = load_model(path)
     assert model.card == written == read_card(path)
     for saved, loaded in zip(networks, model.networks, strict=True):
         state = loaded.state_dict()
@@ -71,21 +71,21 @@ def test_what_was_saved_is_loaded(tmp_path):
 
 
 def test_logits_are_the_mean_log_probability_over_the_temperature(write, content):
-    model = load_model_file(write(content))
+    model = load_model(write(content))
     tokens = torch.randint(4, 8, (3, 22), generator=torch.Generator().manual_seed(0))
     tokens[:, 0] = 1
     members = [network(tokens).logits.double().numpy() for network in model.networks]
     log_p = [z - np.log(np.exp(z).sum(axis=1, keepdims=True)) for z in members]
     expected = (log_p[0] + log_p[1]) / 2 / 1.7
-    assert model.logits(tokens).dtype == torch.float32
-    assert model.logits(tokens).numpy() == pytest.approx(expected, abs=1e-6)
+    assert model.logits(tokens.numpy()).dtype == np.float32
+    assert model.logits(tokens.numpy()) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_same_content_gives_the_same_bytes(tmp_path, content):
     for name in ("a", "b"):
         save_model(tmp_path / f"{name}.safetensors", make_networks(), make_card())
         assert (tmp_path / f"{name}.safetensors").read_bytes() == content
-    loaded = load_model_file(tmp_path / "a.safetensors")
+    loaded = load_model(tmp_path / "a.safetensors")
     save_model(tmp_path / "again.safetensors", loaded.networks, loaded.card)
     assert (tmp_path / "again.safetensors").read_bytes() == content
 
@@ -132,7 +132,7 @@ def spoiled(value):
     ],
 )
 def test_a_foreign_file_is_called_by_its_name(write, data, words):
-    for read in (load_model_file, read_card):
+    for read in (load_model, read_card):
         with pytest.raises(ModelFileError, match=words) as caught:
             read(write(data))
         assert "\n" not in str(caught.value)
@@ -140,7 +140,7 @@ def test_a_foreign_file_is_called_by_its_name(write, data, words):
 
 def test_a_newer_format_names_the_version_to_install(write, content):
     newer = rebuilt(content, lambda card: card.update(format=5, seqray_version="9.4.0", wings=1))
-    for read in (load_model_file, read_card):
+    for read in (load_model, read_card):
         with pytest.raises(ModelFileError, match=r"format 5, .*install seqray 9\.4\.0 or later"):
             read(write(newer))
 
@@ -151,14 +151,14 @@ def test_a_newer_format_names_the_version_to_install(write, content):
 )
 def test_a_card_that_asks_for_more_than_the_file_holds_takes_no_memory(write, content, settings):
     with pytest.raises(ModelFileError, match="weights, fewer than its card asks for"):
-        load_model_file(write(rebuilt(content, lambda card: card["model"].update(settings))))
+        load_model(write(rebuilt(content, lambda card: card["model"].update(settings))))
 
 
 # --- the self-test ---------------------------------------------------------------------------------------
 
 
 def test_the_self_test_has_whole_short_and_ambiguous_sequences(write, content):
-    model = load_model_file(write(content))
+    model = load_model(write(content))
     sequences = model.card.self_test["sequences"]
     assert sorted(map(len, sequences)) == [11, 21, 21, 21]
     assert any("N" in s for s in sequences)
@@ -175,14 +175,14 @@ def test_logits_that_differ_fail(write, content, part):
         tensors["member.1.cls"] *= 1.5 if part == "tensors" else 1
 
     with pytest.raises(ModelFileError, match="fails its self-test: answers differ"):
-        load_model_file(write(rebuilt(content, change_card, change_tensors)))
+        load_model(write(rebuilt(content, change_card, change_tensors)))
 
 
 def test_logits_that_differ_by_rounding_pass(write, content):
     def nudge(card):
         card["self_test"]["logits"][0][0] += 2e-5
 
-    assert check_self_test(load_model_file(write(rebuilt(content, nudge)))) == pytest.approx(2e-5, rel=0.1)
+    assert check_self_test(load_model(write(rebuilt(content, nudge)))) == pytest.approx(2e-5, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_logits_that_differ_by_rounding_pass(write, content):
 )
 def test_a_file_without_a_usable_self_test_is_refused(write, content, damage):
     with pytest.raises(ModelFileError, match="no usable self-test"):
-        load_model_file(write(rebuilt(content, damage)))
+        load_model(write(rebuilt(content, damage)))
 
 
 def test_a_card_written_now_stays_readable():

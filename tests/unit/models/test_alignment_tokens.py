@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
+from seqray.modelfile.networks import build_model
 from seqray.models.batches import collate
-from seqray.models.build import build_model
 from seqray.models.tokenizers import CLS, MASK, PAD, AlignmentTokenizer, CharacterTokenizer, size_buckets
 
 

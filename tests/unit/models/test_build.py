@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.models.build import build_model, vocabulary_size
+from seqray.modelfile.networks import build_model, build_network
 from seqray.models.tokenizers import make_tokenizer
 
 CONFIGS: dict[str, ModelConfig] = {
@@ -21,7 +21,7 @@ CONFIGS: dict[str, ModelConfig] = {
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_table_has_a_row_for_every_token(name):
-    assert vocabulary_size(CONFIGS[name]) == make_tokenizer(CONFIGS[name]).vocab_size
+    assert build_network(CONFIGS[name]).vocabulary == make_tokenizer(CONFIGS[name]).vocab_size
 
 
 BLOCK = {

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.special import logsumexp, softmax
 
 from seqray.core.model_config import ModelConfig
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from seqray.models.layers import ClassificationHead
 
 COUNTS = st.lists(st.integers(1, 4), min_size=2, max_size=4)

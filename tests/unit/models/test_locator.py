@@ -14,8 +14,8 @@ from seqray.core.errors import ConfigError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.genome.genes import Gene
 from seqray.genome.tracks import TRACKS, gene_tracks
+from seqray.modelfile.networks import build_network
 from seqray.models.attention import WindowedAttention, rotary_angles
-from seqray.models.build import build_network
 from seqray.models.locator import LocatorTransformer, locator_radius
 
 

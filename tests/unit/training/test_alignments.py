@@ -13,9 +13,8 @@ from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
-from seqray.modelfile.file import load_model_file
-from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.self_test import check_self_test
+from seqray.modelfile.file import load_model
+from seqray.modelfile.model import TrainedModel, check_self_test
 from seqray.models.tokenizers import CLS, MASK, PAD
 from seqray.training.data import AlignmentExamples
 from seqray.training.fit import train
@@ -111,13 +110,13 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
         config, task(300, random.Random(0)), tmp_path / "m.safetensors", RunOptions(tmp_path / "w")
     )
     assert result.validation["mcc"] > 0.75
-    model = load_model_file(tmp_path / "m.safetensors")
+    model = load_model(tmp_path / "m.safetensors")
     assert model.card.model.kind == "alignment"
     assert check_self_test(model) < 1e-4
     alone = [a.take_rows([0]) for a in task(200, random.Random(1))]
     queries = AlignmentExamples(alone, np.array([0, 1] * 100), config)
-    logits = TrainedModel(model.card, model.networks).logits(queries.batch(np.arange(200)).tokens)
-    called = logits.argmax(dim=1).numpy()
+    logits = TrainedModel(model.card, model.networks).logits(queries.batch(np.arange(200)).tokens.numpy())
+    called = logits.argmax(axis=1)
     assert abs((called == np.array([0, 1] * 100)).mean() - 0.5) < 0.1  # the query alone tells nothing
 
 

@@ -15,7 +15,7 @@ import torch
 
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.training import fit
 from seqray.training.members import RunOptions
 
@@ -81,7 +81,7 @@ def test_two_processes_take_the_steps_of_one_with_twice_the_batch(motif_task, ma
     assert run_in_two_processes(tmp_path, two, data) == ["", "False 2", "True 2"]
 
     single = fit.train(one, data, None, RunOptions(tmp_path / "one", threads=1))
-    double = load_model_file(tmp_path / "two.safetensors")
+    double = load_model(tmp_path / "two.safetensors")
     tokens = torch.from_numpy(np.stack([double.tokenizer.encode(e.sequence) for e in marked[:200]]))
     # Not the weights themselves: a key's bias changes no output, and AdamW blows its rounding errors up.
     for a, b in zip(single.networks, double.networks, strict=True):

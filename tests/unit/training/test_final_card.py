@@ -9,7 +9,7 @@ import pytest
 
 from seqray.calibration.fit import Calibration, cross_fitted
 from seqray.core.alphabet import DNA
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.training import fit
 from seqray.training.final_card import held_out_logits, held_out_rows
 from seqray.training.members import RunOptions
@@ -44,7 +44,7 @@ def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_c
     bent = fit.train(
         config, data, tmp_path / "b.safetensors", RunOptions(tmp_path / "w")
     )  # not trained again
-    card = load_model_file(tmp_path / "b.safetensors").card
+    card = load_model(tmp_path / "b.safetensors").card
     assert card == bent.card
     assert card.format == 2
     assert card.training["calibration"]["method"] == "isotonic"

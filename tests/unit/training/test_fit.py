@@ -14,8 +14,8 @@ from sklearn.metrics import matthews_corrcoef
 from seqray.core.errors import SeqrayError
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
-from seqray.modelfile.file import load_model_file
-from seqray.models.build import count_parameters
+from seqray.modelfile.file import load_model
+from seqray.modelfile.networks import count_parameters
 from seqray.training import fit
 from seqray.training.members import RunOptions, TrainResult
 from seqray.training.module import Classifier
@@ -61,9 +61,9 @@ def test_a_planted_motif_is_learned_and_generalizes(motif_task, make_config, tmp
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0] / 3
     fresh = motif_task(300, seed=77)
-    model = load_model_file(out)
-    tokens = torch.from_numpy(np.stack([model.tokenizer.encode(e.sequence) for e in fresh]))
-    p = torch.softmax(model.logits(tokens), dim=1)[:, model.card.positive_index].numpy()
+    model = load_model(out)
+    tokens = np.stack([model.tokenizer.encode(e.sequence) for e in fresh])
+    p = torch.softmax(torch.from_numpy(model.logits(tokens)), dim=1)[:, model.card.positive_index].numpy()
     truth = np.array([e.label == "promoter" for e in fresh])
     assert matthews_corrcoef(truth, p >= model.card.threshold) > 0.9
     assert result.validation["mcc"] > 0.9
@@ -75,7 +75,7 @@ def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
     )
     data, out = motif_task(100), tmp_path / "m.safetensors"
     result = fit.train(config, data, out, RunOptions(tmp_path / "w"), metrics={"cv": {"mcc": 0.5}})
-    card = load_model_file(out).card
+    card = load_model(out).card
     assert card == result.card
     assert (card.name, card.summary, card.info, card.site) == ("toy", "a toy", {"licence": "MIT"}, 20)
     assert (card.classes, card.positive, card.members) == (("background", "promoter"), "promoter", 2)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seqray.core.alphabet import DNA
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training.data import SequenceExamples
 from seqray.training.module import FINAL_RATE, Classifier, parameter_groups, rate_factor

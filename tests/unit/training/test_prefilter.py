@@ -11,7 +11,7 @@ from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import make_scorer
 from seqray.training import prefilter
@@ -24,7 +24,7 @@ def genome(letters, seed=0):
 
 @pytest.fixture(scope="module")
 def taught(tiny_model_file):
-    return teach_prefilter(load_model_file(tiny_model_file), [genome(30_000)], windows=20_000)
+    return teach_prefilter(load_model(tiny_model_file), [genome(30_000)], windows=20_000)
 
 
 def scores_of(model, codes):

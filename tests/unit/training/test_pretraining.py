@@ -22,7 +22,7 @@ from seqray.modelfile.initial_weights import (
     load_pretrained,
     save_pretrained,
 )
-from seqray.models.build import build_model, build_network
+from seqray.modelfile.networks import build_model, build_network
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
 from seqray.training.pretraining import pretrain, split_windows

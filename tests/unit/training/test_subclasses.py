@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.serialization import to_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.training import fit
 from seqray.training.data import LabeledBatch
 from seqray.training.data_facts import count_subclasses, measure_data, subclass_indices
@@ -82,7 +82,7 @@ def test_a_model_learns_subclasses_and_answers_classes(make_config, tmp_path, mo
     )
     out = tmp_path / "m.safetensors"
     fit.train(config, either_half(800), out, RunOptions(tmp_path / "w"))
-    model = load_model_file(out)
+    model = load_model(out)
     assert model.card.classes == CLASSES
     assert model.card.model.subclasses == (2, 1)
     assert model.networks[0].state_dict()["head.linear.weight"].shape == (3, 32)

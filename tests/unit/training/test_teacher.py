@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.letters import stack_sequences
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
 from seqray.training import fit
 from seqray.training.data import context_numbers, encode
@@ -57,7 +57,7 @@ def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path
     )
     data = motif_task(600)
     fit.train(good, data, tmp_path / "t.safetensors", RunOptions(tmp_path / "w"))
-    teacher = load_model_file(tmp_path / "t.safetensors")
+    teacher = load_model(tmp_path / "t.safetensors")
     rng = np.random.default_rng(0)
     labels = rng.permutation([e.label for e in data])
     worthless = [replace(e, label=str(label)) for e, label in zip(data, labels, strict=True)]
@@ -127,7 +127,7 @@ def test_a_rule_that_hangs_on_the_context_is_learned(make_config, tmp_path):
     )
     result = fit.train(config, data, tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     assert result.validation["auroc"] > 0.9
-    model = load_model_file(tmp_path / "m.safetensors")
+    model = load_model(tmp_path / "m.safetensors")
     codes = stack_sequences([e.sequence for e in data], model.alphabet).codes.reshape(-1, 40)
     unknown = score_codes(model, codes)[:, 1]
     truth = np.array([e.label == "promoter" for e in data])

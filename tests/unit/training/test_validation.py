@@ -11,7 +11,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training.data import SequenceExamples
 from seqray.training.module import classification_figures, model_logits
@@ -61,5 +61,5 @@ def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
     sequences = ["".join(rng.choice(list("ACGT"), n)) for n in rng.integers(5, 33, 40)]
     data = SequenceExamples(sequences, np.zeros(40), CharacterTokenizer(DNA))
     together = model_logits(model, data)
-    alone = [model.logits(data.batch(np.array([i])).tokens)[0].numpy() for i in range(40)]
+    alone = [model.logits(data.batch(np.array([i])).tokens.numpy())[0] for i in range(40)]
     assert together == pytest.approx(np.array(alone), abs=1e-5)

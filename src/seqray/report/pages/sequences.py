@@ -12,9 +12,9 @@ from markupsafe import Markup
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats
-from seqray.core.card import Card, headline_metric
+from seqray.core.card import Card
 from seqray.core.explanation import Check, Explanation, Faithfulness, HeadFigures, Motif
-from seqray.core.text import counted
+from seqray.core.text import counted, headline_metric
 from seqray.io.lines import ScanStatement
 from seqray.report.html import (
     MISSING,
@@ -89,7 +89,7 @@ def facts(
     left = f"; {counted(report.omitted, unit)} left out" if report.omitted else ""
     stated = {
         "Model": templates("explained.html").model(report.card),
-        "Measured": headline_metric(report.card),
+        "Measured": headline_metric(report.card.metrics),
         f"{unit.capitalize()}s": f"{counted(shown, unit)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
         "Methods": ", ".join(dict.fromkeys(methods)) or "none",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.arrays import mark_intervals, pick_evenly
 from seqray.core.errors import InputError
 from seqray.core.run_config import RunConfig
+from seqray.core.text import nearest
 from seqray.genome.genes import cut_genes, shift_gene
 from seqray.genome.tracks import track_rows
 from seqray.homology.kmers import KmerSet
@@ -177,9 +177,9 @@ def divide_genomes(
     names = {name for genome in genomes for name in (genome.row.species, genome.row.group) if name}
     for name in hold_out:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1) or sorted(names)
+            near = nearest(name, names) or min(names)
             what = f"no genome has the species or group '{name}' to hold out"
-            raise InputError(what, remedy=f"did you mean '{near[0]}'?")
+            raise InputError(what, remedy=f"did you mean '{near}'?")
     out = [bool({genome.row.species, genome.row.group} & set(hold_out)) for genome in genomes]
     stretches = [
         contig.codes[start:end]

@@ -25,8 +25,7 @@ from seqray.modelfile.file import save_model
 from seqray.modelfile.header import check_model_path, read_card
 from seqray.modelfile.initial_weights import InitialWeights, check_initial_weights
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network
-from seqray.models.build import build_network
+from seqray.modelfile.networks import Network, build_network
 from seqray.models.locator import LocatorTransformer, locator_radius
 from seqray.training.final_card import training_facts
 from seqray.training.genomes.chunks import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.core.text import parse_float
+from seqray.core.text import nearest, parse_float
 from seqray.genome.genes import Gene, Genome, check_genes
 from seqray.genome.predict import predict_all
 from seqray.genome.read import genes_of_records, read_genes
@@ -202,14 +201,11 @@ def _class_index(
     classes: Sequence[str], rename: Mapping[str, str], site_class: str | None
 ) -> Callable[[Site], int]:
     """From a site to the index of its class."""
-
-    def nearest(name: str) -> str:
-        return (difflib.get_close_matches(name, classes, n=1) or classes)[0]
-
     if site_class is not None and site_class not in classes:
+        near = nearest(site_class, classes) or classes[0]
         raise ConfigError(
             f"--site-class is '{site_class}', which is none of {', '.join(classes)}",
-            remedy=f"give {nearest(site_class)}, or name all classes in 'genomes.classes'",
+            remedy=f"give {near}, or name all classes in 'genomes.classes'",
         )
 
     def index(site: Site) -> int:
@@ -223,7 +219,7 @@ def _class_index(
         name = name or site_class or classes[0]
         if name in classes:
             return classes.index(name)
-        renamed = f"{{{site.kind}: {nearest(name)}}}"
+        renamed = f"{{{site.kind}: {nearest(name, classes) or classes[0]}}}"
         raise InputError(
             f"the class '{name}' is none of {', '.join(classes)}",
             where=site.where,

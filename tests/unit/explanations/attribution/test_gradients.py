@@ -13,7 +13,7 @@ from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations.targets import SequenceTarget
 from seqray.explanations.trace import embedding_of, trace
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 
 SHAPES = [{}, {"stem": StemConfig(kernels=(3, 5), stride=3)}, {"tokenizer": "kmer", "k": 2}]
 CODES = np.random.default_rng(3).integers(0, 4, (3, 24)).astype(np.uint8)

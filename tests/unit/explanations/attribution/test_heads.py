@@ -17,7 +17,7 @@ from seqray.explanations.options import ExplainOptions
 from seqray.explanations.sequences import heads
 from seqray.explanations.targets import ensemble_score, sequence_targets
 from seqray.modelfile.model import TrainedModel
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import torch
 
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations.letters import letter_changes, spread_by_sensitivity
-from seqray.models.build import build_model
+from seqray.modelfile.networks import build_model
 
 STEMS = [
     StemConfig(kernels=(3, 7), stride=3, depth=1),

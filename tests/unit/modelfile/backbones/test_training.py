@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile.file import load_model
 from seqray.modelfile.initial_weights import InitialWeights
 from seqray.training import fit
 from seqray.training.members import RunOptions
@@ -58,7 +58,7 @@ def test_what_is_not_trained_stays_bit_for_bit(tuning, settings, backbones, tmp_
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0]
     stored = load_file(backbones["bpe"] / "model.safetensors")
-    encoder = load_model_file(tmp_path / "m.safetensors").networks[0].encoder
+    encoder = load_model(tmp_path / "m.safetensors").networks[0].encoder
     same = [
         torch.equal(value, stored[name.replace(".base_layer", "")])
         for name, value in encoder.named_parameters()

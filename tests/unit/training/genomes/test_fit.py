@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.core.card import headline_metric
 from seqray.core.errors import ConfigError, InputError
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.core.text import headline_metric
+from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
 from seqray.training.genomes.fit import LocatorModule, check_config, train_locator
 from seqray.training.genomes.sheet import GenomeRow
@@ -43,7 +43,7 @@ def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
     result = train_locator(config, rows(motif_files), out, RunOptions(tmp_path / "w"))
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0] / 2
-    card = load_model_file(out).card  # its self-test passes
+    card = load_model(out).card  # its self-test passes
     assert result.validation["auprc"] > 0.9
     # 9 kb are held out, with about 60 sites: 2 per kb are 18 calls, so a recall of .3 at best
     assert result.validation["precision_at_2_per_kb"] > 0.95
@@ -90,7 +90,7 @@ def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_conf
     told = replace(config, genomes=replace(config.genomes, kingdom="archaea"))
     other = tmp_path / "archaea.safetensors"
     again = train_locator(told, rows(motif_files), other, RunOptions(tmp_path / "a"))  # the finished networks
-    assert load_model_file(other).card.locator.kingdom == "archaea"
+    assert load_model(other).card.locator.kingdom == "archaea"
     assert same(before, again)
     start = load_initial_weights(out)
     after = train_locator(
@@ -119,7 +119,7 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
     found = train_locator(config, data, None, RunOptions(tmp_path / "a"), folds=[fold])
     assert found.card.locator.expected == (*rows_of, *left_out)
-    assert headline_metric(found.card) == "AUPRC 0.25, Other, species left out, letters alone"
+    assert headline_metric(found.card.metrics) == "AUPRC 0.25, Other, species left out, letters alone"
     at = ExpectedPrecision(found.card.locator).at(0.0, genes=False)
     assert at is not None
     assert at.left_out

@@ -76,7 +76,7 @@ def check_model(model, options):
     try:
         from seqray.core.errors import SeqrayError
         from seqray.modelfile.header import read_card
-        from seqray.modelfile.zoo import locate_model
+        from seqray.modelfile.header import locate_model
         from seqray.scanning.scorers import check_scan_options
     except ImportError:
         return

@@ -8,9 +8,9 @@ import torch
 from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile import zoo
-from seqray.modelfile.file import save_model
-from seqray.models.build import build_model
+from seqray.modelfile import header
+from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.networks import build_model
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def shelf(tmp_path, monkeypatch):
         )
         save_model(folder / f"{name}.safetensors", [build_model(config)], card)
     (folder / "README.md").write_text("not a model")
-    monkeypatch.setattr(zoo, "FOLDER", folder)
+    monkeypatch.setattr(header, "FOLDER", folder)
     monkeypatch.chdir(tmp_path)
     return folder
 
 
 def test_a_name_and_its_path_are_the_same_model(shelf):
-    by_name = zoo.load_model("ecoli-promoter")
-    by_path = zoo.load_model(shelf / "ecoli-promoter.safetensors")
+    by_name = load_model("ecoli-promoter")
+    by_path = load_model(shelf / "ecoli-promoter.safetensors")
     assert by_name.card.name == "ecoli-promoter"
     assert by_name.sha256 == by_path.sha256
 
@@ -47,29 +47,29 @@ def test_a_name_and_its_path_are_the_same_model(shelf):
 )
 def test_a_wrong_name_gets_a_hint(shelf, wrong, hint):
     with pytest.raises(ModelFileError, match=f"no shipped model is called '{wrong}'") as caught:
-        zoo.locate_model(wrong)
+        header.locate_model(wrong)
     assert caught.value.remedy.startswith(hint)
 
 
 @pytest.mark.parametrize("path", ["models/mine", "mine.safetensors", "./mine"])
 def test_what_looks_like_a_path_is_one(shelf, path):
     with pytest.raises(ModelFileError, match=f"{path}: no such file"):
-        zoo.locate_model(path)
+        header.locate_model(path)
 
 
 def test_a_file_without_a_suffix_is_found(shelf, tmp_path):
     (tmp_path / "mine").write_bytes((shelf / "yeast-promoter.safetensors").read_bytes())
-    assert zoo.load_model("mine").card.name == "yeast-promoter"
+    assert load_model("mine").card.name == "yeast-promoter"
 
 
 def test_a_shipped_name_goes_before_a_file_of_that_name(shelf, tmp_path):
     (tmp_path / "ecoli-promoter").write_text("not a model")
-    assert zoo.locate_model("ecoli-promoter").parent == shelf
+    assert header.locate_model("ecoli-promoter").parent == shelf
 
 
 def test_every_shipped_model_is_sound():
-    for name in zoo.available_models():
-        model = zoo.load_model(name)
+    for name in header.available_models():
+        model = load_model(name)
         assert model.card.name == name
         assert model.card.info.keys() >= {"licence", "data", "limits"}
         if model.card.site is not None and not model.is_locator:  # a whole window is nothing unusual
@@ -78,7 +78,7 @@ def test_every_shipped_model_is_sound():
 
 @pytest.mark.parametrize("name", ["ecoli-promoter", "bacteria-genome", "rna-family-type"])
 def test_a_model_shows_itself_in_three_lines_and_a_small_table(name):
-    model = zoo.load_model(name)
+    model = load_model(name)
     lines = repr(model).splitlines()
     assert lines[0] == f"TrainedModel '{name}': {model.card.summary}"
     assert len(lines) == 3
