@@ -8,7 +8,7 @@ from typing import Any
 from seqray.core.card import Card
 from seqray.core.text import headline_metric
 from seqray.io.files import sha256
-from seqray.modelfile import zoo
+from seqray.modelfile import header
 from seqray.modelfile.header import read_card
 
 HEAD = """# Shipped models
@@ -24,7 +24,7 @@ reach, is told under [accuracy](../accuracy.md).
 
 def pages() -> dict[str, str]:
     """Address and Markdown of each page."""
-    cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
+    cards = {name: read_card(header.locate_model(name)) for name in header.available_models()}
     rows = [
         f"| [{name}]({name}.md) | {escape(card.summary)} | {card.window} "
         f"| {escape(headline_metric(card.metrics))} |"
@@ -90,7 +90,7 @@ def _rest(name: str, card: Card) -> Iterator[str]:
         yield f"## {key.replace('_', ' ').capitalize()}\n"
         lines = [f"- {escape(line)}" for line in value] if isinstance(value, list) else [escape(value)]
         yield "\n".join(lines) + "\n"
-    yield f"## File\n\nsha256 `{sha256(zoo.locate_model(name))}`, written by seqray {card.seqray_version}.\n"
+    yield f"## File\n\nsha256 `{sha256(header.locate_model(name))}`, written by seqray {card.seqray_version}.\n"
 
 
 def escape(text: object) -> str:
