@@ -90,7 +90,8 @@ def _rest(name: str, card: Card) -> Iterator[str]:
         yield f"## {key.replace('_', ' ').capitalize()}\n"
         lines = [f"- {escape(line)}" for line in value] if isinstance(value, list) else [escape(value)]
         yield "\n".join(lines) + "\n"
-    yield f"## File\n\nsha256 `{sha256(header.locate_model(name))}`, written by seqray {card.seqray_version}.\n"
+    digest = sha256(header.locate_model(name))
+    yield f"## File\n\nsha256 `{digest}`, written by seqray {card.seqray_version}.\n"
 
 
 def escape(text: object) -> str:
