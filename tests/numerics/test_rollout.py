@@ -13,7 +13,6 @@ from seqray.explanations import trace as forward_trace
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
 from seqray.explanations.trace import trace
 from seqray.modelfile.networks import build_model
-from seqray.models.attention import fused_attention
 
 SHAPES = [
     {},
@@ -78,7 +77,7 @@ def test_long_sequences_whose_weights_are_computed_again_have_the_same_rollout(s
     expected = product([w.mean(1) for w in explicit(net, tokens, mask)])
     with mock.patch.object(forward_trace, "KEPT_BYTES", 0):
         traced = trace(net, tokens, mask)
-    assert all(layer.mean is None for layer in traced.layers)
+    assert all(layer.projected is None for layer in traced.layers)
     torch.testing.assert_close(rollout(traced), expected, atol=1e-6, rtol=0)
 
 
@@ -190,7 +189,6 @@ def test_the_network_is_left_as_it_was_found_and_dropout_is_off():
 
 def assert_unwatched(net):
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
-    assert all(block.attention.attend is fused_attention for block in net.blocks)
 
 
 def test_the_traced_logits_are_those_of_the_plain_pass():
@@ -220,4 +218,3 @@ def test_weights_of_any_size_are_those_of_softmax(scale, off):
     for layer, expected in zip(traced.layers, explicit(net, tokens, mask), strict=True):
         found = torch.cat([block.weights for block in layer.blocks()], dim=2)
         torch.testing.assert_close(found, expected[:, :, : found.shape[2]], atol=off, rtol=0)
-        torch.testing.assert_close(layer.mean, expected.mean(1)[:, : found.shape[2]], atol=off, rtol=0)

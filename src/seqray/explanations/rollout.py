@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seqray.core.errors import ConfigError
 from seqray.explanations.options import RESIDUAL, Fusion, MethodSettings
-from seqray.explanations.trace import AttentionLayer, SequenceLayer, StoredLayer, Trace, WeightBlock
+from seqray.explanations.trace import AttentionLayer, StoredLayer, Trace, WeightBlock
 
 Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
 """A block of weights and the relevance (n, q) of its queries, to the relevance that reaches its keys (n, k),
@@ -95,13 +95,10 @@ def rollout(
 
 def _rolled(start: Tensor, layers: Sequence[AttentionLayer], residual: float, heads: Fusion) -> Tensor:
     """Rollout of weights alone."""
-    if heads == "mean":
-        means = [_averaged(layer) for layer in layers]
-        by_rows = _normalized(lambda block: block.weights.mean(dim=1))
-        return _roll(start, means, [_mean_step if m.one_line else by_rows for m in means], residual)
-    fuse = torch.amax if heads == "max" else torch.amin
-    step = _normalized(lambda block: fuse(block.weights, 1))
-    return _roll(start, layers, [step] * len(layers), residual)
+    fuse = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[heads]
+    by_rows = _normalized(lambda block: fuse(block.weights, 1))
+    means = [heads == "mean" and layer.one_line for layer in layers]
+    return _roll(start, layers, [_mean_step if mean else by_rows for mean in means], residual)
 
 
 # --- Weights that the user gives
@@ -171,13 +168,6 @@ def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
 
 
 # --- Steps through the layers
-
-
-def _averaged(layer: AttentionLayer) -> AttentionLayer:
-    """The layer with one head, the mean of all, if that is known."""
-    if isinstance(layer, SequenceLayer) and layer.mean is not None:
-        return StoredLayer(layer.mean[:, None])
-    return layer
 
 
 def value_rollout(traced: Trace, *, residual: float = RESIDUAL) -> Tensor:

@@ -27,7 +27,6 @@ from seqray.models.attention import (
     Rotation,
     WindowedAttention,
     attention_weights,
-    fused_attention,
     scaled_dot_product,
 )
 from seqray.models.axial import ColumnAttention, RowAttention
@@ -152,8 +151,7 @@ def norm_of_sum(added: Tensor) -> Callable[[WeightBlock], Tensor]:
 class SequenceLayer(LineLayer):
     """A layer in which each token of a sequence attends to all of them, made of a call of its module.
 
-    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept, ``mean``
-    the means (B, Lq, T) of the weights over the heads where they were computed.
+    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept.
     """
 
     def __init__(
@@ -169,7 +167,6 @@ class SequenceLayer(LineLayer):
         self.attention, self.x, self.mask, self.rotation = attention, x, mask, rotation
         self.cls_only = first_query_only
         self.projected: Tensor | None = None
-        self.mean: Tensor | None = None
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         if self.projected is not None:
@@ -308,24 +305,6 @@ LAYERS: dict[type[nn.Module], Callable[..., AttentionLayer]] = {
     RowAttention: AxialLayer,
 }
 """How an attention layer is described: by its module and the arguments of the call."""
-
-
-def attend_and_average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """softmax(Q Kᵀ / √E + mask) V, (B, H, Lq, E), and the mean of the weights over the heads, (B, Lq, T).
-
-    ``q`` is (B, H, Lq, E), ``k`` and ``v`` are (B, H, T, E); the mask (B, T) is True where a key may be
-    attended to.
-    """
-    heads, mean = torch.empty_like(q), q.new_empty(len(q), q.shape[2], k.shape[2])
-    for record in range(len(q)):  # whose weights stay in the processor's cache
-        allowed = None if mask is None else mask[record]
-        weights, sums = _softmax_terms(q[record], k[record], allowed)
-        if sums is not None:
-            weights *= sums.reciprocal_()[..., None]
-        torch.matmul(weights, v[record], out=heads[record])
-        torch.mean(weights, dim=0, out=mean[record])
-        del weights  # before the next ones are made
-    return heads, mean
 
 
 def _cuts(length: int, most: int) -> Iterator[slice]:
@@ -554,8 +533,6 @@ class _Pass:
             child.register_forward_pre_hook(self._see_call, with_kwargs=True)
             if isinstance(child, MultiHeadAttention):
                 child.qkv.register_forward_hook(self._see_projection)
-                if not self.gradients:
-                    child.attend = self._attend
             if self.gradients:
                 output = child.get_submodule("attention.out" if hasattr(child, "attention") else "out")
                 output.register_forward_pre_hook(self._see_heads)
@@ -566,13 +543,6 @@ class _Pass:
     def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
         if output.nbytes <= KEPT_BYTES:
             self.layers[-1].projected = output.detach()
-
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        size = 4 * len(q) * q.shape[2] * k.shape[2]
-        if q.dtype != torch.float32 or q.device.type != "cpu" or size > KEPT_BYTES:
-            return fused_attention(q, k, v, mask)
-        heads, self.layers[-1].mean = attend_and_average(q, k, v, mask)
-        return heads
 
     def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
         self.layers[-1].heads = arguments[0]

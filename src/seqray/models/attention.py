@@ -283,9 +283,6 @@ def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -
 
 # --- Masked multi-head attention: a fused path for speed, an explicit one that shows its weights
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
-"""Queries, keys, values and mask to the output of the heads, as `fused_attention`."""
-
 
 def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax of scores (..., Lq, Lk) over the keys, 0 for keys where the bool mask is False."""
@@ -310,8 +307,6 @@ class MultiHeadAttention(nn.Module):
     D is the width of the model, a multiple of the number of query heads H; each is E = D/H wide. The key and
     value heads G are a divisor of H: H is multi-head, 1 is multi-query, between is grouped-query.
     """
-
-    attend: Attend = staticmethod(fused_attention)  # explanations exchange it, to keep mean weights
 
     def __init__(self, d_model: int, heads: int, kv_heads: int | None = None) -> None:
         super().__init__()
@@ -347,7 +342,7 @@ class MultiHeadAttention(nn.Module):
             key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
             heads, weights = scaled_dot_product(q, k, v, key_mask)
         else:
-            heads = self.attend(q, k, v, mask)
+            heads = fused_attention(q, k, v, mask)
         del q, k, v  # three times the width of what follows
         return self.out(heads.transpose(1, 2).flatten(2)), weights  # (B, H, Lq, E) -> (B, Lq, D)
 
