@@ -41,6 +41,7 @@ def mean_ranks(values: Floats) -> Floats:
 
 SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 RANDOM_RANKINGS, REFERENCES = 5, 2
+MOST_PAIRED = 5  # different tokens of a record whose shuffled copies keep the pairs of neighbors
 KINDS = ("deletion", "insertion")
 Key = TypeVar("Key")
 _REFERENCE_KEY, _RANDOM_KEY = 101, 102  # of the records' random draws, apart from those of the p-values
@@ -62,30 +63,29 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
 
 
 def curves(
-    codes: Codes, ranks: Ints, score: Callable[[Codes], Floats], replacement: int | None = None
+    codes: Codes, ranks: Ints, score: Callable[[Codes], Floats], references: Ints | None = None
 ) -> dict[str, Floats]:
     """Log-odds while letters are replaced, and while they are put back, in the order of the ranks (N, n).
 
-    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over `REFERENCES` shuffled copies, or
-    with one code as the replacement. ``score`` maps codes (M, n) to log-odds (M,).
+    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over the references (N, R, n), or over
+    `REFERENCES` shuffled copies. ``score`` maps codes (M, n) to log-odds (M,).
     """
     count, length = codes.shape
     limits = np.round(SHARES * length)  # letters replaced at each step
     first = ranks[:, None, :] < limits[:, None]  # (N, S, n)
     total = {kind: np.zeros((count, len(SHARES))) for kind in KINDS}
-    references = np.full((count, 1, length), replacement)  # (N, R, n)
-    if replacement is None:
-        references = np.stack([shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes])
+    copies = (shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes)
+    others = np.stack([*copies]) if references is None else references  # (N, R, n)
     rows = max(1, AT_ONCE // (length * len(SHARES)))
     for start in range(0, count, rows):
         part = slice(start, start + rows)
         record, chosen = codes[part, None, :], first[part]
-        for reference in range(references.shape[1]):
-            other = references[part, reference, None, :]
+        for reference in range(others.shape[1]):
+            other = others[part, reference, None, :]
             for kind, changed in (("deletion", chosen), ("insertion", ~chosen)):
                 sequences = np.where(changed, other, record)  # (rows, S, n)
                 values = score(sequences.reshape(-1, length)).reshape(-1, len(SHARES))
-                total[kind][part] += values / references.shape[1]
+                total[kind][part] += values / others.shape[1]
     return total
 
 
@@ -175,7 +175,7 @@ def faithfulness(
         N texts, or N arrays (n,).
     replacement
         A token to put in place of others, such as the mask. Default is the tokens of shuffled copies of the
-        record, pairs of neighbors kept.
+        record, which keep the pairs of neighbors where a record has no more than five different tokens.
     seed
         Of the bootstrap over records.
 
@@ -206,16 +206,20 @@ def faithfulness(
         words, numbers = np.unique(letters[places], return_inverse=True)
         codes: Any = numbers[None]
         by_member = {name: values[None, None, places] for name, values in scores.items()}
+        others = None
         if replacement is not None:
-            words = np.append(words, replacement)
+            words, others = np.append(words, replacement), np.full((1, 1, len(places)), len(words))
+        elif len(words) > MOST_PAIRED:  # copies with the same pairs would be much the same
+            draws = (generator_for(codes, _REFERENCE_KEY, draw) for draw in range(REFERENCES))
+            others = np.stack([draw.permutation(numbers) for draw in draws])[None]
 
         def of_codes(some: Codes) -> Floats:
-            changed = np.tile(letters, (len(some), 1))  # noqa: B023 - called within this round
+            kind = np.result_type(letters, words)  # noqa: B023 - called within this round
+            changed = np.tile(letters.astype(kind), (len(some), 1))  # noqa: B023
             changed[:, places] = words[some]  # noqa: B023
             return _scores(score, changed, record)  # noqa: B023
 
-        other = None if replacement is None else len(words) - 1
-        evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, replacement=other))
+        evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, references=others))
     return conclude(evidence, next(iter(rankings)), None, seed, deed="replacing the tokens")
 
 

@@ -224,6 +224,20 @@ def test_it_is_the_check_of_the_explanations():
         np.testing.assert_allclose(one.mean, other.mean, atol=1e-9)
 
 
+def test_tokens_that_all_differ_are_shuffled_too():
+    """With the same pairs of neighbors, a copy would be the record itself, and no ranking would win."""
+    tokens, worth = added_worth(length=40)
+
+    def score(rows):  # what the tokens are worth that stand where they stood
+        return np.array([((tokens == row) * worth[row]).sum(1).max() for row in rows])
+
+    found = seqray.faithfulness(score, worth[tokens], tokens)
+    assert found.verdicts["ranking"].startswith("ranking beats random rankings on 8 records")
+    ends = mean_curves(found, "ranking")["deletion"]
+    assert ends[0] == pytest.approx(worth.sum())
+    assert ends[-1] < 0.3 * worth.sum()
+
+
 def test_tokens_without_a_rank_are_never_replaced():
     tokens, worth = added_worth()
     tokens[:, 0], tokens[3:, -4:] = 77, 99
@@ -238,6 +252,18 @@ def test_tokens_without_a_rank_are_never_replaced():
     seqray.faithfulness(score, ranking, tokens, replacement=0)
     assert all((special == 1).all() for special, _ in seen)
     assert {count for _, padding in seen for count in padding} == {0, 4}
+
+
+def test_a_replacement_may_be_longer_than_any_token():
+    seen = set()
+
+    def score(rows):
+        seen.update(rows.ravel().tolist())
+        return (rows == "TATA").sum(1)
+
+    words = np.array([["ACGT", "TATA", "GGCC"]] * 6)
+    seqray.faithfulness(score, (words == "TATA").astype(float), words, replacement="[MASK]")
+    assert seen == {"ACGT", "TATA", "GGCC", "[MASK]"}
 
 
 def test_a_ranking_that_does_not_fit_is_refused():
