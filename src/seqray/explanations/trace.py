@@ -293,8 +293,8 @@ class StoredLayer(AttentionLayer):
     def added_norm(self) -> Callable[[WeightBlock], Tensor]:
         """As `LineLayer.added_norm`."""
         if self.added is None:
-            what = "value-rollout needs values that the network does not show"
-            raise ConfigError(what, remedy="use rollout or grad-rollout, or give values=[...]")
+            what = "value-rollout needs the values of each head, which backbones and most other networks hide"
+            raise ConfigError(what, remedy="use rollout or grad-rollout")
         return norm_of_sum(self.added)
 
 
