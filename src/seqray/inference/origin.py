@@ -43,7 +43,8 @@ _LOCATORS: dict[str, str] = {
 
 def kingdoms_of(sequence: str) -> set[str]:
     """Kingdoms whose ribosomal RNA a sequence of DNA has, on either strand."""
-    return {kingdom for kingdom, probe in _RIBOSOMAL.items() if re.search(probe, sequence.upper())}
+    letters = sequence.upper()
+    return {kingdom for kingdom, probe in _RIBOSOMAL.items() if re.search(probe, letters)}
 
 
 def read_as(model: TrainedModel) -> str:
