@@ -50,7 +50,7 @@ def run(request: PretrainRequest) -> Outcome:
 
     folder = request.fit.folder(request.out)
     try:
-        with Progress("pretrain", "steps", quiet=request.quiet or not is_main_process()) as progress:
+        with Progress("pretrain", "steps", quiet=request.quiet or not is_main_process(config)) as progress:
             result = pretrain(
                 config,
                 data,
@@ -60,7 +60,7 @@ def run(request: PretrainRequest) -> Outcome:
             )
     except (KeyboardInterrupt, Terminated) as signal:
         return Outcome(status=report_interruption(signal, request.fit, folder))
-    if is_main_process():
+    if is_main_process(config):
         request.say(*summary(result.facts, request.out, kind.pretraining_unit))
     return Outcome()
 

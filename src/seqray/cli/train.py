@@ -173,11 +173,12 @@ class TrainRequest(Request):
 
 
 class Training(NamedTuple):
-    """Data that are ready to be learned from: a number of examples or genomes.
+    """Settings, and data that are ready to be learned from: a number of examples or genomes.
 
     ``train`` gives the result and its settings, ``summary`` the lines for the user.
     """
 
+    config: RunConfig
     records: int
     train: Callable[..., tuple[TrainResult, RunConfig]]
     summary: Callable[[TrainResult], list[str]]
@@ -202,7 +203,9 @@ def run(request: TrainRequest) -> Outcome:
     try:
         with (
             Staging() as staging,
-            Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress,
+            Progress(
+                "train", "steps", quiet=request.quiet or not is_main_process(training.config)
+            ) as progress,
         ):
             out = Path(staging.path(request.out))
             settings = staging.path(request.save_config) if request.save_config else None
@@ -216,7 +219,7 @@ def run(request: TrainRequest) -> Outcome:
         if error.filename or isinstance(error, BrokenPipeError):
             raise
         raise cannot_write(error, str(folder)) from error  # PyTorch does not name what it can't write
-    if is_main_process():
+    if is_main_process(training.config):
         request.say(*training.summary(result), f"wrote {request.out}")
     return Outcome(records=training.records)
 
@@ -350,9 +353,11 @@ def learn_examples(
         def train_tried(**more: Any) -> tuple[TrainResult, RunConfig]:
             return train_best(config, alternatives, data, on_trial=request.note, **more)
 
-        return Training(len(data), train_tried, summary)
+        return Training(config, len(data), train_tried, summary)
     teacher = load_model(request.teacher) if request.teacher else None
-    return Training(len(data), lambda **more: (train(config, data, teacher=teacher, **more), config), summary)
+    return Training(
+        config, len(data), lambda **more: (train(config, data, teacher=teacher, **more), config), summary
+    )
 
 
 def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> Iterator[str]:
@@ -398,7 +403,10 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
         raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
     options = {"hold_out": asked.hold_out, "site_class": asked.site_class, "folds": asked.fold}
     return Training(
-        len(rows), lambda **more: (train_locator(config, rows, **options, **more), config), genome_summary
+        config,
+        len(rows),
+        lambda **more: (train_locator(config, rows, **options, **more), config),
+        genome_summary,
     )
 
 

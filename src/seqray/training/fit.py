@@ -118,7 +118,7 @@ def train(
         start=start.sha256 if start else "",
     )
     config = count_subclasses(config, data, parts[0].classes)
-    with quiet():
+    with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         calls = [{"config": config, "number": i, "parts": part} for i, part in enumerate(parts, 1)]
@@ -130,7 +130,7 @@ def train(
     card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if search is not None:
         card = replace(card, training={**card.training, "search": dict(search)})
-    if out is not None and is_main_process():
+    if out is not None and is_main_process(config):
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
 
@@ -150,7 +150,7 @@ def open_folder(
     """
     identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
     hashes = tuple(part.sha256() for part in parts)
-    return WorkDir(Path(run.work_dir), identity, hashes, run.resume, run.restart_if_changed)
+    return run.folder(config, identity, hashes)
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:

@@ -28,7 +28,17 @@ from seqray.core.run_config import RunConfig
 from seqray.modelfile.networks import Network, build_network
 from seqray.models.locator import LocatorStem, locator_radius
 from seqray.training.module import NetworkModule, best_epoch
-from seqray.training.trainer import BEST, LAST, WorkDir, check_whole, make_trainer, on_gpu, quiet, run_fit
+from seqray.training.trainer import (
+    BEST,
+    LAST,
+    WorkDir,
+    check_whole,
+    is_main_process,
+    make_trainer,
+    on_gpu,
+    quiet,
+    run_fit,
+)
 
 # --- How many networks to train at once
 
@@ -114,7 +124,7 @@ def call_side_by_side(
     if processes == 1 or len(calls) < 2:
         torch.set_num_threads(threads)
         for call in calls:
-            with quiet():
+            with quiet(call["config"]):
                 work(
                     **call,
                     **shared,
@@ -195,7 +205,7 @@ def _in_process(number: int, call: Mapping[str, Any]) -> Usage:
             reported = time.monotonic()
             _process["reports"].put((number, done, total or done))
 
-    with quiet():
+    with quiet(call["config"]):
         _process["work"](**call, **_process["shared"], progress=report)
     after = resource.getrusage(resource.RUSAGE_SELF)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -230,6 +240,11 @@ class RunOptions:
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         return torch.get_num_threads()
+
+    def folder(self, config: RunConfig, identity: dict[str, str], parts: tuple[str, ...]) -> WorkDir:
+        """Name the folder of a run, which is not claimed yet."""
+        writes = is_main_process(config)
+        return WorkDir(Path(self.work_dir), identity, parts, self.resume, self.restart_if_changed, writes)
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets.

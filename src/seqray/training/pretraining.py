@@ -26,7 +26,7 @@ from seqray.training.data import BatchKey, Examples, LabeledBatch, TrainingData,
 from seqray.training.members import RunOptions, fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
-from seqray.training.trainer import WorkDir, is_main_process, make_trainer, quiet, run_identity
+from seqray.training.trainer import is_main_process, make_trainer, quiet, run_identity
 
 # --- Batches with masked letters, for pre-training
 
@@ -207,13 +207,13 @@ def pretrain(
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
-    folder = WorkDir(Path(run.work_dir), identity, ("",), run.resume, run.restart_if_changed)
+    folder = run.folder(config, identity, ("",))
     config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
 
     def build(seed: int) -> tuple[MaskedLetters, MaskedData]:
         return MaskedLetters(config, seed), MaskedData(train_set, held_out, config, share)
 
-    with quiet():
+    with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         network, result = fit_member(config, 1, folder, build, progress=run.progress)
@@ -228,7 +228,7 @@ def pretrain(
         "parameters": count_parameters(network),
         "data_sha256": identity["data"],
     }
-    if out is not None and is_main_process():
+    if out is not None and is_main_process(config):
         save_pretrained(out, network, facts)
     return PretrainResult(network, facts)
 

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import lightning
 import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
@@ -62,6 +63,20 @@ def on_gpu(config: RunConfig) -> bool:
     """Whether the settings, on this machine, mean CUDA."""
     accelerator = config.trainer.get("accelerator", "auto")
     return accelerator in ("cuda", "gpu") or (accelerator == "auto" and torch.cuda.is_available())
+
+
+def count_devices(config: RunConfig) -> int:
+    """On how many devices of all nodes the settings train, on this machine."""
+    devices = config.trainer.get("devices", 1)
+    if devices in ("auto", -1, "-1"):
+        devices = torch.cuda.device_count() if on_gpu(config) else 1
+    elif isinstance(devices, str):
+        devices = devices.strip(",").split(",") if "," in devices else devices
+    try:
+        number = int(devices) if isinstance(devices, int | str) else len(devices)
+        return number * int(config.trainer.get("num_nodes", 1))
+    except (TypeError, ValueError):
+        return 1  # Lightning says what is wrong with them
 
 
 def trainer_settings(config: RunConfig) -> dict[str, Any]:
@@ -116,6 +131,8 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress
     Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
     """
     settings = trainer_settings(config)
+    if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
+        settings.setdefault("plugins", [LightningEnvironment()])
     try:
         return lightning.Trainer(
             **settings,
@@ -193,8 +210,15 @@ class _Stopping(EarlyStopping):
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence Lightning's notes; important warnings still appear, and nothing goes to stdout."""
+def quiet(config: RunConfig) -> Iterator[None]:
+    """Silence Lightning's notes; important warnings still appear, and nothing goes to stdout.
+
+    Lightning takes this process for one of several if the cluster has numbered it: with one device it is not.
+    """
+    lightnings: Any = rank_zero_only
+    rank = lightnings.rank
+    if count_devices(config) == 1:
+        lightnings.rank = 0
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]
     try:
@@ -207,6 +231,7 @@ def quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+        lightnings.rank = rank
 
 
 def run_fit(
@@ -290,9 +315,9 @@ def _unlike(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any
     }
 
 
-def is_main_process() -> bool:
+def is_main_process(config: RunConfig) -> bool:
     """Whether this process is the one that writes: rank 0 of a run on several devices."""
-    return getattr(rank_zero_only, "rank", 0) == 0
+    return count_devices(config) == 1 or not getattr(rank_zero_only, "rank", 0)
 
 
 @dataclass(frozen=True)
@@ -309,13 +334,14 @@ class WorkDir:
     parts: tuple[str, ...]
     resume: bool
     restart_if_changed: bool = False
+    writes: bool = True  # whether this is the main process
 
     def claim(self) -> None:
         """Make the folder this run's, or find that it is; a run that is not resumed is removed.
 
         Raises InputError if it belongs to other settings or data, or can't be written.
         """
-        if not is_main_process():
+        if not self.writes:
             return
         try:
             if not self.resume or (self.restart_if_changed and self._differing()):
@@ -353,7 +379,7 @@ class WorkDir:
 
     def finish(self, number: int, result: dict[str, Any]) -> None:
         """Mark a member as finished."""
-        if is_main_process():
+        if self.writes:
             _write(self.member(number) / _FINISHED, result)
 
     def checkpoint(self, number: int, name: str) -> Path | None:

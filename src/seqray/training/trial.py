@@ -37,7 +37,7 @@ def train_best(
     if out is not None:
         check_model_path(out)
     parts, sha256 = partition(data, config, classes), data_sha256(data)
-    with quiet():
+    with quiet(config):
         make_trainer(config, run.work_dir, progress=False)  # settings that Lightning refuses, before any work
         if not run.resume:
             for folder in run.work_dir.glob("settings-*"):

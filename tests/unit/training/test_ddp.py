@@ -36,7 +36,7 @@ if __name__ == "__main__":
     config = from_mapping(RunConfig, job["config"])
     run = RunOptions(folder / "two", threads=1)
     result = fit.train(config, data, folder / "two.safetensors", run)
-    print(is_main_process(), len(result.history[0]), flush=True)
+    print(is_main_process(config), len(result.history[0]), flush=True)
 """
 
 

@@ -12,6 +12,7 @@ import torch
 
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import LocatorConfig
+from seqray.core.run_config import RunConfig
 from seqray.training.trainer import make_trainer, quiet, trainer_settings
 
 
@@ -65,7 +66,7 @@ def test_quiet_drops_notes_and_keeps_warnings(capfd, monkeypatch):
     monkeypatch.setattr(logger, "handle", records.append)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        with quiet():
+        with quiet(RunConfig()):
             logger.info("GPU available: False")
             warnings.warn("The 'train_dataloader' does not have many workers", stacklevel=1)
             warnings.warn("loss is NaN", stacklevel=1)

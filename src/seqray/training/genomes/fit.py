@@ -177,8 +177,8 @@ def train_locator(
     parts = divide_genomes(genomes, classes, hold_out, config)
     sha256 = data_sha256(genomes, hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
-    folder = WorkDir(Path(run.work_dir), identity, ("",) * config.members, run.resume, run.restart_if_changed)
-    with quiet():
+    folder = run.folder(config, identity, ("",) * config.members)
+    with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         calls = [{"config": config, "number": number} for number in range(1, config.members + 1)]
@@ -193,7 +193,7 @@ def train_locator(
         "species": sorted({genome.row.species for genome in parts.learned()}),
     }
     card = replace(card, training=facts)
-    if out is not None and is_main_process():
+    if out is not None and is_main_process(config):
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
 

@@ -1,0 +1,75 @@
+"""A training on one device is alone, whatever the variables of a cluster say of other tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import seqray
+
+TASKS = {
+    "Slurm": {"SLURM_JOB_ID": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "1"},
+    "sbatch -n 2": {"SLURM_JOB_ID": "1", "SLURM_NTASKS": "2", "SLURM_JOB_NAME": "job"},
+    "torchrun": {
+        **{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "GROUP_RANK": "0", "TORCHELASTIC_RUN_ID": "1"},
+        **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29999", "LOCAL_WORLD_SIZE": "2"},
+    },
+    "Kubeflow": {
+        **{"KUBERNETES_PORT": "tcp://127.0.0.1:443", "RANK": "1", "WORLD_SIZE": "2"},
+        **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29999"},
+    },
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+    "LSF": {
+        **{"LSB_JOBID": "1", "LSB_DJOB_RANKFILE": "hosts", "JSM_NAMESPACE_RANK": "1"},
+        **{"JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_LOCAL_RANK": "1"},
+    },
+}
+SETTINGS = ("model.d_model=8", "model.heads=2", "model.layers=1", "model.d_ff=8", "trainer.max_epochs=1")
+FIT = """
+import json, sys, seqray
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+
+before = rank_zero_only.rank
+X, y = json.load(sys.stdin)
+seqray.SequenceClassifier(d_model=8, heads=2, layers=1, epochs=1, members=1).fit(X, y).predict(X)
+assert rank_zero_only.rank == before == 1
+"""
+
+
+@pytest.fixture(scope="module")
+def examples():
+    rng = np.random.default_rng(1)
+    sequences = ["".join(rng.choice(list("ACGT"), 24)) for _ in range(60)]
+    return sequences, ["no", "yes"] * 30
+
+
+def run(words, variables, given=None):
+    numbered = ("SLURM_", "RANK", "LOCAL_", "WORLD_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(numbered)}
+    command = [sys.executable, *words]
+    done = subprocess.run(
+        command, env=clean | variables, input=given, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("task", list(TASKS))
+def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples, task):
+    table, out = tmp_path / "table.tsv", tmp_path / "m.safetensors"
+    rows = ["\t".join(row) for row in zip(*examples, strict=True)]
+    table.write_text("\n".join(["sequence\tlabel", *rows]) + "\n")
+    words = ["train", "--train", str(table), "--members", "1", "--threads", "1", "--out", str(out)]
+    words += [word for setting in SETTINGS for word in ("--set", setting)]
+    run(["-m", "seqray", *words], TASKS[task])
+    assert seqray.load_model(out).card.classes == ("no", "yes")
+    assert list((tmp_path / "m.safetensors.training/member-1/log").rglob("metrics.csv"))  # of the first rank
+
+
+@pytest.mark.parametrize("task", ["Slurm", "torchrun"])
+def test_a_fit_of_one_task_among_others_leaves_the_rank_of_its_process(examples, task):
+    run(["-c", FIT], TASKS[task], json.dumps(examples))
