@@ -26,6 +26,7 @@ from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
 from seqray.core.errors import ConfigError, fields_named, require, require_number
+from seqray.core.host import as_guest
 from seqray.core.labels import known_positive
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig, load_run_config
@@ -244,6 +245,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- fitting
 
     @fields_named(_PARAMETERS)
+    @as_guest
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train, calibrate and keep the model.
 
@@ -331,6 +333,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     # --------------------------------------------------------------------------------------- predicting
 
     @fields_named(_PARAMETERS)
+    @as_guest
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)
@@ -343,6 +346,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         with _threads(self.threads):
             return score_ragged(model, codes, "auto", "fp32")
 
+    @as_guest
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of ``classes_[1]`` above where `predict` gives it (N,), or log-probabilities (N, K)."""
         p = log_probabilities(self.predict_proba(X))

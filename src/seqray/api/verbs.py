@@ -22,6 +22,7 @@ from seqray.api.frames import (
 )
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.errors import ConfigError, require_number
+from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation
@@ -82,6 +83,7 @@ class ExplainSettings(TypedDict, total=False):
     rows: int | None
 
 
+@as_guest
 def predict(
     model: Model,
     sequences: Any,
@@ -165,6 +167,7 @@ def predict(
     return frame
 
 
+@as_guest
 def evaluate(
     model: Model,
     sequences: Any,
@@ -212,6 +215,7 @@ def evaluate(
     return frame
 
 
+@as_guest
 def scan(
     model: Model,
     sequences: Any,
@@ -319,6 +323,7 @@ def scan(
     return frame
 
 
+@as_guest
 def explain(
     model: Model,
     sequences: Any,
@@ -412,6 +417,7 @@ def explain(
     return frame
 
 
+@as_guest
 def origin(model: Model, sequences: Any) -> pd.DataFrame:
     """Report which training data many sequences resemble together, by their 4-mer frequencies.
 

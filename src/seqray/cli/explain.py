@@ -107,5 +107,8 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             sample = progress.watch(work.sample())
             faithfulness = None if request.checks.no_check else work.check(sample)
         work.write(staged, lines, faithfulness)
+        undrawn = work.plot(staged)
     request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
+    if undrawn:
+        raise undrawn
     return records.count, f"{counted(work.count, 'record')}, {skipped.count} skipped"

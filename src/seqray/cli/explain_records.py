@@ -15,7 +15,7 @@ from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_
 from seqray.cli.inputs import GenomeInput, describe_input
 from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, SeqrayError
 from seqray.core.explanation import AlignmentExplanation, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Call
@@ -146,12 +146,24 @@ class Explainer(ABC):
         if checks and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
             write_checks(staged[checks], faithfulness.checks, [*provenance, *verdicts])
-        if outputs.plot:
-            self._plot(staged[outputs.plot])
         if outputs.html:
             shared = {"card": self.model.card, "provenance": provenance, "faithfulness": faithfulness}
             shared |= {"omitted": max(0, self.count - self.request.shown), "checked": self._checked}
             write_file(staged[outputs.html], self._page(shared))
+
+    def plot(self, staged: Mapping[str, Path]) -> SeqrayError | None:
+        """Draw the figure; the error where matplotlib can't, which costs no other output."""
+        path = self.request.outputs.plot
+        try:
+            if path:
+                self._plot(staged[path])
+        except (SeqrayError, OSError):
+            raise
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            remedy = "all other outputs are written; update matplotlib"
+            return SeqrayError(f"can't be drawn ({reason})", where=path, remedy=remedy)
+        return None
 
     def facts(self) -> dict[str, str]:
         """What the columns mean, for the header."""

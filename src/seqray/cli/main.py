@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions
-from seqray.cli.model import check_address_space, prepare_threads
+from seqray.cli.model import check_address_space, prepare_process
 from seqray.core.errors import (
     ConfigError,
     SeqrayError,
@@ -217,8 +217,8 @@ def _run_verb(verb: str, words: list[str]) -> int:
     from seqray.io.files import flush_standard_output
 
     started, resources = time.monotonic(), Resources()
-    check_address_space()
-    prepare_threads()
+    check_address_space(verb)
+    prepare_process()
     request = parse(verb, words)
     if request.verbose:
         report_versions(request.command)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 # --- How many threads a run takes, how threads without work wait, and limits under which none can work
 
-MIN_ADDRESS_SPACE = 600_000_000  # bytes; PyTorch for CPUs is loaded from 560 MB on
+# MB in which the libraries of a verb are loaded; with less they abort or wait for ever (benchmarks/limits.py)
+MIN_ADDRESS_SPACE = 600
+MORE_ADDRESS_SPACE = {"scan": 800} | dict.fromkeys(
+    ("evaluate", "calibrate", "train", "pretrain", "prefilter"), 1300
+)
 SLEEP = {
     "OMP_WAIT_POLICY": "passive",  # GNU's OpenMP, of torch's wheels for Linux, reads it
     "KMP_BLOCKTIME": "0",  # LLVM's and Intel's, of torch for macOS and of conda
@@ -32,28 +36,34 @@ _SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 _COUNT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def prepare_threads() -> None:
-    """Set what OpenMP and oneDNN read when torch is loaded; what the user has set stays.
+def prepare_process() -> None:
+    """Set what libraries read when they are loaded; what the user has set stays, but for matplotlib.
 
-    Threads sleep while they wait: one that spins takes the processor from another program, whose work it then
-    waits for. oneDNN keeps the kernels of more shapes than its 1,024: batches of sequences of different
-    lengths have more, and each kernel would be made anew.
+    A notebook names a backend of matplotlib that may not be installed here; figures need none. Under a limit
+    of the address space OpenBLAS gets one thread, because for more it may wait for memory for ever. Threads
+    sleep while they wait: one that spins takes the processor from another program, whose work it then waits
+    for. oneDNN keeps the kernels of more shapes than its 1,024: batches of sequences of different lengths
+    have more, and each kernel would be made anew.
     """
     if "torch" not in sys.modules and not any(name in os.environ for name in _SPIN):
         os.environ.update(SLEEP)
     os.environ.setdefault(*KERNELS)
+    os.environ.pop("MPLBACKEND", None)
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def check_address_space() -> None:
+def check_address_space(verb: str) -> None:
     """Refuse a limit of the address space (``ulimit -v``) under which libraries abort while they are loaded.
 
     Raises `InputError`; the limit of the system is asked, nothing is tried.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= limit < MIN_ADDRESS_SPACE:
+    least = MORE_ADDRESS_SPACE.get(verb, MIN_ADDRESS_SPACE)
+    if 0 <= limit < least * 1_000_000:
         raise InputError(
             f"the address space is limited to {limit // 1_000_000} MB (ulimit -v)",
-            remedy=f"allow {MIN_ADDRESS_SPACE // 1_000_000} MB or more",
+            remedy=f"allow {least} MB or more",
         )
 
 

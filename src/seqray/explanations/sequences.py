@@ -14,6 +14,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.errors import ConfigError, require_type
 from seqray.core.explanation import Explanation, Faithfulness, HeadFigures, Place
+from seqray.core.host import as_guest
 from seqray.core.records import SequenceRecord
 from seqray.core.text import kept_parts
 from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
@@ -40,6 +41,7 @@ MAX_MUTATED = 500  # letters; every substitution of a longer record would cost t
 MAX_SUBSTITUTIONS = 4_000  # of a record, so of 210 residues, each of which has 19
 
 
+@as_guest
 def explain_records(
     model: TrainedModel,
     records: Iterable[SequenceRecord],

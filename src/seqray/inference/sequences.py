@@ -22,6 +22,7 @@ from seqray.calibration.domain import flag_sequences
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, advise, require_number, require_type, setting
+from seqray.core.host import as_guest
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction
@@ -76,6 +77,7 @@ class PredictOptions:
 # --- Records to predictions
 
 
+@as_guest
 def predict_records(
     model: TrainedModel,
     records: Iterable[SequenceRecord],

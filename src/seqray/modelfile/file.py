@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from seqray.core.card import Card, card_to_json
 from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.host import as_guest
 from seqray.io.files import write_file
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.header import (
@@ -98,6 +99,7 @@ def save_model(
     return card
 
 
+@as_guest
 def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
     """Load a shipped model by name, or a model file by path, onto the CPU, and check it.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,10 +64,21 @@ class Drawing(Figure):
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=_DOTS_PER_INCH)
+        with own_style():
+            self.savefig(buffer, format="png", dpi=_DOTS_PER_INCH)
         return buffer.getvalue()
 
 
+@contextmanager
+def own_style() -> Iterator[None]:
+    """Draw as matplotlib does without any settings of the user, and leave those as they are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42})
+        yield
+
+
+@own_style()
 def draw_figure(panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record") -> Drawing:
     """Draw panels one below the other, from top to bottom.
 
@@ -98,7 +110,7 @@ def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitt
     # Dates and random identifiers would make each run's file differ; text stays text in SVG.
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42}):
+    with own_style():
         figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
     write_file(path, buffer.getvalue())
 

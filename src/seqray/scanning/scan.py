@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.core.arrays import Floats
 from seqray.core.errors import InputError, field_name, require_type
+from seqray.core.host import as_guest
 from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
 from seqray.genome.genes import Gene, Genome
@@ -209,6 +210,7 @@ def scan_sequences(
     return result
 
 
+@as_guest
 def scan_records(
     model: TrainedModel,
     records: Iterable[SequenceRecord],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import random
 import resource
 import signal
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import lightning
+import numpy as np
 import torch
 
 from seqray.core.card import Card
@@ -294,7 +296,9 @@ def fit_member(
     seed = config.seed + number - 1
     result = folder.result(number)
     if result is None:
-        lightning.seed_everything(seed, workers=True, verbose=False)
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
         module, batches = build(seed)
         trainer = make_trainer(config, folder.member(number), progress=progress)
         began = time.monotonic()

@@ -18,7 +18,7 @@ from seqray.cli.model import (
     count_threads,
     free_processors,
     has_gpu_device,
-    prepare_threads,
+    prepare_process,
     use_threads,
 )
 from seqray.core.errors import ConfigError, InputError
@@ -157,12 +157,12 @@ def test_threads_that_cant_be_started_are_refused_before_openmp_ends_the_process
 def test_a_limit_under_which_torch_would_abort_is_refused(monkeypatch, limit, refused):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, -1))
     if not refused:
-        check_address_space()
+        check_address_space("predict")
         return
     with pytest.raises(
         InputError, match=rf"limited to {limit // 10**6} MB \(ulimit -v\); allow 600 MB or more"
     ):
-        check_address_space()
+        check_address_space("predict")
 
 
 def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
@@ -180,20 +180,20 @@ def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
 def test_what_the_user_has_set_stays(monkeypatch, name):
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setenv(name, "1")
-    prepare_threads()
+    prepare_process()
     assert {other for other in SPIN if other in os.environ} == {name}
 
 
 def test_nothing_is_set_once_torch_is_loaded():
-    prepare_threads()
+    prepare_process()
     assert not any(name in os.environ for name in SPIN)
 
 
 def test_onednn_keeps_the_kernels_of_many_shapes_unless_the_user_says_how_many(monkeypatch):
     name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
     monkeypatch.delenv(name, raising=False)
-    prepare_threads()
+    prepare_process()
     assert int(os.environ[name]) > 1024  # its default
     monkeypatch.setenv(name, "7")
-    prepare_threads()
+    prepare_process()
     assert os.environ[name] == "7"
