@@ -28,3 +28,30 @@ def test_threads_that_explain_and_predict_do_not_disturb_each_other(method):
         explained, predicted = pool.map(explain, range(6)), pool.map(predict, range(6))
         assert set(explained) == {alone[0]}
         assert set(predicted) == {alone[1]}
+
+
+@pytest.mark.parametrize("kind", ["locator", "alignments", "names"])
+def test_threads_share_models_of_every_kind(tmp_path, kind):
+    if kind == "alignments":
+        model = seqray.load_model("rna-family-type")
+        rows = {"a": "ACGUACGUACGGCA", "b": "ACGUAC-UACGGCA", "c": "AGGUACGUACGGCU"}
+        path = tmp_path / "one.fa"
+        path.write_text("".join(f">{name}\n{row}\n" for name, row in rows.items()))
+        works = [
+            lambda: seqray.predict(model, path).to_csv(),
+            lambda: seqray.explain(model, path, method="rollout").to_csv(),
+        ]
+    elif kind == "locator":
+        model = seqray.load_model("bacteria-genome")
+        given = list(seqray.read_fasta(RECORDS.with_name("regions.fa"), model.alphabet))[:2]
+        calls = seqray.scan(model, given, genes=None)
+        works = [
+            lambda: seqray.scan(model, given, genes=None).to_csv(),
+            lambda: seqray.explain(model, given, calls=calls, method="grad-rollout", genes=None).to_csv(),
+        ]
+    else:  # each thread loads its own
+        works = [lambda: seqray.predict("antimicrobial-peptide", ["GIGKFLHSAKKFGKAFVGEIMNS"]).to_csv()]
+    alone = [work() for work in works]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda i: works[i % len(works)](), range(6)))
+    assert results == [alone[i % len(works)] for i in range(6)]

@@ -312,7 +312,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             self.model_ = load_model(out)
         shortfalls = calibration_shortfalls(self.model_.card.training["calibration"])
         for text in (*data_cautions(data), *shortfalls):
-            warnings.warn(text, stacklevel=3)  # past the context manager around this method
+            warnings.warn(text, stacklevel=4)  # past the context manager around this method
         return self
 
     def _read(self, things: Any) -> tuple[list[SequenceRecord], Alphabet]:

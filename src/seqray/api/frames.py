@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, field_name
 from seqray.core.explanation import Place
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, Prediction
@@ -134,13 +134,16 @@ def gene_source(
     introns: bool,
 ) -> Genome | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
+    if not isinstance(genes, str | Path | Genome | None):
+        remedy = "give a GenBank or GFF3 file, what read_genes gave, 'predict', 'none' or 'auto'"
+        raise ConfigError(f"{field_name('genes')} is a {type(genes).__name__}", remedy=remedy)
     own = partial(read_genes, sequences) if holds_genes(sequences) else None
     if annotated := annotated_records(sequences):
         own = partial(genes_of_records, annotated, "the records")
     wanted = "none" if genes is None else genes
     source, reason = choose_genes(wanted, records, is_circular, table=table, own=own, introns=introns)
     if reason:
-        warnings.warn(f"scanned without genes: {reason}", stacklevel=3)
+        warnings.warn(f"scanned without genes: {reason}", stacklevel=4)
     return source
 
 

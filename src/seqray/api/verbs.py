@@ -270,7 +270,7 @@ def scan(
     """
     loaded = _opened(model, context, device, engine, dtype)
     settings = ScanOptions(**_checked(ScanOptions, options))
-    given = options | ({} if genes == "auto" else {"genes": genes})
+    given = options | ({} if isinstance(genes, str) and genes == "auto" else {"genes": genes})
     given |= {} if codon_table is None else {"codon_table": codon_table}
     other, is_for = ("sequences", "models of windows, and '{}' is a locator")
     if not loaded.is_locator:
@@ -306,7 +306,7 @@ def scan(
     bar.close()
     if skipped:
         first = "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])
-        warnings.warn(f"skipped {len(skipped)} sequences: {first}", stacklevel=2)
+        warnings.warn(f"skipped {len(skipped)} sequences: {first}", stacklevel=3)
     frame = call_frame(result.calls, described=result.from_positions)
     null = None if result.from_positions else result.false_calls
     frame.attrs = {
@@ -467,7 +467,7 @@ def _opened(
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:
         loaded.to(torch_device(device))
-    if context not in (None, "auto"):
+    if context not in (None, "none", "auto"):
         loaded = loaded.with_context(context)
     return with_engine(loaded, engine, dtype)
 
@@ -484,7 +484,7 @@ def _warned(findings: Iterable[str]) -> list[str]:
     lines = list(findings)
     for line in lines:
         if line.startswith(CAUTION):
-            warnings.warn(line, stacklevel=3)
+            warnings.warn(line, stacklevel=4)
     return lines
 
 

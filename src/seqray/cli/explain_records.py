@@ -154,9 +154,10 @@ class Explainer(ABC):
     def plot(self, staged: Mapping[str, Path]) -> SeqrayError | None:
         """Draw the figure; the error where matplotlib can't, which costs no other output."""
         path = self.request.outputs.plot
+        if not path:
+            return None
         try:
-            if path:
-                self._plot(staged[path])
+            self._plot(staged[path])
         except (SeqrayError, OSError):
             raise
         except Exception as error:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import FrameType, MappingProxyType
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -183,6 +183,14 @@ def require_number(value: Any, key: str, *, whole: bool = False, least: float = 
         remedy = "give a whole number" if whole else "give a number"
         limit = "" if least == -math.inf else f", {least:g} or more"
         raise ConfigError(f"{field_name(key)} is {reprlib.repr(value)}", remedy=remedy + limit)
+
+
+def use_python_numbers(options: Any) -> None:
+    """Make the numbers of NumPy among frozen options those of Python, which don't overflow."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+            object.__setattr__(options, field.name, value.item())
 
 
 # --- Ctrl-C, SIGTERM and SIGHUP that aren't lost

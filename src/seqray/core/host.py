@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,8 +70,8 @@ def as_guest(function: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> T:
         with OwnSettings():
-            result: Any = function(*args, **named)
-        return _step_by_step(result) if isinstance(result, Iterator) else result
+            result = function(*args, **named)
+        return cast(T, _step_by_step(result)) if isinstance(result, Iterator) else result
 
     return call
 

@@ -256,7 +256,7 @@ def evaluate_scores(
     >>> [(f.metric, f.value) for f in found.figures if f.metric in ("sensitivity", "auroc")]
     [('auroc', 1.0), ('sensitivity', 1.0)]
     """
-    names = tuple(classes)
+    names, positive = tuple(str(name) for name in classes), str(positive)
     truth = label_indices(labels, names)
     scores = np.asarray(probabilities, dtype=np.float64)
     if scores.ndim == 1 and len(names) == 2:

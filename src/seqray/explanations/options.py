@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from seqray.core.errors import ConfigError, require, require_number
+from seqray.core.errors import ConfigError, require, require_number, use_python_numbers
 
 RESIDUAL, STEPS, SHUFFLES = 0.5, 32, 20
 LETTER_BLOCK, COLUMN_BLOCK = 10, 1  # hidden at a time by occlusion
@@ -40,6 +40,7 @@ class MethodSettings:
     spread: Spread = "read"
 
     def __post_init__(self) -> None:
+        use_python_numbers(self)
         require_number(self.residual, "residual")
         if not 0 <= self.residual < 1:
             raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
@@ -64,6 +65,7 @@ class _Options:
     settings: MethodSettings = field(default_factory=MethodSettings)
 
     def __post_init__(self) -> None:
+        use_python_numbers(self)
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise ConfigError("name one method or more, each once")
         for method in self.methods:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -71,9 +72,12 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
     return classes.index(name)
 
 
+_DRAWING = Lock()  # two threads would draw from one state, and get other weights
+
+
 def randomized_network(model: TrainedModel) -> Network:
     """A network of the model's shape with random weights."""
-    with torch.random.fork_rng(devices=[]):
+    with _DRAWING, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_SEED)  # a GPU's generator is left alone
         if isinstance(model.networks[0], BackboneClassifier):
             return model.networks[0].with_random_weights()

@@ -21,7 +21,15 @@ from seqray.calibration.conformal import coverage_cutoffs, label_sets
 from seqray.calibration.domain import flag_sequences
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError, advise, require_number, require_type, setting
+from seqray.core.errors import (
+    ConfigError,
+    InputError,
+    advise,
+    require_number,
+    require_type,
+    setting,
+    use_python_numbers,
+)
 from seqray.core.host import as_guest
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
@@ -61,6 +69,7 @@ class PredictOptions:
     rows: int | None = None
 
     def __post_init__(self) -> None:
+        use_python_numbers(self)
         for name in ("threshold", "prior", "coverage"):
             require_number(getattr(self, name), name)
         if self.threshold is not None and not 0 <= self.threshold <= 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from seqray.core.arrays import MIN_CALL_SCORE
-from seqray.core.errors import ConfigError, field_name, require, require_number
+from seqray.core.errors import ConfigError, field_name, require, require_number, use_python_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +103,7 @@ class ScanOptions:
     piece: int = 1 << 17  # whole chunks of a locator, as many on each core
 
     def __post_init__(self) -> None:
+        use_python_numbers(self)
         for name, least in (("stride", 1), ("min_distance", 1), ("seed", 0), ("piece", 1)):
             require_number(getattr(self, name), name, whole=True, least=least)
         require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
