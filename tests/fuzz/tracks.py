@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzz.target import Target
 from seqray.core.errors import InputError
 from seqray.genome.read import read_genes
-from seqray.io.bed import read_bed
+from seqray.io.bed import read_regions
 from seqray.io.features import read_features, read_sites, select_features
 from seqray.io.gff3 import read_called
 
@@ -46,13 +46,13 @@ SITES = b"contig\tposition\tstrand\tsite\tweight\none\t5\t+\tsigma70\t0.5\none\t
 
 def read_all(path: Path) -> None:
     """In every way in which an annotation is read."""
-    for reader in (read_bed, read_sites, read_called, read_genes, _genes_of_circles):
+    for reader in (read_regions, read_sites, read_called, read_genes, _genes_of_circles):
         try:
             reader(path)
         except InputError:
             continue
-    for feature in select_features(read_features(path), ["CDS", "promoter", "TSS"], path):
-        if not 0 <= feature.start < feature.end:
+    for feature in select_features(read_features(path).features, ["CDS", "promoter", "TSS"], path):
+        if any(not 0 <= part.start < part.end for part in feature.parts):
             raise RuntimeError("a feature without letters")
 
 

@@ -144,6 +144,8 @@ def gene_source(
     source, reason = choose_genes(wanted, records, is_circular, table=table, own=own, introns=introns)
     if reason:
         warnings.warn(f"scanned without genes: {reason}", stacklevel=4)
+    for note in source.notes if source else ():
+        warnings.warn(note, stacklevel=4)
     return source
 
 

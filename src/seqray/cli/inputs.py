@@ -255,6 +255,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             introns=introns,
         )
         self.notes = [f"no genes: {reason}"] if reason else []
+        self.notes += self.genome.notes if self.genome else ()
 
     def _hold_first(self, held: list[SequenceRecord]) -> None:
         from seqray.genome.predict import MAX_TRAINING_LETTERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -192,7 +192,7 @@ def run(request: NegativesRequest) -> Outcome:
         with SkipLog(skip_path, head, quiet=request.quiet) as skipped, naming_alphabet():
             others = Counter[str]()  # labels of rows that are left out, because they are not of the positives
             positives = list(read_positives(request, alphabet, skipped, others))
-        context, notes = read_genome_context(genome, alphabet, mix)
+        context, notes = read_genome_context(genome, alphabet, mix, request.notes_at_end.append)
         result = NegativeSet((), (), dict.fromkeys(mix, 0), dict.fromkeys(mix, 0), None)
         if positives:
             result = make_negatives(positives, options, alphabet, context)
@@ -269,7 +269,7 @@ def read_positives(
 
 
 def read_genome_context(
-    options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction]
+    options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction], note: Callable[[str], None]
 ) -> tuple[GenomeContext | None, dict[str, object]]:
     """Read the genome, its genes and its starts, as far as the recipes need them.
 
@@ -278,13 +278,21 @@ def read_genome_context(
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
-    from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome, near_starts
+    from seqray.datasets.negatives.genome import (
+        GeneIntervals,
+        GenomeContext,
+        JoinedGenome,
+        has_start,
+        near_starts,
+    )
     from seqray.io.features import read_features, select_features
+    from seqray.io.lines import AnnotatedFile
     from seqray.io.sequences import is_genbank, read_sequences
 
     genome = JoinedGenome.of(read_sequences(options.genome, alphabet), alphabet)
     source = options.annotation or (options.genome if is_genbank(options.genome) else None)
-    features = read_features(source) if source else []
+    file = read_features(source) if source else AnnotatedFile("", [])
+    features = file.features
     annotation = None
     if source and any(RECIPES[name].annotation for name in needed):
         annotation = GeneIntervals.of(features, genome, source)
@@ -302,7 +310,11 @@ def read_genome_context(
             remedy="give --starts FILE or --annotation FILE, or --starts none",
         )
     kinds = tuple(kind for kind in options.feature.split(",") if kind)
-    starts = select_features(read_features(options.starts) if options.starts else features, kinds, where)
+    others = read_features(options.starts) if options.starts else file
+    for path, read in {source: file, options.starts or source: others}.items():
+        if read.note:
+            note(f"{path}: {read.note}")
+    starts = list(filter(has_start, select_features(others.features, kinds, where)))
     near = near_starts(starts, genome, options.distance, options.strands, where)
     recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
     strands = "of both strands" if options.strands == "both" else "of the window's strand"

@@ -329,11 +329,11 @@ def _scan_and_write(
 def _scan_options(request: ScanRequest) -> ScanOptions:
     """How to scan, with the parts of the BED file read."""
     from seqray.core.records import Region, parse_region
-    from seqray.io.bed import read_bed
+    from seqray.io.bed import read_regions
 
     calling, windows = request.calling, request.windows
     parts = [parse_region(text) for text in windows.region]
-    for part in read_bed(windows.bed) if windows.bed else ():
+    for part in read_regions(windows.bed) if windows.bed else ():
         where = f"{windows.bed}: {part.contig}:{part.start + 1}-{part.end}"
         parts.append(Region(part.contig, part.start, part.end, "", where))
     if windows.bed and not parts and not request.records.allow_empty:

@@ -480,4 +480,5 @@ def genome_summary(result: TrainResult) -> list[str]:
         f"development regions, mean over species: {shown(result.validation)} "
         f"(threshold {card.threshold:.3f})",
         *(f"species left out, {name}: {shown(means)}" for name, means in left_out_figures(card).items()),
+        *facts.get("input_notes", ()),
     ]

@@ -274,6 +274,12 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     return codes
 
 
+def is_aligned_text(rows: Sequence[bytes], alphabet: Alphabet) -> bool:
+    """Whether aligned rows have no letter outside the alphabet but gaps and marks of missing data."""
+    stops = b"*" if alphabet.name == "protein" else b""
+    return _INVALID not in b"".join(rows).translate(alphabet.column_codes, stops)
+
+
 def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
     """Letters of one row (C,): ambiguity letters become ``N`` or ``X``, gaps ``-``, missing data ``~``."""
     return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(alphabet.texts).decode("ascii")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,10 @@ class Genome:
         Kinds of the features of the file that are no genes.
     predict
         Finds the genes of a contig, and whether it is circular, when they are first asked for.
+    names
+        Other names that the file states for its contigs, such as ``I`` for ``NC_001133.9``.
+    notes
+        What was left out of the file, and which of its contigs were matched under other names.
     """
 
     genes: Mapping[str, tuple[Gene, ...]]
@@ -111,6 +116,8 @@ class Genome:
     file: str = ""
     others: Collection[str] = ()
     predict: Callable[[SequenceRecord, bool], tuple[Gene, ...]] | None = None
+    names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def of(self, contig: str) -> tuple[Gene, ...]:
         """The genes of one contig; empty if there are none."""
@@ -306,7 +313,7 @@ _MIN_GENES = 20
 _MIN_START_SHARE = 0.5
 
 
-def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
+def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
     Sequences without genes, and genes of other sequences, are accepted, as long as one name is common. No
@@ -318,27 +325,44 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
         As read.
     contigs
         Name and codes (n,) of each sequence, see `seqray.core.DNA`.
+
+    Returns
+    -------
+    Genome
+        As read; or under the names of the sequences, if none is common and each sequence has another name of
+        one contig of the file, as many as there are and of the same lengths.
     """
-    names, with_start, looked_at = [], 0, 0
+    same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
+    known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file
+    lengths: dict[str, int] = {}
     for name, codes in contigs:
-        names.append(name)
-        check_contig(genome, name, len(codes))
-        starting, coding = count_starts(genome.of(name), codes)
-        with_start, looked_at = with_start + starting, looked_at + coding
+        lengths[name] = len(codes)
+        own[name] = contig = same.get(name) or known.get(_plain_name(name), "")
+        if contig == name:
+            check_contig(genome, name, len(codes))
+        if contig == name or genome.lengths.get(contig) == len(codes):
+            starting, coding = count_starts(genome.of(contig), codes)
+            with_start, looked_at = with_start + starting, looked_at + coding
     annotated = [contig for contig, genes in genome.genes.items() if genes]
     if not annotated:
         others = f", only features {_some(genome.others)}" if genome.others else ""
         remedy = f"give another file, {setting('genes', 'predict')} or {setting('genes', None)}"
         raise InputError(f"contains no genes{others}", where=genome.file, remedy=remedy)
-    if names and not set(annotated) & set(names):
-        same = {_versionless(name) for name in annotated} & {_versionless(name) for name in names}
-        raise InputError(
-            f"has genes of {_some(annotated)}, but the sequences are {_some(names)}",
-            where=genome.file,
-            remedy="only the version after the dot differs: use files of one version"
-            if same
-            else "use the same names in both files",
-        )
+    if lengths and not set(annotated) & set(lengths):
+        renamed = {contig: name for name, contig in own.items()}
+        if renamed.keys() != same.keys() or any(
+            genome.lengths.get(contig) != lengths[name] or _versions_differ(contig, name)
+            for contig, name in renamed.items()
+        ):
+            plain = {_versionless(name) for name in annotated} & {_versionless(name) for name in lengths}
+            raise InputError(
+                f"has genes of {_some(annotated)}, but the sequences are {_some(lengths)}",
+                where=genome.file,
+                remedy="only the version after the dot differs: use files of one version"
+                if plain
+                else "use the same names in both files",
+            )
+        genome = _renamed(genome, renamed)
     if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
         raise InputError(
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
@@ -346,6 +370,48 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> None:
             where=genome.file,
             remedy=_of_this_assembly(),
         )
+    return genome
+
+
+def _plain_name(name: str) -> str:
+    """A name without its version and ``chr``, in small letters; mitochondria have two short names."""
+    plain = re.sub(r"chr(?:omosome)?_?(?=.)", "", _versionless(name).lower(), count=1)
+    return "mt" if plain == "m" else plain
+
+
+def _other_names(genome: Genome) -> dict[str, str]:
+    """Contigs by the plain forms of their names, and of those that the file states; each form once."""
+    forms: dict[str, set[str]] = {}
+    for contig in {**genome.genes, **genome.lengths}:
+        for name in (contig, *genome.names.get(contig, ())):
+            forms.setdefault(_plain_name(name), set()).add(contig)
+    return {form: next(iter(contigs)) for form, contigs in forms.items() if len(contigs) == 1}
+
+
+def _versions_differ(one: str, other: str) -> bool:
+    """Whether two names state different versions of one sequence, whose letters may differ."""
+    return (
+        one != other
+        and _versionless(one) == _versionless(other)
+        and ""
+        not in (
+            one.removeprefix(_versionless(one)),
+            other.removeprefix(_versionless(other)),
+        )
+    )
+
+
+def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:
+    """A genome under other names of its contigs."""
+    pairs = first_and_more((f"'{old}' is '{new}'" for old, new in names.items()), _MAX_SHOWN_NAMES)
+    note = f"{genome.file}: contigs are matched under other names, as all lengths agree: {pairs}"
+    return replace(
+        genome,
+        genes={names[contig]: genes for contig, genes in genome.genes.items()},
+        lengths={names[contig]: length for contig, length in genome.lengths.items()},
+        circular=frozenset(names[contig] for contig in genome.circular if contig in names),
+        notes=(*genome.notes, note),
+    )
 
 
 def _of_this_assembly() -> str:

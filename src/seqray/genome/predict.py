@@ -248,15 +248,15 @@ def choose_genes(
     contigs = ((record.id, DNA.encode(record.sequence.replace("U", "T"))) for record in records)
     if not predicted:
         genome = genes if isinstance(genes, Genome) else read_genes(genes, circles)
-        check_genes(genome, contigs)
-        return genome, ""
+        return check_genes(genome, contigs), ""
     if genes == "auto" and own is not None:
         try:
             genome = own(circles)
             if genome.count:
                 check_genes(genome, contigs)
         except InputError as error:
-            remedy = f"correct the genes, or give {setting('genes', 'predict')}"
+            without = f"or give {setting('genes', 'predict')}"
+            remedy = error.remedy if without in error.remedy else f"{error.remedy or 'correct it'}, {without}"
             raise InputError(error.what, where=error.where, remedy=remedy) from None
         if genome.count and table is not None:
             raise ConfigError(

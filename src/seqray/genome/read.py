@@ -14,12 +14,12 @@ from seqray.genome.genes import Gene, Genome, sort_genes
 from seqray.io.features import read_annotated
 from seqray.io.files import display_name, short_name
 from seqray.io.genbank import genbank_annotation, gene_names
-from seqray.io.lines import AnnotatedFeature, AnnotatedFile, Part, is_pseudo
+from seqray.io.lines import AnnotatedFile, Feature, Part, is_pseudo
 from seqray.io.records import Duplicates, UniqueIds
 
 # --- Which features of a file belong to one gene
 
-Family = list[AnnotatedFeature]
+Family = list[Feature]
 """What is transcribed, then the features that describe it, up to the gene."""
 
 MAX_FAMILY_SIZE = 10
@@ -37,7 +37,7 @@ def is_locus(kind: str) -> bool:
     return kind in ("gene", "pseudogene") or kind.endswith("_gene")
 
 
-def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
+def families_of(features: Sequence[Feature]) -> Iterator[Family]:
     """One family for each CDS and each RNA, and for each gene to which none of these belongs."""
     parents = {(one.contig, one.attributes["ID"]): one for one in features if "ID" in one.attributes}
     loci: dict[tuple[str, str], Family] = {}
@@ -60,7 +60,7 @@ def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
     yield from ([one] for one in features if is_locus(one.kind) and id(one) not in described)
 
 
-def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
+def _keys(feature: Feature) -> Iterator[tuple[str, str]]:
     """What a gene and its product share where no parent is named, the surest first."""
     attributes, parts = feature.attributes, feature.parts
     if "locus_tag" in attributes:
@@ -71,7 +71,7 @@ def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
         yield feature.contig, f"gene {attributes['gene']}"
 
 
-def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], AnnotatedFeature]) -> Family:
+def _with_parents(feature: Feature, parents: Mapping[tuple[str, str], Feature]) -> Family:
     """A feature, the parent of its contig that its file names, and so on; the first of several parents."""
     family = [feature]
     while len(family) < MAX_FAMILY_SIZE:
@@ -87,12 +87,12 @@ def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], A
 _BACTERIAL = 11
 
 
-def gene_features(genome: Genome) -> dict[str, list[AnnotatedFeature]]:
+def gene_features(genome: Genome) -> dict[str, list[Feature]]:
     """Features of each contig; a note says where the genes come from."""
     return {contig: [*_features(contig, genes, genome.source)] for contig, genes in genome.genes.items()}
 
 
-def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[AnnotatedFeature]:
+def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[Feature]:
     for gene in genes:
         names = gene_names(gene.name, gene.locus)
         note = {"note": f"{'pseudogene, ' if gene.pseudo else ''}{source}"}
@@ -100,7 +100,7 @@ def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[Annot
         codons = {"codon_start": "1", "transl_table": str(gene.table or _BACTERIAL)}
         kinds = {"gene": names | note, "CDS": names | product | codons | note}
         for kind in ("gene", "CDS") if gene.coding else ("gene",):
-            yield AnnotatedFeature(
+            yield Feature(
                 *(contig, kind, (Part(gene.start, gene.end, gene.strand),), kinds[kind], ""),
                 partial_start=gene.partial_start,
                 partial_end=gene.partial_end,
@@ -208,7 +208,10 @@ def _genome(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> Genom
         found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
     source = f"{file.format} {short_name(name)}"
-    return Genome(genes, source, file.lengths, frozenset(around), name, file.others)
+    notes = (f"{name}: {file.note}",) if file.note else ()
+    return Genome(
+        *(genes, source, file.lengths, frozenset(around), name, file.others), names=file.names, notes=notes
+    )
 
 
 def _is_coding(family: Family, with_frames: bool) -> bool:

@@ -6,16 +6,17 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Literal
+from functools import partial
+from itertools import accumulate, groupby, product
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seqray.core.alphabet import GAPS, MISSING, Alphabet, encode_columns
+from seqray.core.alphabet import GAPS, MISSING, Alphabet, encode_columns, is_aligned_text
 from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import InputError
 from seqray.core.records import Alignment
-from seqray.io.records import BYTE_ORDER_MARK, describe_record, shorten
+from seqray.io.records import BYTE_ORDER_MARK, CLUSTAL, describe_record, shorten
 
 _NO_LETTERS = GAPS + MISSING
 
@@ -191,7 +192,7 @@ def _insertions(match: Bools) -> np.ndarray:
 
 # ------------------------ Clustal: a header, then blocks with a line for each row, its name and some letters
 
-HEADERS = (b"CLUSTAL", b"PROBCONS", b"MUSCLE", b"MSAPROBS", b"Kalign")
+_ROW = re.compile(rb"\S+\s+[A-Za-z*.~?_-]{2,}\s*(?:\d+\s*)?")  # which may also begin as a header does
 _AGREEMENT = b"*:. \t"
 
 
@@ -205,7 +206,7 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
     number = 0
     for number, line in _numbered_lines(handle):
         place = f"{where}, line {number}"
-        if line.startswith(HEADERS):
+        if CLUSTAL.match(line) and not (blocks is not None and _ROW.fullmatch(line)):
             if blocks is not None:
                 yield blocks.text(place)
             blocks = _Blocks()
@@ -215,7 +216,9 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
         elif blocks is not None:
             blocks.add(line, place)
         elif not line.startswith((b"#", b";")):
-            raise _damaged("comes before the header, which begins with CLUSTAL", place)
+            raise _damaged(
+                "comes before the header, which begins with CLUSTAL or the name of a program", place
+            )
     if blocks is not None:
         yield blocks.text(f"{where}, line {number}")
 
@@ -261,44 +264,108 @@ class _Blocks:
 FIRST_LINE = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]*(?:\r|\n|$)")
 _NAME_WIDTH = 10
 
-_Rows = list[tuple[bytes, bytes]]
+
+class _Layout(NamedTuple):
+    """The names and letters of rows, read in one of the ways; ``begins`` are the lines with names."""
+
+    way: str
+    rows: list[tuple[bytes, bytes]]
+    begins: list[int]
 
 
-def parse_phylip(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
+def parse_phylip(handle: io.BufferedReader, where: str, alphabet: Alphabet) -> Iterator[AlignedText]:
     """Yield the one alignment of a file.
 
-    Raises `InputError` if the first line is not two numbers, rows are missing, or no layout gives every row
-    its columns.
+    Raises `InputError` if the first line is not two numbers, rows are missing, no layout gives every row its
+    columns, or several do, in different ways.
     """
-    lines = [line.rstrip() for _, line in _numbered_lines(handle) if line.strip()]
-    sizes = FIRST_LINE.match(lines[0]) if lines else None
+    lines = [line.rstrip() for _, line in _numbered_lines(handle)]
+    first = next((number for number, line in enumerate(lines) if line), 0)
+    sizes = FIRST_LINE.match(lines[first]) if lines else None
     if sizes is None:
         what = "the first line is not the numbers of rows and columns"
         raise InputError(what, where=where, remedy="is it PHYLIP?")
-    rows, columns, body = int(sizes[1]), int(sizes[2]), lines[1:]
+    rows, columns, groups = int(sizes[1]), int(sizes[2]), _groups(lines[first + 1 :])
+    body = [line for group in groups for line in group]
     if rows < 1 or columns < 1:
         what = f"the first line announces {rows} rows of {columns} columns"
         raise InputError(what, where=where, remedy="give at least one")
     if len(body) < rows:
         raise _damaged(f"{rows} rows are announced, {len(body)} lines follow", where)
-    for strict, interleaved in product((False, True), (True, False)):
-        parsed = _interleaved(body, rows, strict) if interleaved else _sequential(body, columns, strict)
-        if len(parsed) == rows and all(len(letters) == columns for _, letters in parsed):
-            break
-    else:
+    layouts = [
+        parsed
+        for strict, interleaved in product((False, True), (True, False))
+        for parsed in [
+            _interleaved(body, rows, strict) if interleaved else _sequential(body, columns, strict)
+        ]
+        if len(parsed.rows) == rows and all(len(letters) == columns for _, letters in parsed.rows)
+    ]
+    if not layouts:
         what = f"no layout of PHYLIP gives {rows} rows of {columns} columns"
-        for name, letters in _interleaved(body, rows, strict=False) if len(body) == rows else ():
+        for name, letters in _interleaved(body, rows, strict=False).rows if len(body) == rows else ():
             if len(letters) != columns:
                 what = f"row {_decode(name)!r} has {len(letters)} columns, {columns} are announced"
                 break
         remedy = "write a row a line, its name and its letters with a space between them"
         raise InputError(what, where=where, remedy=remedy)
+    parsed = _choose(layouts, groups, rows, alphabet, where)
     names = [_decode(name) for name, _ in parsed]
     for name, (_, letters) in zip(names, parsed, strict=True):
         if b"." in letters:
             what = "contains '.', which is the letter of the first row in PHYLIP and a gap elsewhere"
             raise InputError(f"row {name!r} {what}", where=where, remedy="write the letter, or '-'")
     yield AlignedText(names, [letters for _, letters in parsed])
+
+
+def _groups(lines: list[bytes]) -> list[list[bytes]]:
+    """Lines that blank ones divide."""
+    return [list(group) for is_text, group in groupby(lines, key=bool) if is_text]
+
+
+def _choose(
+    layouts: list[_Layout], groups: list[list[bytes]], rows: int, alphabet: Alphabet, where: str
+) -> list[tuple[bytes, bytes]]:
+    """The rows of the layout that fits; of several, of that which letters, indents and blank lines allow.
+
+    Names as long as a group of letters fit in several, and none of them is right more often.
+    """
+    for allows in (
+        lambda layout: all(name for name, _ in layout.rows),
+        lambda layout: is_aligned_text([letters for _, letters in layout.rows], alphabet),
+        partial(_is_drawn, groups=groups, rows=rows),
+    ):
+        ways = {tuple(layout.rows): layout for layout in reversed(layouts)}
+        if len(ways) == 1:
+            return layouts[0].rows
+        layouts = list(filter(allows, layouts)) or layouts
+    ways = {tuple(layout.rows): layout for layout in reversed(layouts)}
+    if len(ways) == 1:
+        return layouts[0].rows
+    one, other, *_ = reversed(ways.values())
+    row = next(row for row in range(rows) if one.rows[row] != other.rows[row])
+    texts = (f"{way.way} ({_shown(*way.rows[row])})" for way in (one, other))
+    raise InputError(
+        f"PHYLIP that can be read in two ways: row {row + 1} is {' or '.join(texts)}",
+        where=where,
+        remedy="write each row in one line, or give Stockholm or aligned FASTA",
+    )
+
+
+def _shown(name: bytes, letters: bytes) -> str:
+    start, end = letters[:8].decode("latin-1"), letters[-8:].decode("latin-1")
+    return f"{shorten(_decode(name))!r} {start}..{end}"
+
+
+def _is_drawn(layout: _Layout, groups: list[list[bytes]], rows: int) -> bool:
+    """Whether all lines with names are indented alike, and blank lines divide blocks or rows."""
+    body = [line for group in groups for line in group]
+    if len({len(body[i]) - len(body[i].lstrip()) for i in layout.begins}) > 1:
+        return False
+    if len(groups) < 2:
+        return True
+    if layout.way.startswith(_INTERLEAVED):
+        return all(len(group) == rows for group in groups)
+    return set(accumulate((len(group) for group in groups[:-1]), initial=0)) <= set(layout.begins)
 
 
 def _name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:
@@ -308,31 +375,38 @@ def _name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:
     return name.strip(), b"".join(letters.split())
 
 
-def _interleaved(body: list[bytes], rows: int, strict: bool) -> _Rows:
+_INTERLEAVED, _SEQUENTIAL, _STRICT = "interleaved", "sequential", " with names of ten characters"
+
+
+def _interleaved(body: list[bytes], rows: int, strict: bool) -> _Layout:
     """The first lines have names; each further group of lines continues the same rows."""
+    way = _INTERLEAVED + _STRICT * strict
     if len(body) % rows:
-        return []
+        return _Layout(way, [], [])
     first = [_name_and_letters(line, strict) for line in body[:rows]]
-    return [
+    read = [
         (name, letters + b"".join(b"".join(more.split()) for more in body[rows + i :: rows]))
         for i, (name, letters) in enumerate(first)
     ]
+    return _Layout(way, read, list(range(rows)))
 
 
-def _sequential(body: list[bytes], columns: int, strict: bool) -> _Rows:
+def _sequential(body: list[bytes], columns: int, strict: bool) -> _Layout:
     """A row continues until it has all its columns."""
     rows: list[tuple[bytes, list[bytes]]] = []
+    begins: list[int] = []
     missing = 0
-    for line in body:
+    for number, line in enumerate(body):
         if missing > 0:
             letters = b"".join(line.split())
             rows[-1][1].append(letters)
         else:
             name, letters = _name_and_letters(line, strict)
             rows.append((name, [letters]))
+            begins.append(number)
             missing = columns
         missing -= len(letters)
-    return [(name, b"".join(pieces)) for name, pieces in rows]
+    return _Layout(_SEQUENTIAL + _STRICT * strict, [(n, b"".join(pieces)) for n, pieces in rows], begins)
 
 
 # ------------------------------------ Stockholm (Pfam, Rfam): any number in one file, one in memory at a time

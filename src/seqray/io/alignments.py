@@ -14,7 +14,6 @@ from seqray.core.records import Alignment
 from seqray.core.results import SkippedRecord
 from seqray.io.alignment_formats import (
     FIRST_LINE,
-    HEADERS,
     AlignedText,
     Insertions,
     parse_clustal,
@@ -35,7 +34,6 @@ _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
 _PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
     "stockholm": parse_stockholm,
     "clustal": parse_clustal,
-    "phylip": parse_phylip,
 }
 _SEVERAL = ("stockholm", "clustal")  # formats with any number of alignments in a file
 
@@ -69,6 +67,8 @@ def read_alignments(
         if chosen in ("a3m", "fasta"):
             a3m = chosen == "a3m" or _is_a3m_name(path)
             texts = parse_fasta_alignment(handle, where, a3m, insertions)
+        elif chosen == "phylip":
+            texts = parse_phylip(handle, where, alphabet)
         else:
             texts = _PARSERS[chosen](handle, where)
         ids = UniqueIds(duplicates, where)
@@ -100,7 +100,7 @@ def _form_of(head: bytes, path: str | Path, where: str) -> Form:
         return "stockholm"
     if name == "FASTA":
         return "a3m" if _is_a3m_name(path) else "fasta"
-    if name == "a Clustal alignment" or head.startswith(HEADERS):
+    if name == "a Clustal alignment":
         return "clustal"
     if FIRST_LINE.match(head):
         return "phylip"

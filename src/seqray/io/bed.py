@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -11,7 +11,16 @@ from seqray.core.errors import InputError
 from seqray.core.results import Call
 from seqray.core.text import counted
 from seqray.io.calls import CONTEXT_COLUMNS, call_ids, context_cells
-from seqray.io.lines import Feature, check_line_start, numbered_lines, parse_position, parse_strand
+from seqray.io.lines import (
+    HEADER_WORDS,
+    Feature,
+    Part,
+    check_line_start,
+    is_position,
+    numbered_lines,
+    parse_position,
+    parse_strand,
+)
 from seqray.io.tables import open_table
 
 _BED6 = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand")
@@ -51,28 +60,46 @@ def write_bed(
     return len(named)
 
 
-def read_bed(path: str | Path) -> list[Feature]:
-    """Read the intervals of a BED file; ``track`` and ``browser`` lines are ignored.
+def read_regions(path: str | Path) -> list[Feature]:
+    """Read the regions of a BED file, whatever their strands; those without a letter are left out.
 
-    Raises `InputError` with the line for too few columns, a position that is no number, or an empty interval.
+    Raises `InputError` with the line for too few columns, a position that is no number, or an end before the
+    start.
     """
-    return parse_bed(numbered_lines(path))
+    regions = parse_bed(numbered_lines(path), with_strand=False)
+    return [region for region in regions if region.start < region.end]
 
 
-def parse_bed(lines: Iterable[tuple[str, str]]) -> list[Feature]:
-    """`read_bed` of lines with their places."""
-    features = []
+def parse_bed(lines: Iterable[tuple[str, str]], *, with_strand: bool = True) -> Iterator[Feature]:
+    """Features of the lines of BED, with their places; ``track`` and ``browser`` lines are ignored.
+
+    A header that seqray wrote names the column of the site. Raises `InputError` as `read_regions`, and
+    ``with_strand`` for a strand that is none, and an empty interval.
+    """
+    at_site = None
     for where, line in lines:
-        if line.split(maxsplit=1)[0] in ("track", "browser"):
-            continue
         cells = line.split("\t") if "\t" in line else line.split()
+        if line.startswith("#"):
+            at_site = cells.index("site") if cells[:3] == list(_BED6[:3]) and "site" in cells else at_site
+            continue
+        is_row = len(cells) > 2 and is_position(cells[1]) and is_position(cells[2])
+        if line.split(maxsplit=1)[0] in HEADER_WORDS and not is_row:
+            continue
         if len(cells) < 3:
             raise InputError(
                 f"has {counted(len(cells), 'column')}", where=where, remedy="BED needs contig, start and end"
             )
         start, end = parse_position(cells[1], where), parse_position(cells[2], where)
-        if start >= end:
-            raise InputError(f"has the empty interval {start}-{end}", where=where)
-        name, strand = (cells[3] if len(cells) > 3 else ""), (cells[5] if len(cells) > 5 else ".")
-        features.append(Feature(cells[0], start, end, name, parse_strand(strand, where)))
-    return features
+        if start > end or (with_strand and start == end):
+            what = "empty interval" if start == end else "interval"
+            remedy = "write the smaller position first; the end is not part of it"
+            raise InputError(f"has the {what} {start}-{end}", where=where, remedy=remedy)
+        strand = cells[5] if with_strand and len(cells) > 5 else "."
+        yield Feature(
+            contig=cells[0],
+            kind="",
+            parts=(Part(start, end, parse_strand(strand, where)),),
+            attributes={"ID": cells[3]} if len(cells) > 3 else {},
+            where=where,
+            site=parse_position(cells[at_site], where) if at_site and len(cells) > at_site else None,
+        )

@@ -13,13 +13,24 @@ from seqray.core.errors import InputError
 from seqray.core.text import nearest, parse_float
 from seqray.io.bed import parse_bed
 from seqray.io.files import BLOCK, display_name, open_input
-from seqray.io.genbank import genbank_annotation, parse_genbank, parse_genbank_features
-from seqray.io.gff3 import parse_gff3_annotation, parse_gff3_features
-from seqray.io.lines import AnnotatedFile, Feature, data_lines, parse_position, parse_strand
+from seqray.io.genbank import genbank_annotation, parse_genbank
+from seqray.io.gff3 import parse_gff3_annotation
+from seqray.io.lines import (
+    WITHOUT_START,
+    AnnotatedFile,
+    Feature,
+    Part,
+    decoded_lines,
+    is_position,
+    parse_position,
+    parse_strand,
+)
 from seqray.io.records import GENBANK, GFF, Duplicates, UniqueIds, detect_format
 from seqray.io.tables import parse_rows
 
-# --------------------------------------------------------------------- features with parts and qualifiers
+_SITE_COLUMNS = ("site", "position")
+_POSITION_REMEDY = "name the columns contig, site[, strand]"
+_MAX_SHOWN_KINDS = 6
 
 
 def read_annotated(
@@ -50,42 +61,33 @@ def read_annotated(
     raise InputError(what, where=name, remedy="give GenBank or GFF3")
 
 
-# ------------------------------------------------------------------------------------ intervals of any file
+def read_features(path: str | Path) -> AnnotatedFile:
+    """Read all features of a file, each with its parts (exons), and count what can't be placed.
 
-_SITE_COLUMNS = ("site", "position")
-_POSITION_REMEDY = "name the columns contig, site[, strand]"
-_MAX_SHOWN_KINDS = 6
-
-
-def read_features(path: str | Path) -> list[Feature]:
-    """Read the features of a file; one of several parts (exons) gives an interval for each.
-
-    The file is GFF3 (or GTF), GenBank, BED, or a TSV with the columns ``contig`` and ``site`` or ``position``
-    (0-based) and, if known, ``strand``, as `seqray scan` writes it; plain or compressed. ``kind`` is the type
-    of the feature; empty for BED, ``TSS`` for a table of positions. Raises `InputError` if the file can't be
-    read or has none of these formats.
+    The file is GFF3 (or GTF), GenBank, BED, or a table with the columns ``contig`` and ``site`` or
+    ``position`` (0-based) and, if known, ``strand``, as `seqray scan` writes it; plain or compressed. The
+    kind of a feature of BED is empty, that of a table of positions is ``TSS``. Raises `InputError` if the
+    file can't be read or has none of these formats.
     """
     with open_input(path) as handle:
         return _parse_features(handle.read(), display_name(path))
 
 
-def _parse_features(data: bytes, name: str) -> list[Feature]:
-    form = detect_format(data[:BLOCK])
+def _parse_features(data: bytes, name: str) -> AnnotatedFile:
+    form, handle = detect_format(data[:BLOCK]), io.BytesIO(data)
     if form == GENBANK:
-        return list(parse_genbank_features(io.BytesIO(data), name))
-    if not (line := _first_line(data)):
-        return []
-    cells = line.split("\t")
-    if not {cell.lower() for cell in cells}.isdisjoint(_SITE_COLUMNS):
-        rows = parse_rows(io.BytesIO(data), name, ("contig",), _POSITION_REMEDY)
-        return [_position(row, where) for where, row in rows]
-    lines = data_lines(io.BytesIO(data), name)
-    if form == GFF or (len(cells) == 9 and cells[3].isdigit() and cells[4].isdigit()):
-        return parse_gff3_features(lines)
+        records = parse_genbank(handle, name, features=True)
+        return genbank_annotation(records, name, None, {}, UniqueIds("keep", name))
+    line = _first_line(data)
+    if form == GFF or (not form and _is_gff3_row(line)):
+        return parse_gff3_annotation(handle, name, None, {})
     if form:
         remedy = "give GFF3, GenBank, BED or a table of positions"
         raise InputError(f"is {form}, not an annotation", where=name, remedy=remedy)
-    return parse_bed(lines)
+    if _is_header(line):
+        rows = parse_rows(handle, name, ("contig",), _POSITION_REMEDY)
+        return AnnotatedFile("table", [_position(row, where) for where, row in rows])
+    return AnnotatedFile("BED", list(parse_bed(decoded_lines(handle, name))))
 
 
 def _first_line(data: bytes) -> str:
@@ -94,14 +96,26 @@ def _first_line(data: bytes) -> str:
     return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")
 
 
+def _is_gff3_row(line: str) -> bool:
+    cells = line.split("\t")
+    is_bed = all(map(is_position, cells[1:3]))
+    return len(cells) == 9 and is_position(cells[3]) and is_position(cells[4]) and not is_bed
+
+
+def _is_header(line: str) -> bool:
+    """Whether a line names columns of a table of positions; a row of BED has numbers."""
+    cells = {cell.strip(' "').lower() for cell in line.replace(",", "\t").split("\t")}
+    return not cells.isdisjoint(("contig", *_SITE_COLUMNS)) and not any(map(is_position, cells))
+
+
 def _position(row: dict[str, str], where: str) -> Feature:
     """A single letter of a table with the columns ``contig`` and ``site`` or ``position``, 0-based."""
     column = next((column for column in _SITE_COLUMNS if column in row), None)
     if column is None:  # the header had one between quotes, within another cell
         raise InputError(f"has no column '{_SITE_COLUMNS[0]}'", where=where, remedy=_POSITION_REMEDY)
     start = parse_position(row[column], where)
-    strand = parse_strand(row.get("strand", "") or ".", where)
-    return Feature(row["contig"], start, start + 1, row.get("id", ""), strand, "TSS")
+    part = Part(start, start + 1, parse_strand(row.get("strand", "") or ".", where))
+    return Feature(row["contig"], "TSS", (part,), {"ID": row.get("id", "")}, where)
 
 
 def select_features(features: Iterable[Feature], kinds: Sequence[str], where: str | Path) -> list[Feature]:
@@ -142,34 +156,44 @@ class Site:
     where: str
 
 
-def read_sites(path: str | Path) -> list[Site]:
-    """Read sites from a table, BED or GFF3, plain or compressed.
+def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: None) -> list[Site]:
+    """Read sites from a table, BED, GFF3 or GenBank, plain or compressed.
 
     A table has the columns ``contig``, ``position`` (1-based), ``strand`` and, if given, ``site`` (its class)
-    and ``weight``; sites of BED or GFF3 are the first letter of each feature in reading direction. Raises
+    and ``weight``. A feature of another format has one site: its first letter in reading direction, or the
+    one that a call of seqray states. ``on_left_out`` receives a line about features that have none. Raises
     `InputError` for a file without a site or of another format, a column with nearly the name ``site`` or
     ``weight``, a site without a strand, and numbers out of range.
     """
     name = display_name(path)
     with open_input(path) as handle:
         data = handle.read()
-    header = _first_line(data) if not detect_format(data[:BLOCK]) else ""
-    cells = {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}
-    if "contig" in cells and ("position" in cells or not any(map(str.isdigit, cells))):  # no row of BED
+    if not detect_format(data[:BLOCK]) and _is_header(_first_line(data)):
         sites = list(_table_sites(data, name))
     else:
-        sites = [_first_letter(feature, name) for feature in _parse_features(data, name)]
+        file = _parse_features(data, name)
+        features = [feature for feature in file.features if not _is_contig(feature, file.lengths)]
+        sites = [_first_letter(feature, name) for feature in features if not feature.partial_start]
+        left_out = Counter(file.left_out)
+        left_out[WITHOUT_START] += len(features) - len(sites)
+        if note := file._replace(left_out=+left_out).note:
+            on_left_out(f"{name}: {note}")
     if not sites:
         raise InputError("contains no site", where=name, remedy="give a table of sites, BED or GFF3")
     return sites
 
 
+def _is_contig(feature: Feature, lengths: Mapping[str, int]) -> bool:
+    """Whether a feature stands for all of its contig, as GFF3 and GenBank have it."""
+    whole = (0, lengths.get(feature.contig))
+    return feature.kind in ("region", "source") and (feature.start, feature.end) == whole
+
+
 def _first_letter(feature: Feature, name: str) -> Site:
-    """Site at the first letter of a feature in reading direction."""
+    """Site at the first letter of a feature in reading direction, or that of a call."""
     where = f"{name}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}"
-    strand = _check_strand(feature.strand, where)
-    position = feature.start if strand == "+" else feature.end - 1
-    return Site(feature.contig, position, strand, feature.kind, 1.0, where)
+    kind = feature.kind if feature.site is None else feature.attributes.get("label", feature.kind)
+    return Site(feature.contig, feature.first, _check_strand(feature.strand, where), kind, 1.0, where)
 
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack, cast
 
@@ -27,9 +28,18 @@ from seqray.core.version import __version__
 from seqray.io.calls import call_ids
 from seqray.io.fasta import read_fasta
 from seqray.io.files import display_name, encode_text, open_input, open_output
-from seqray.io.lines import AnnotatedFeature, AnnotatedFile, Feature, Part, is_pseudo, turn_at_origin
+from seqray.io.lines import (
+    ELSEWHERE,
+    UNREADABLE,
+    WITHOUT_LETTERS,
+    AnnotatedFile,
+    Feature,
+    Part,
+    turn_at_origin,
+)
 from seqray.io.records import (
     GENBANK,
+    RELEASE,
     Duplicates,
     RawRecord,
     ReadOptions,
@@ -47,6 +57,8 @@ _FEATURE = re.compile(r" {5}(?=\S*[A-Za-z])\S+ +(\S.*)")  # its first line: kind
 # Of what locations consist: positions, other records, and these words.
 _LOCATION = re.compile(r"(?:(?:complement|join|order|bond|gap|one-of)\(|[A-Za-z_][\w.|-]*:|[\d.^<>,() ])*")
 _LENGTHS = re.compile(r"Expected sequence length (\d+), found (\d+) \((.*)\)")
+_NUMBER = re.compile(r"[ \t]*\d*[ \t]*(?=[^\s\d])")  # before the letters of a line
+_NUMBER_ENDS = frozenset(f"{digit} " for digit in range(10))  # in the columns where they shall end
 _CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
 
 
@@ -83,30 +95,42 @@ def split_genbank(
         with suppress(UndefinedSequenceError):  # a CONTIG line instead of the letters
             letters = bytes(record.seq or b"")
         circular = record.annotations.get("topology") == "circular"
-        yield RawRecord(record.id or record.name, letters, record.description, circular, _NO_LETTERS)
+        yield RawRecord(record_id(record), letters, record.description, circular, _NO_LETTERS)
+
+
+def record_id(record: SeqRecord) -> str:
+    """VERSION, or the name in the LOCUS line where that is missing or the ``.`` of an editor's own maps."""
+    return record.name if record.id in (None, "", ".", "<unknown id>") else str(record.id)
 
 
 class _Lines(io.TextIOWrapper):
     """Text lines for the parser, which skips what lies between records: also one without its first line.
 
     Counts the lines that begin a record, keeps the first location that makes no sense, and raises
-    `InputError` for text after the end of a record.
+    `InputError` for text after the end of a record, unless it is the head of one more release file. Letters
+    begin in the column that the parser expects, whatever the width of the numbers before them.
     """
 
     def __init__(self, handle: BinaryIO, where: str) -> None:
         super().__init__(handle, encoding="utf-8-sig", errors="replace")
-        self.loci, self._where, self._ended = 0, where, False
+        self.loci, self._where, self._ended, self._in_letters = 0, where, False, False
         self._record, self._odd = "", ""
 
     def readline(self, *size: Any) -> str:
         line = super().readline(*size)
-        if line.startswith("LOCUS"):
-            self.loci, self._ended = self.loci + 1, False
+        if self._in_letters and line[:1] in " \t0123456789" and line[8:10] not in _NUMBER_ENDS:
+            line = _NUMBER.sub(f"{'1':>9} ", line, count=1)
+        if line.startswith("ORIGIN"):
+            self._in_letters = True
+        elif line.startswith("LOCUS"):
+            self.loci, self._ended, self._in_letters = self.loci + 1, False, False
             self._record, self._odd = line[12:].partition(" ")[0].strip(), ""
         elif not self._odd and (feature := _FEATURE.match(line)):
             location = feature[1].strip()
             if not _LOCATION.fullmatch(location):
                 self._odd = f"the location '{location}' can't be read"
+        elif self._ended and RELEASE.match(line.encode()):
+            self._ended = False
         elif self._ended and line.strip():
             what = f"text after the end of GenBank record {self.loci}, where a line LOCUS must follow"
             raise InputError(f"{what} ({line.strip()[:40]!r})", where=self._where)
@@ -169,43 +193,42 @@ def _cut_off(reason: str) -> tuple[str, str]:
 # --------------------------------------------------------------------------------------------- features
 
 
-def parse_genbank_features(handle: BinaryIO, name: str) -> Iterator[Feature]:
-    """Each part of each feature; the kind of a ``regulatory`` one is its class (``promoter``)."""
-    for record in parse_genbank(handle, name, features=True):
-        for feature in record.features:
-            qualifiers = {key: values[0] for key, values in feature.qualifiers.items() if values}
-            pseudo = is_pseudo(feature.type, qualifiers)
-            kind = qualifiers.get("regulatory_class", feature.type)
-            named = qualifiers.get("locus_tag", qualifiers.get("gene", ""))
-            for location in feature.location.parts if feature.location else ():
-                if part := _part(location):
-                    yield Feature(str(record.id), part.start, part.end, named, part.strand, kind, pseudo)
-
-
 def genbank_annotation(
     records: Iterable[SeqRecord],
     name: str,
-    wanted: Callable[[str], bool],
+    wanted: Callable[[str], bool] | None,
     circles: Mapping[str, int],
     ids: UniqueIds,
 ) -> AnnotatedFile:
-    """Features of the wanted kinds of parsed records, see `seqray.io.features.read_annotated`."""
-    features: list[AnnotatedFeature] = []
+    """Features of the wanted kinds of parsed records, see `seqray.io.features.read_annotated`.
+
+    The kind of a ``regulatory`` feature is its class (``promoter``).
+    """
+    features: list[Feature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     others: dict[str, None] = {}
+    names: dict[str, list[str]] = {}
+    left_out = Counter[str]()
     for record in records:
-        contig = ids.resolve(record.id or record.name)
+        contig = ids.resolve(record_id(record))
         lengths[contig] = len(record)
+        sources = (
+            one.qualifiers.get("chromosome", ()) for one in record.features[:1] if one.type == "source"
+        )
+        names[contig] = [record.name, *chain.from_iterable(sources)]
         if record.annotations.get("topology") == "circular":
             circular.add(contig)
         around = len(record) if contig in circular else circles.get(contig)
         for feature in record.features:
-            if not wanted(feature.type):
-                others[feature.type] = None
-            elif (annotated := _annotated(feature, contig, name, around)).parts:
-                features.append(annotated)
-    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular), tuple(others))
+            kind = next(iter(feature.qualifiers.get("regulatory_class", ())), feature.type)
+            if wanted and not wanted(kind):
+                others[kind] = None
+                continue
+            annotated, reason = _annotated(feature, kind, contig, name, around)
+            features += [annotated] if annotated else []
+            left_out.update([reason] if reason else [])
+    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular), tuple(others), left_out, names)
 
 
 def _part(location: SimpleLocation) -> Part | None:
@@ -216,30 +239,38 @@ def _part(location: SimpleLocation) -> Part | None:
     return Part(int(start), int(end), {1: "+", -1: "-"}.get(location.strand or 0, "."))
 
 
-def _annotated(feature: SeqFeature, contig: str, name: str, around: int | None) -> AnnotatedFeature:
-    """``around`` is the length of a circular contig."""
+def _annotated(
+    feature: SeqFeature, kind: str, contig: str, name: str, around: int | None
+) -> tuple[Feature | None, str]:
+    """A feature, unless no letter of this record is in it, and why it or a part of it is left out, if it is.
+
+    ``around`` is the length of a circular contig.
+    """
     attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
-    where = f"{name}: record '{contig}'"
     if feature.location is None:
-        raise InputError(f"the location of a {feature.type} can't be read", where=where)
+        return None, UNREADABLE
     # Parts on other records, without letters or with unknown ends are left out.
     places = [(one, _part(one)) for one in feature.location.parts]
     elsewhere = list(takewhile(lambda place: place[0].ref is not None, places))
     pairs = [(one, part) for one, part in places if one.ref is None and part and part.start < part.end]
+    reason = ELSEWHERE if any(one.ref is not None for one, _ in places) else ""
+    if not pairs:
+        return None, reason or WITHOUT_LETTERS
     turn = turn_at_origin([part for _, part in pairs], around)
     pairs = pairs[turn:] + pairs[:turn]
     codon = attributes.get("codon_start", "1")
     before = sum(max(part.end - part.start, 0) for _, part in elsewhere if part)
-    return AnnotatedFeature(
+    annotated = Feature(
         contig,
-        feature.type,
+        kind,
         tuple(part for _, part in pairs),
         attributes,
-        where,
-        partial_start=bool(elsewhere) or any(_is_open(*pair, first=True) for pair in pairs[:1]),
-        partial_end=places[-1][0].ref is not None or any(_is_open(*pair, first=False) for pair in pairs[-1:]),
+        f"{name}: record '{contig}'",
+        partial_start=bool(elsewhere) or _is_open(*pairs[0], first=True),
+        partial_end=places[-1][0].ref is not None or _is_open(*pairs[-1], first=False),
         offset=((int(codon) - 1 if codon in ("1", "2", "3") else 0) - before) % 3,
     )
+    return annotated, reason
 
 
 def _is_open(location: SimpleLocation, part: Part, *, first: bool) -> bool:
@@ -266,7 +297,7 @@ def write_genbank(
     calls: Iterable[Call],
     provenance: Sequence[str] = (),
     *,
-    genes: Mapping[str, Sequence[AnnotatedFeature]] | None = None,
+    genes: Mapping[str, Sequence[Feature]] | None = None,
     is_circular: Callable[[str], bool] = lambda _: False,
     duplicates: Duplicates = "error",
 ) -> int:
@@ -331,8 +362,7 @@ def named_records(
     for record in map(copy, records):  # whoever writes them adds to them
         record.annotations = {"molecule_type": "DNA", **record.annotations}
         record.features = [feature for feature in record.features if feature.location is not None]
-        name = record.id or record.name
-        if (contig := ids.resolve(name)) != name:
+        if (contig := ids.resolve(record_id(record))) != record.id:
             _rename(record, contig)
         yield contig, record
 
@@ -381,7 +411,7 @@ def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
             yield _feature(location, "regulatory", qualifiers)
 
 
-def _gene(feature: AnnotatedFeature, length: int) -> SeqFeature:
+def _gene(feature: Feature, length: int) -> SeqFeature:
     parts = [part for place in feature.parts for part in _location(place, length).parts]
     for at, is_start, is_open in ((0, True, feature.partial_start), (-1, False, feature.partial_end)):
         part = parts[at]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -13,16 +13,15 @@ from seqray.core.errors import InputError
 from seqray.core.results import Call
 from seqray.core.text import format_number
 from seqray.io.calls import call_ids, context_attributes, context_from_attributes, parse_number
-from seqray.io.files import display_name, encode_text, open_input, open_output
+from seqray.io.files import encode_text, open_output
 from seqray.io.lines import (
-    AnnotatedFeature,
     AnnotatedFile,
     Feature,
     Part,
     ScanStatement,
     decoded_lines,
     is_position,
-    is_pseudo,
+    numbered_lines,
     parse_position,
     turn_at_origin,
 )
@@ -54,7 +53,7 @@ def write_gff3(
     with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based. A call of a
     locator has ``score`` and what its context knows; ``probability`` is then that of the context. Each of
     the ``contigs``, given with their lengths, has a line ``##sequence-region``; a circular one also gets a
-    ``region`` with ``Is_circular=true``.
+    ``region`` with ``Is_circular=true``. The calls of a contig come together, by start, as tabix requires.
     """
     contigs, count = contigs or {}, 0
     with open_output(path) as handle:
@@ -62,12 +61,19 @@ def write_gff3(
         for contig, length in contigs.items():
             handle.write(f"##sequence-region {_seqid(contig)} 1 {length}\n".encode())
         handle.write(comment_lines(provenance))
-        for contig in (name for name in contigs if name in circular):
-            text = f"ID={_attribute(contig)};Name={_attribute(contig)};Is_circular=true"
-            handle.write(_line(contig, "region", 1, contigs[contig], ".", ".", ".", text))
-        for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
-            handle.write(_call_line(name, call))
+        circles = {name: _region_line(name, contigs[name]) for name in contigs if name in circular}
+        for contig, group in groupby(call_ids(calls), key=lambda pair: pair[1].contig):
+            handle.write(circles.pop(contig, b""))  # with its calls, and in order, as tabix requires
+            named = sorted(group, key=lambda pair: pair[1].start)
+            handle.writelines(_call_line(name, call) for name, call in named)
+            count += len(named)
+        handle.writelines(circles.values())
     return count
+
+
+def _region_line(contig: str, length: int) -> bytes:
+    text = f"ID={_attribute(contig)};Name={_attribute(contig)};Is_circular=true"
+    return _line(contig, "region", 1, length, ".", ".", ".", text)
 
 
 def _seqid(name: str) -> str:
@@ -111,31 +117,24 @@ def read_called(path: str | Path) -> CalledFile:
     `InputError` with the line for a line that isn't GFF3.
     """
     calls, circular, header = list[Call](), set[str](), list[str]()
-    is_header = True
-    with open_input(path) as handle:
-        for where, line in _before_fasta(decoded_lines(handle, display_name(path))):
-            if line.startswith("#"):
-                header += [line] * is_header
-                continue
-            row, is_header = _parse_row(line, where), False
-            if row.is_circular:
-                circular.add(row.contig)
-            attributes = row.attributes
-            site = attributes.get("tss", attributes.get("site"))
-            name = "score" if "score" in attributes else "probability"
-            if site is not None and name in attributes:
-                call = Call(
-                    contig=row.contig,
-                    start=row.start,
-                    end=row.end,
-                    strand=row.strand,
-                    site=parse_position(site, where) - 1,
-                    score=parse_number(attributes[name], name, where),
-                    label=attributes.get("label", row.kind),
-                    context=context_from_attributes(attributes, where) if name == "score" else None,
-                    id=one_line(attributes.get("ID", "")),
-                )
-                calls.append(call)
+    for row in _rows(path, header):
+        if row.is_circular:
+            circular.add(row.contig)
+        attributes = row.attributes
+        name = "score" if "score" in attributes else "probability"
+        if (site := row.site) is not None:
+            call = Call(
+                contig=row.contig,
+                start=row.start,
+                end=row.end,
+                strand=row.strand,
+                site=site,
+                score=parse_number(attributes[name], name, row.where),
+                label=attributes.get("label", row.kind),
+                context=context_from_attributes(attributes, row.where) if name == "score" else None,
+                id=one_line(attributes.get("ID", "")),
+            )
+            calls.append(call)
     return CalledFile(calls, frozenset(circular), ScanStatement.of(path, header))
 
 
@@ -153,6 +152,15 @@ class _Row(NamedTuple):
     strand: str
     phase: str
     attributes: dict[str, str]
+    is_gtf: bool
+
+    @property
+    def site(self) -> int | None:
+        """The site of a call that `write_gff3` wrote, 0-based; None for any other line."""
+        site = self.attributes.get("tss", self.attributes.get("site"))
+        if site is None or self.attributes.keys().isdisjoint(("score", "probability")):
+            return None
+        return parse_position(site, self.where) - 1
 
     @property
     def is_circular(self) -> bool:
@@ -160,8 +168,14 @@ class _Row(NamedTuple):
         return self.attributes.get("Is_circular", "").lower() == "true"
 
     @property
+    def contig_names(self) -> list[str]:
+        """Other names of a contig, in the line that stands for all of it."""
+        stated = (self.attributes.get(key, "") for key in ("Name", "chromosome", "Alias", "ID"))
+        return [name.rpartition(":")[2] for text in stated for name in text.split(",") if name]
+
+    @property
     def part(self) -> Part:
-        return Part(self.start, self.end, self.strand)
+        return Part(self.start, self.end, self.strand if self.strand in ("+", "-", "?") else ".")
 
     @property
     def open_ends(self) -> tuple[bool, bool]:
@@ -184,6 +198,19 @@ class _Row(NamedTuple):
                 remedy="write the smaller position first; across an origin, let the end exceed the length",
             )
 
+    def require_gene(self) -> None:
+        """Raise `InputError` for a phase or a strand that is none, and for GTF."""
+        if self.phase not in ("0", "1", "2", "."):
+            raise InputError(f"has the phase '{self.phase}'", where=self.where, remedy="use 0, 1, 2 or .")
+        if self.strand not in ("+", "-", ".", "?"):
+            raise InputError(f"has the strand '{self.strand}'", where=self.where, remedy="use + or -")
+        if self.is_gtf:
+            remedy = "convert it, for example with gffread"
+            raise InputError("is GTF, not GFF3", where=self.where, remedy=remedy)
+
+
+_GTF = re.compile(r'(\w+) "([^"]*)"')
+
 
 def _parse_row(line: str, where: str) -> _Row:
     """Read a line; raises `InputError` unless it has nine columns, and positions that are whole numbers."""
@@ -194,46 +221,58 @@ def _parse_row(line: str, where: str) -> _Row:
         )
     pairs = (part.partition("=") for part in cells[8].split(";"))
     attributes = {key.strip(): unquote(value) for key, _, value in pairs}
+    if is_gtf := "=" not in cells[8] and ' "' in cells[8]:
+        attributes = dict(_GTF.findall(cells[8]))
+        attributes.setdefault("Parent", attributes.get("transcript_id", ""))
     start, end = parse_position(cells[3], where) - 1, parse_position(cells[4], where)
-    return _Row(where, unquote(cells[0]), cells[2], start, end, cells[6], cells[7], attributes)
+    return _Row(where, unquote(cells[0]), cells[2], start, end, cells[6], cells[7], attributes, is_gtf)
 
 
-def _before_fasta(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Lines (place, text) up to one with ``>``, which begins letters also without ``##FASTA``."""
-    return takewhile(lambda line: not line[1].startswith(">"), lines)
+def _outside_fasta(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Lines (place, text) but letters, which begin with ``##FASTA`` or a header.
+
+    They end where another file was appended: with its first comment or feature.
+    """
+    in_letters = False
+    for where, line in lines:
+        if line.startswith(("##FASTA", ">")):
+            in_letters = True
+        elif in_letters:
+            in_letters = not (line.startswith("##") or line.count("\t") == 8)
+        if not in_letters:
+            yield where, line
 
 
-def _rows(lines: Iterable[tuple[str, str]]) -> Iterator[_Row]:
-    return (_parse_row(line, where) for where, line in _before_fasta(lines))
+def _rows(path: str | Path, header: list[str]) -> Iterator[_Row]:
+    """The rows of a file; the comments above the first are added to ``header``."""
+    is_header = True
+    for where, line in _outside_fasta(numbered_lines(path)):
+        if line.startswith("#"):
+            header += [line] * is_header
+        else:
+            is_header = False
+            yield _parse_row(line, where)
 
 
 # --------------------------------------------------------------------------------------------- features
 
-
-def parse_gff3_features(lines: Iterable[tuple[str, str]]) -> list[Feature]:
-    """Every feature of GFF3, in the order of the lines; a feature of several lines gives as many intervals.
-
-    Raises `InputError` with the line for a line that isn't GFF3.
-    """
-    features = []
-    for row in _rows(lines):
-        row.require_interval()
-        strand = row.strand if row.strand in ("+", "-") else "."
-        pseudo = is_pseudo(row.kind, row.attributes)
-        name = row.attributes.get("ID", "")
-        features.append(Feature(row.contig, row.start, row.end, name, strand, row.kind, pseudo))
-    return features
+_CONTIGS = frozenset(("region", "chromosome", "contig", "supercontig", "scaffold", "plasmid"))
+_OF_ONE_LOCUS = re.compile(r"CDS|pseudogene|(?:.*_)?gene|.*RNA|(?:primary_)?transcript")
 
 
 def parse_gff3_annotation(
-    handle: Iterable[bytes], name: str, wanted: Callable[[str], bool], circles: Mapping[str, int]
+    handle: Iterable[bytes],
+    name: str,
+    wanted: Callable[[str], bool] | None,
+    circles: Mapping[str, int],
 ) -> AnnotatedFile:
-    """Features of the wanted kinds, whose lines are joined; see `seqray.io.features.read_annotated`."""
+    """Features, each of all its lines; see `seqray.io.features.read_annotated`. GTF has no genes."""
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     others: dict[str, None] = {}
+    names: dict[str, list[str]] = {}
     groups: dict[tuple[str, ...], list[_Row]] = {}
-    for where, line in _before_fasta(decoded_lines(handle, name)):
+    for where, line in _outside_fasta(decoded_lines(handle, name)):
         if line.startswith("#"):
             words = line.split()
             if len(words) == 4 and words[::2] == ["##sequence-region", "1"] and is_position(words[3]):
@@ -243,12 +282,17 @@ def parse_gff3_annotation(
         if row.is_circular:
             circular.add(row.contig)
             lengths[row.contig] = row.end
-        if not wanted(row.kind):
+        if row.kind in _CONTIGS and row.start == 0:
+            names.setdefault(row.contig, []).extend(row.contig_names)
+        if wanted and not wanted(row.kind):
             others[row.kind] = None
             continue
-        _check_row(row, line)
-        # Lines of one ID are one feature; else coding lines of one parent, and lines of a locus tag.
-        for key in ("ID", *(["Parent"] if row.kind == "CDS" else []), "locus_tag"):
+        row.require_interval()
+        if wanted:
+            row.require_gene()
+        # Lines of one ID are one feature; else coding lines of one parent, and those of a gene's locus tag.
+        keys = ["Parent"] if row.kind == "CDS" else []
+        for key in ("ID", *keys, *(["locus_tag"] if _OF_ONE_LOCUS.fullmatch(row.kind) else [])):
             if value := row.attributes.get(key):
                 groups.setdefault((row.contig, row.kind, key, value), []).append(row)
                 break
@@ -256,33 +300,21 @@ def parse_gff3_annotation(
             groups[row.where,] = [row]
     around = {**circles, **{contig: lengths[contig] for contig in circular}}
     features = [_joined(rows, around.get(rows[0].contig)) for rows in groups.values()]
-    return AnnotatedFile("GFF3", features, lengths, frozenset(circular), tuple(others))
+    return AnnotatedFile("GFF3", features, lengths, frozenset(circular), tuple(others), names=names)
 
 
-def _check_row(row: _Row, line: str) -> None:
-    row.require_interval()
-    if row.phase not in ("0", "1", "2", "."):
-        raise InputError(f"has the phase '{row.phase}'", where=row.where, remedy="use 0, 1, 2 or .")
-    if row.strand not in ("+", "-", ".", "?"):
-        raise InputError(f"has the strand '{row.strand}'", where=row.where, remedy="use + or -")
-    column = line.rpartition("\t")[2]
-    if "=" not in column and ' "' in column:
-        raise InputError("is GTF, not GFF3", where=row.where, remedy="convert it, for example with gffread")
-
-
-def _joined(rows: list[_Row], around: int | None) -> AnnotatedFeature:
+def _joined(rows: list[_Row], around: int | None) -> Feature:
     """One feature of its lines; ``around`` is the length of a circular contig."""
     numbers = [row.attributes.get("part", "").partition("/")[0] for row in rows]
-    strands = {row.strand for row in rows}
     if all(map(is_position, numbers)):  # as NCBI numbers the parts of trans-spliced genes: 1/2, or 1
         order = sorted(range(len(rows)), key=lambda i: int(numbers[i]))
         rows = [rows[i] for i in order]
-    elif len(strands) == 1:
-        rows = sorted(rows, key=lambda row: row.start, reverse=strands == {"-"})
-    turn = turn_at_origin([row.part for row in rows], around)
-    rows = rows[turn:] + rows[:turn]
+        rows = _from_first(rows, turn_at_origin([row.part for row in rows], around))
+    elif len({row.strand for row in rows}) == 1 and len(rows) > 1:
+        ordered = sorted(rows, key=lambda row: row.start, reverse=rows[0].strand == "-")
+        rows = _from_first(ordered, _turn(ordered, rows, around) if around else 0)
     first, last = rows[0], rows[-1]
-    return AnnotatedFeature(
+    return Feature(
         first.contig,
         first.kind,
         tuple(row.part for row in rows),
@@ -290,5 +322,34 @@ def _joined(rows: list[_Row], around: int | None) -> AnnotatedFeature:
         first.where,
         partial_start=first.open_ends[first.strand == "-"],
         partial_end=last.open_ends[last.strand != "-"],
-        offset=int(first.phase) if first.phase != "." else 0,
+        offset=int(first.phase) if first.phase in ("1", "2") else 0,
+        site=first.site,
     )
+
+
+def _from_first(rows: list[_Row], turn: int) -> list[_Row]:
+    return rows[turn:] + rows[:turn]
+
+
+def _turn(ordered: list[_Row], listed: list[_Row], around: int) -> int:
+    """Which of the lines of one strand of a circle, sorted along it, comes first.
+
+    Lines that touch the origin tell it, then their order in the file, unless that is by position, and then
+    the phases.
+    """
+    if turn := turn_at_origin([row.part for row in ordered], around):
+        return turn
+    turn = ordered.index(listed[0])
+    if _from_first(ordered, turn) == listed != sorted(listed, key=lambda row: row.start):
+        return turn
+    return next((turn for turn in range(len(ordered)) if _in_phase(_from_first(ordered, turn))), 0)
+
+
+def _in_phase(rows: list[_Row]) -> bool:
+    """Whether each line has the phase that the lengths of those before it give, and the first one 0."""
+    before = 0
+    for row in rows:
+        if row.phase != str(-before % 3):
+            return False
+        before += row.end - row.start
+    return True

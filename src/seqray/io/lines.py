@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from seqray.core.errors import InputError
+from seqray.core.text import counted
 from seqray.io.files import display_name, open_input
 
 # --------------------------------------------------------------------------------------------- features
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """An interval on a contig: 0-based, half-open, on the plus strand; the strand is ``+``, ``-`` or ``.``.
-
-    ``kind`` is its type (``gene``, ``CDS``), empty for a line of a BED file; ``pseudo`` says whether the file
-    calls it a pseudogene.
-    """
-
-    contig: str
-    start: int
-    end: int
-    name: str = ""
-    strand: str = "."
-    kind: str = ""
-    pseudo: bool = False
 
 
 class Part(NamedTuple):
@@ -40,50 +24,102 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatedFeature:
+class Feature:
     """A feature of a genome, of a kind such as ``CDS``; ``where`` is the file and line or record, for errors.
 
     The parts are in the order of transcription, also of a feature across the origin whose file sorts them by
-    position; the attributes are those of GFF3 or qualifiers of GenBank, the first value of each.
-    ``partial_start`` and ``partial_end`` say whether the file says that the 5' or 3' end lies elsewhere, and
-    ``offset`` how many letters come before the first whole codon.
+    position; the attributes are those of GFF3 or qualifiers of GenBank, the first value of each. The kind of
+    a line of BED is empty. ``partial_start`` and ``partial_end`` say whether the file says that the 5' or 3'
+    end lies elsewhere, and ``offset`` how many letters come before the first whole codon; ``site`` is that of
+    a call of seqray, 0-based.
     """
 
     contig: str
     kind: str
     parts: tuple[Part, ...]
-    attributes: Mapping[str, str]
-    where: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    where: str = ""
     partial_start: bool = False
     partial_end: bool = False
     offset: int = 0
+    site: int | None = None
+
+    @property
+    def name(self) -> str:
+        """ID, locus tag or name of the gene; empty without any."""
+        return next((v for key in ("ID", "locus_tag", "gene") if (v := self.attributes.get(key))), "")
+
+    @property
+    def strand(self) -> str:
+        """That of the first part: ``+``, ``-`` or ``.``."""
+        return self.parts[0].strand
+
+    @property
+    def start(self) -> int:
+        """Position of the leftmost letter."""
+        return min(part.start for part in self.parts)
+
+    @property
+    def end(self) -> int:
+        """The position behind the rightmost letter."""
+        return max(part.end for part in self.parts)
+
+    @property
+    def first(self) -> int:
+        """The first letter in reading direction, or the site that a call states."""
+        start, end, strand = self.parts[0]
+        return self.site if self.site is not None else end - 1 if strand == "-" else start
+
+    @property
+    def pseudo(self) -> bool:
+        """Whether the file calls it that of a pseudogene."""
+        return is_pseudo(self.kind, self.attributes)
+
+
+# Why features are left out, or parts of them.
+ELSEWHERE = "with parts on other records"
+UNREADABLE = "whose location can't be read"
+WITHOUT_LETTERS = "between two letters, or at an unknown place"
+WITHOUT_START = "whose start lies elsewhere"
 
 
 class AnnotatedFile(NamedTuple):
     """Features of a file in its order, and what it says of its contigs.
 
-    ``format`` is ``GenBank`` or ``GFF3``, ``lengths`` those of the contigs where they are stated, and
-    ``others`` the kinds of the features that were not wanted.
+    ``format`` is ``GenBank``, ``GFF3``, ``BED`` or ``table``, ``lengths`` those of the contigs where they are
+    stated, ``others`` the kinds of the features that were not wanted, ``left_out`` how many features could
+    not be placed, or not whole, by the reason, and ``names`` are other names of a contig.
     """
 
     format: str
-    features: list[AnnotatedFeature]
-    lengths: dict[str, int]
-    circular: frozenset[str]
-    others: Sequence[str]
+    features: list[Feature]
+    lengths: Mapping[str, int] = {}
+    circular: frozenset[str] = frozenset()
+    others: Sequence[str] = ()
+    left_out: Mapping[str, int] = {}
+    names: Mapping[str, Sequence[str]] = {}
+
+    @property
+    def note(self) -> str:
+        """What was left out, for the user; empty if nothing was."""
+        texts = [f"{counted(count, 'feature')} {reason}" for reason, count in self.left_out.items()]
+        return f"left out: {' and '.join(texts)}" if texts else ""
 
 
 def turn_at_origin(parts: Sequence[Part], length: int | None) -> int:
     """Count the parts that a file sorted by position put before those which they follow across the origin.
 
-    ``length`` is that of the contig if it is circular, else None.
+    ``length`` is that of the contig if it is circular, else None. One part reaches the origin from either
+    side, or one, as in GFF3, ends beyond it.
     """
-    if len(parts) < 2:
+    if len(parts) < 2 or length is None:
         return 0
     forward = all(part.strand == "+" for part in parts)
     first, last = (parts[0], parts[-1]) if forward else (parts[-1], parts[0])
     starts = [part.start for part in parts]
-    if starts != sorted(starts, reverse=not forward) or (first.start, last.end) != (0, length):
+    if starts != sorted(starts, reverse=not forward):
+        return 0
+    if last.end <= length and (first.start, last.end) != (0, length):
         return 0
     gaps = [max(a.start - b.end, b.start - a.end) for a, b in pairwise(parts)]
     return gaps.index(max(gaps)) + 1
@@ -98,8 +134,11 @@ def is_pseudo(kind: str, attributes: Mapping[str, str]) -> bool:
 # ------------------------------------------------------------------------------------------------ lines
 
 
+HEADER_WORDS = ("track", "browser")  # with which lines for a genome browser begin, in BED and bedGraph
+
+
 def check_line_start(contig: str) -> None:
-    """Raise `InputError` for a name that would make a comment of a line of BED or bedGraph."""
+    """Raise `InputError` for a name that would make comments of lines of BED or bedGraph."""
     if contig.startswith("#"):
         raise InputError(
             f"the id '{contig}' would make comments of lines of BED and bedGraph",
@@ -107,30 +146,23 @@ def check_line_start(contig: str) -> None:
         )
 
 
-def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
-    """`data_lines` of a file."""
-    with open_input(path) as handle:
-        yield from data_lines(handle, display_name(path))
-
-
-def data_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
-    """Place (``file: line 3``) and text of each line that contains data, up to a ``##FASTA`` section."""
-    return ((where, line) for where, line in decoded_lines(handle, name) if not line.startswith("#"))
-
-
 def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
-    """`data_lines`, with the lines that begin with ``#``; blank ones are left out."""
+    """Place (``file: line 3``) and text of each line that is not blank."""
     lines = (line for block in handle for line in block.splitlines())  # a block may end lines with \r alone
     for number, raw in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         try:
             line = raw.decode("utf-8").removeprefix("\ufeff")  # a byte-order mark
         except UnicodeDecodeError:
-            raise InputError("is not text in UTF-8", where=where) from None
-        if line.startswith("##FASTA"):
-            return
+            raise InputError("is not text in UTF-8", where=where, remedy="save the file as UTF-8") from None
         if line.strip():
             yield where, line
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
+    """`decoded_lines` of a file."""
+    with open_input(path) as handle:
+        yield from decoded_lines(handle, display_name(path))
 
 
 def is_position(text: str) -> bool:
@@ -141,7 +173,9 @@ def is_position(text: str) -> bool:
 def parse_position(text: str, where: str) -> int:
     """The number that `is_position` tells; raises `InputError` for any other text."""
     if not is_position(text):
-        raise InputError(f"has '{text}' instead of a position", where=where)
+        raise InputError(
+            f"has '{text}' instead of a position", where=where, remedy="give a whole number, 0 or more"
+        )
     return int(text)
 
 

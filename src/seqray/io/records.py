@@ -24,15 +24,25 @@ FASTA, GENBANK, GFF = "FASTA", "GenBank", "GFF"
 HTML = "HTML or XML (a failed download?)"
 PIR = "PIR/NBRF"  # the line below each header is a title, which would be read as letters
 
+# The first line of a Clustal alignment; other programs than Clustal write their own name there.
+CLUSTAL = re.compile(
+    rb"(?:CLUSTAL\w*|T-COFFEE|PROBCONS|MUSCLE|MSAPROBS|Kalign|Biopython)(?=[\s(,]|\Z)"
+    rb"|[^>#;\s][^\t\r\n]*\bmultiple sequence alignment\b",
+    re.IGNORECASE,
+)
+# The first line of a release file of NCBI, whose records come after a page of text.
+RELEASE = re.compile(rb"\S+\.SEQ\b[^\n]*Genetic Sequence Data Bank", re.IGNORECASE)
+
 _BEGINNINGS = (
     (re.compile(rb"# STOCKHOLM"), "a Stockholm alignment"),
     (re.compile(rb"##gff-version"), GFF),
     (re.compile(rb"##fileformat=VCF"), "VCF"),
-    (re.compile(rb"CLUSTAL"), "a Clustal alignment"),
+    (CLUSTAL, "a Clustal alignment"),
     (re.compile(rb"ID   \S+; "), "EMBL"),
     (re.compile(rb"<"), HTML),
     (re.compile(rb"@[^\n]*\n[^\n]*\n\+"), "FASTQ"),
     (re.compile(rb"LOCUS +\S"), GENBANK),
+    (RELEASE, GENBANK),
     (re.compile(rb">(?:P1|F1|DL|DC|RL|RC|N1|N3|XX);"), PIR),
     (re.compile(rb">"), FASTA),
 )

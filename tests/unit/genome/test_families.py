@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from seqray.genome.read import MAX_FAMILY_SIZE, families_of
-from seqray.io.lines import AnnotatedFeature, Part
+from seqray.io.lines import Feature, Part
 
 
-def feature(kind: str, number: int = 0, **attributes: str) -> AnnotatedFeature:
-    return AnnotatedFeature("one", kind, (Part(number, number + 9, "+"),), attributes, "x: line 1")
+def feature(kind: str, number: int = 0, **attributes: str) -> Feature:
+    return Feature("one", kind, (Part(number, number + 9, "+"),), attributes, "x: line 1")
 
 
 @pytest.mark.parametrize("last", ["", "f0"])

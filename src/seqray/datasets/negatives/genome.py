@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from seqray.core.errors import InputError
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives.recipes import allot
-from seqray.io.lines import Feature
+from seqray.io.lines import Feature, Part
 
 Pairs = Sequence[tuple[int, int]]
 OPPOSITE = {"+": "-", "-": "+"}
@@ -177,18 +177,24 @@ def to_genome_coordinates(
             contigs[feature.contig] = genome.index(feature.contig, where)
         number = contigs[feature.contig]
         offset, length = int(genome.offsets[number]), int(genome.lengths[number])
-        over = max(feature.end - length, 0)
-        if over > feature.start or feature.start >= length:
-            span = f"{feature.start + 1}-{feature.end}"
-            raise InputError(
-                f"has a feature at {span} of '{feature.contig}', which has {length} letters",
-                where=where,
-                remedy="check that it belongs to this assembly",
-            )
-        placed[feature.strand].append((offset + feature.start, offset + feature.end - over))
-        if over:
-            placed[feature.strand].append((offset, offset + over))
+        for start, end, strand in feature.parts:
+            over = max(end - length, 0)
+            if over > start or start >= length:
+                raise InputError(
+                    f"has a feature at {start + 1}-{end} of '{feature.contig}', which has {length} letters",
+                    where=where,
+                    remedy="check that it belongs to this assembly",
+                )
+            own = placed[strand if strand in placed else "."]
+            own.append((offset + start, offset + end - over))
+            if over:
+                own.append((offset, offset + over))
     return placed
+
+
+def has_start(feature: Feature) -> bool:
+    """Whether the 5' end of a feature that starts there is on its contig; all letters of others count."""
+    return feature.kind not in STARTING_AT_5_PRIME or not feature.partial_start
 
 
 def near_starts(
@@ -201,17 +207,19 @@ def near_starts(
     """Letters at most ``distance`` away from a start, for windows of each strand.
 
     Of genes and transcripts the first letter on their strand counts, of others (promoters, TSS, lines of a
-    BED file) every letter. With ``same`` a start concerns windows of its own strand only; one without a
-    strand always both. ``where`` is their file, for errors.
+    BED file) every letter; `has_start` tells which have none. With ``same`` a start concerns windows of its
+    own strand only; one without a strand always both. ``where`` is their file, for errors.
     """
     features = list(features)
     to_genome_coordinates(features, genome, where)  # also checks the ends of features
     starts = []
     for f in features:
-        if f.kind in STARTING_AT_5_PRIME and f.strand != ".":
-            first = f.start if f.strand == "+" else f.end - 1
-            first %= int(genome.lengths[genome.index(f.contig)])  # it may be behind the origin of a circle
-            f = Feature(f.contig, first, first + 1, f.name, f.strand, f.kind)
+        if f.kind in STARTING_AT_5_PRIME and f.strand in STRANDS:
+            if not has_start(f):
+                continue
+            # It may be behind the origin of a circle.
+            first = f.first % int(genome.lengths[genome.index(f.contig)])
+            f = replace(f, parts=(Part(first, first + 1, f.strand),))
         starts.append(f)
     points = to_genome_coordinates(starts, genome, where)
     near = {}

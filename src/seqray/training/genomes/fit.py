@@ -192,6 +192,8 @@ def train_locator(
         "repeated_sites": sum(genome.repeated for genome in parts.learned()),
         "species": sorted({genome.row.species for genome in parts.learned()}),
     }
+    if notes := [note for genome in parts.learned() for note in genome.notes]:
+        facts["input_notes"] = notes
     card = replace(card, training=facts)
     if out is not None and is_main_process(config):
         card = save_model(out, networks, card)

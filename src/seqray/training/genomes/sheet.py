@@ -20,7 +20,7 @@ from seqray.core.text import nearest, parse_float
 from seqray.genome.genes import Gene, Genome, check_genes
 from seqray.genome.predict import predict_all
 from seqray.genome.read import genes_of_records, read_genes
-from seqray.io.bed import read_bed
+from seqray.io.bed import read_regions
 from seqray.io.features import Site, read_sites
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import read_rows
@@ -149,13 +149,14 @@ class LabeledGenome:
     """A row of the sheet, read.
 
     ``genes`` is None where they are not known; ``repeated`` counts rows of sites that repeat another one, and
-    were merged with it.
+    were merged with it; ``notes`` say what of its files was left out.
     """
 
     row: GenomeRow
     contigs: list[LabeledContig]
     genes: Genome | None
     repeated: int = 0
+    notes: tuple[str, ...] = ()
 
     def genes_of(self, contig: LabeledContig) -> tuple[Gene, ...] | None:
         """The genes of a contig; None where they are not known, or the annotation does not name it."""
@@ -238,12 +239,13 @@ def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> Labele
         one.id: LabeledContig(one.id, DNA.encode(one.sequence), one.circular or one.id in circular)
         for one in records
     }
-    repeated = _place_sites(read_sites(row.sites), contigs, class_of)
+    notes = list(genes.notes if genes else ())
+    repeated = _place_sites(read_sites(row.sites, notes.append), contigs, class_of)
     if row.held_out:
         _read_regions(row.held_out, contigs)
     else:
         _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
-    return LabeledGenome(row, list(contigs.values()), genes, repeated)
+    return LabeledGenome(row, list(contigs.values()), genes, repeated, tuple(notes))
 
 
 def _read_genes(
@@ -255,8 +257,7 @@ def _read_genes(
     if parsed or row.genes not in ("", PREDICT):
         genes = genes_of_records(parsed, row.genome, circles) if parsed else read_genes(row.genes, circles)
         if genes.count or not parsed:
-            check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
-            return genes
+            return check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
     return predict_all(records)
 
 
@@ -293,7 +294,7 @@ def _contig(contigs: Mapping[str, LabeledContig], name: str, where: str) -> Labe
 
 
 def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
-    for region in read_bed(path):
+    for region in read_regions(path):
         contig = _contig(contigs, region.contig, path)
         if region.name not in (DEV, TEST, MASK):
             what = f"has a region named '{region.name}'"

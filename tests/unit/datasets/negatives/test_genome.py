@@ -23,7 +23,7 @@ from seqray.datasets.negatives.genome import (
     subtract,
     to_genome_coordinates,
 )
-from seqray.io.lines import Feature
+from seqray.io.lines import Feature, Part
 from tables import letters as random_letters
 
 PAIRS = st.lists(
@@ -61,7 +61,7 @@ FREE = {"+": NOTHING, "-": NOTHING}
 
 
 def gene(contig, start, end, strand, kind="gene"):
-    return Feature(contig, start, end, "", strand, kind)
+    return Feature(contig, kind, (Part(start, end, strand),))
 
 
 def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
@@ -72,12 +72,12 @@ def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
 
 
 def test_a_line_of_bed_and_a_feature_without_strand_count_whole():
-    features = [Feature("a", 10, 20), gene("a", 40, 50, ".")]
+    features = [gene("a", 10, 20, ".", ""), gene("a", 40, 50, ".")]
     assert near_starts(features, GENOME, 0)["+"].pairs() == [(10, 20), (40, 50)]
 
 
 def test_starts_of_the_same_strand_only():
-    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), Feature("a", 90, 91)]
+    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), gene("a", 90, 91, ".", "")]
     near = near_starts(features, GENOME, 2, "same")
     assert near["+"].pairs() == [(18, 23), (88, 93)]
     assert near["-"].pairs() == [(68, 73), (88, 93)]
@@ -149,7 +149,7 @@ def test_blocks_are_dealt_in_proportion():
 
 
 def test_a_pseudogene_does_not_code_but_is_a_gene():
-    broken = Feature("a", 40, 60, "", "+", "CDS", pseudo=True)
+    broken = Feature("a", "CDS", (Part(40, 60, "+"),), {"pseudo": ""})
     annotation = GeneIntervals.of([gene("a", 0, 30, "+", "CDS"), broken], GENOME)
     assert annotation.coding["+"] == [(0, 30)]
     assert annotation.genes["+"] == [(0, 30), (40, 60)]

@@ -16,7 +16,7 @@ from seqray.core.records import Intervals, LabeledSequence, SequenceRecord
 from seqray.datasets.negatives.genome import GeneIntervals, GenomeContext, JoinedGenome, near_starts
 from seqray.datasets.negatives.make import Member, assign_groups, assign_recipes, make_negatives
 from seqray.datasets.negatives.recipes import NegativeOptions, allot, parse_mix
-from seqray.io.lines import Feature
+from seqray.io.lines import Feature, Part
 from tables import letters as random_letters
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
@@ -26,7 +26,7 @@ DISTANCE = 100
 TEXTS = {"chr1": random_letters(40_000, 1), "chr2": random_letters(10_000, 2)}
 # A gene of 1,400 letters every 2,000, strands ++-- in turn, so that every fourth gap is convergent.
 GENES = [
-    Feature(contig, start, start + 1400, "", "++--"[(start // 2000) % 4], kind)
+    Feature(contig, kind, (Part(start, start + 1400, "++--"[(start // 2000) % 4]),))
     for contig, text in TEXTS.items()
     for start in range(300, len(text), 2000)
     for kind in ("gene", "CDS")

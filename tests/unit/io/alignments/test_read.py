@@ -185,6 +185,104 @@ def test_phylip(tmp_path, layout):
     assert texts(read_one(write(tmp_path / "x.phy", PHYLIP[layout]))) == ["ACGUACGUACGU", "ACGUAC--ACGU"]
 
 
+# Names of ten letters, so that a line with a name looks like one of letters alone.
+NAMES = ("GGGGGAAAAA", "GGGGGCCCCC")
+BOTH = {  # layout of lines -> the rows, or None where there are two readings
+    "{0} AC\n{1} GU\n{2} CC\n{3} GG\n": None,
+    "{0} AC\n{1} GU\n\n{2} CC\n{3} GG\n": None,  # two rows of two lines, or two blocks of two rows
+    "{0} AC\n           {1} GU\n{2} CC\n           {3} GG\n": ("AC{1}GU", "CC{3}GG"),
+    "{0} AC\n{1} GU\n           {2} CC\n           {3} GG\n": ("AC{2}CC", "GU{3}GG"),
+    "{0} AC\n{1} GU\n\n{2} C\n{3} G\n\nC\nG\n": ("AC{2}CC", "GU{3}GG"),
+    "{0} AC\n{1} G\nU\n\n{2} CC\n{3} G\nG\n": ("AC{1}GU", "CC{3}GG"),
+}
+
+
+@pytest.mark.parametrize("layout", BOTH)
+def test_phylip_that_has_two_readings_is_refused_unless_its_drawing_tells(tmp_path, layout):
+    words = (NAMES[0], NAMES[1], "GGGGGUUUUU", "GGGGGGGGGG")
+    path = write(tmp_path / "x.phy", "2 14\n" + layout.format(*words))
+    if BOTH[layout] is not None:
+        assert texts(read_one(path)) == [row.format(*words) for row in BOTH[layout]]
+        return
+    with pytest.raises(InputError) as error:
+        read_one(path)
+    readings = "interleaved ('GGGGGAAAAA' ACGGGGGU..GUUUUUCC)", "sequential ('GGGGGAAAAA' ACGGGGGC..GCCCCCGU)"
+    assert f"row 1 is {readings[0]} or {readings[1]}" in str(error.value)
+
+
+def test_letters_outside_the_alphabet_tell_names_of_phylip(tmp_path):
+    text = "2 14\nGGGGG00001 AC\nGGGGGUUUUU GU\nGGGGG00002 CC\nGGGGGGGGGG GG\n"
+    alignment = read_one(write(tmp_path / "x.phy", text))
+    assert alignment.names == ("GGGGG00001", "GGGGG00002")
+    assert texts(alignment) == ["ACGGGGGUUUUUGU", "CCGGGGGGGGGGGG"]
+
+
+@st.composite
+def written_phylip(draw) -> tuple[list[str], list[str], str]:
+    """Names, rows, and a file of them: any layout, names that may be letters, and lines of any length."""
+    count, columns = draw(st.integers(2, 5)), draw(st.integers(1, 60))
+    width = draw(st.sampled_from((5, 10, 20)))
+    named = st.text("ACGU", min_size=width // 2, max_size=min(width, 10))
+    rows = draw(
+        st.lists(st.text("ACGU-", min_size=columns, max_size=columns), min_size=count, max_size=count)
+    )
+    ids = draw(st.lists(named, min_size=count, max_size=count, unique=True))
+    strict = draw(st.booleans())
+    between, indent = draw(st.sampled_from(("\n", "\n\n"))), " " * draw(st.sampled_from((0, 11)))
+    first = draw(st.integers(1, 40))
+
+    def head(name: str) -> str:
+        return name.ljust(10) if strict else f"{name} "
+
+    def lines(row: str) -> list[str]:
+        cut = [row[:first], *(row[i : i + width] for i in range(first, columns, width))]
+        return [" ".join(piece[i : i + 10] for i in range(0, len(piece), 10)) for piece in cut]
+
+    pieces = [lines(row) for row in rows]
+    if draw(st.booleans()):
+        blocks = [[head(name) + own[0] for name, own in zip(ids, pieces, strict=True)]]
+        blocks += [[indent + own[i] for own in pieces] for i in range(1, len(pieces[0]))]
+    else:
+        blocks = [
+            [head(name) + own[0], *(indent + line for line in own[1:])]
+            for name, own in zip(ids, pieces, strict=True)
+        ]
+    return ids, rows, f"{count} {columns}\n" + between.join("\n".join(block) for block in blocks) + "\n"
+
+
+@given(written_phylip())
+def test_phylip_of_another_writer_is_read_right_or_refused(tmp_path_factory, made):
+    ids, rows, text = made
+    path = write(tmp_path_factory.mktemp("made") / "x.phy", text)
+    try:
+        alignment = read_one(path)
+    except InputError as error:
+        refused = str(error)
+        alignment = None
+    if alignment is None:
+        assert "in two ways" in refused or not any(row.strip("-") for row in rows)
+        return
+    assert (list(alignment.names), texts(alignment)) == (ids, rows)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Biopython 1.88 multiple sequence alignment",
+        "T-COFFEE, Version_5.31(Wed Jul 12 2006)",
+        "CLUSTAL FORMAT for T-COFFEE Version_9.03",
+        "CLUSTAL format alignment by MAFFT (v7.475)",
+        "PROBCONS version 1.12 multiple sequence alignment",
+        "Kalign (2.0) alignment in ClustalW format",
+        "MSA multiple sequence alignment",
+    ],
+)
+def test_headers_of_clustal_name_any_program(tmp_path, header):
+    text = f"{header}\n\n\nMUSCLE   ACGU\nb        A--U\n         *  *\n"
+    alignment = read_one(write(tmp_path / "x.aln", text))
+    assert (alignment.names, texts(alignment)) == (("MUSCLE", "b"), ["ACGU", "A--U"])
+
+
 # --- round trips through the writers of Biopython ---------------------------------------------------------
 
 names = st.lists(

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
-from seqray.io.bed import read_bed, write_bed
+from seqray.io.bed import read_regions, write_bed
 from seqray.io.calls import write_calls_tsv
+from seqray.io.features import read_features
 from seqray.io.gff3 import read_called, write_gff3
-from seqray.io.lines import Feature
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
 # is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.
@@ -34,9 +34,9 @@ def test_gff3_by_hand(tmp_path):
         "##sequence-region chr1 1 1000",
         "##sequence-region plasmid 1 1000",
         "# seqray x",
-        "plasmid\tseqray\tregion\t1\t1000\t.\t.\t.\tID=plasmid;Name=plasmid;Is_circular=true",
         "chr1\tseqray\tpromoter\t1\t81\t0.987654\t+\t.\tID=promoter_1;tss=61;probability=0.987654",
         "chr1\tseqray\tpromoter\t920\t1000\t0.5\t-\t.\tID=promoter_2;tss=940;probability=0.5",
+        "plasmid\tseqray\tregion\t1\t1000\t.\t.\t.\tID=plasmid;Name=plasmid;Is_circular=true",
         "plasmid\tseqray\tpromoter\t961\t1041\t1\t+\t.\tID=promoter_3;tss=21;probability=1",
     ]
 
@@ -77,7 +77,7 @@ def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_
 
 
 def test_no_calls_give_files_that_are_read(tmp_path):
-    for read, write in ((lambda path: read_called(path).calls, write_gff3), (read_bed, write_bed)):
+    for read, write in ((lambda path: read_called(path).calls, write_gff3), (read_regions, write_bed)):
         assert write(tmp_path / "none", [], ["seqray x"]) == 0
         assert read(tmp_path / "none") == []
 
@@ -87,10 +87,11 @@ def test_bed_lines_of_three_to_six_columns(tmp_path):
     path.write_bytes(
         b"browser position chr1\r\ntrack name=x\n# c\n\nchr1\t0\t5\nchr 1\t3\t4\tn\t0\t-\nchr2 7 9 m 0 +\r\n"
     )
-    assert read_bed(path) == [
-        Feature("chr1", 0, 5),
-        Feature("chr 1", 3, 4, "n", "-"),
-        Feature("chr2", 7, 9, "m", "+"),
+    features = read_features(path).features
+    assert [(f.contig, f.start, f.end, f.name, f.strand) for f in features] == [
+        ("chr1", 0, 5, "", "."),
+        ("chr 1", 3, 4, "n", "-"),
+        ("chr2", 7, 9, "m", "+"),
     ]
 
 
@@ -98,18 +99,25 @@ def test_bed_lines_of_three_to_six_columns(tmp_path):
     ("content", "message"),
     [
         (b"chr1\t5\n", "x.bed: line 1: has 2 columns; BED needs contig, start and end"),
-        (b"# c\nchr1\t5\tx\n", "x.bed: line 2: has 'x' instead of a position"),
-        (b"chr1\t-5\t9\n", "x.bed: line 1: has '-5' instead of a position"),
-        (b"chr1\t5\t5\n", "x.bed: line 1: has the empty interval 5-5"),
+        (
+            b"# c\nchr1\t5\tx\n",
+            "x.bed: line 2: has 'x' instead of a position; give a whole number, 0 or more",
+        ),
+        (b"chr1\t-5\t9\n", "x.bed: line 1: has '-5' instead of a position; give a whole number, 0 or more"),
+        (
+            b"chr1\t5\t5\n",
+            "x.bed: line 1: has the empty interval 5-5; write the smaller position first;"
+            " the end is not part of it",
+        ),
         (b"chr1\t5\t6\tn\t0\tplus\n", "x.bed: line 1: has the strand 'plus'; use +, - or ."),
-        (b"chr1\t5\t6\xff\n", "x.bed: line 1: is not text in UTF-8"),
+        (b"chr1\t5\t6\xff\n", "x.bed: line 1: is not text in UTF-8; save the file as UTF-8"),
     ],
 )
 def test_a_bad_bed_line_is_named(tmp_path, content, message):
     path = tmp_path / "x.bed"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        read_bed(path)
+        read_features(path)
     assert str(caught.value).endswith(message)
 
 
@@ -213,8 +221,8 @@ def test_what_is_written_is_read(tmp_path_factory, found):
         ("score=high", "has the score 'high'; give a number"),
         ("score=nan", "has the score 'nan'; give a number"),
         ("score=0.5;precision=0_1", "has the precision '0_1'; give a number"),
-        ("score=0.5;distance=-3", "has '-3' instead of a position"),
-        ("score=0.5;minus10_start=x", "has 'x' instead of a position"),
+        ("score=0.5;distance=-3", "has '-3' instead of a position; give a whole number, 0 or more"),
+        ("score=0.5;minus10_start=x", "has 'x' instead of a position; give a whole number, 0 or more"),
     ],
 )
 def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
