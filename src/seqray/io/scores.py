@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -125,7 +126,9 @@ class TrackWriter:
 @contextmanager
 def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sink]:
     with open_output(path) as handle:
-        handle.write(comment_lines(provenance) + encode_text(f'track type=bedGraph name="{name}"\n'))
+        handle.write(comment_lines(provenance))
+        if path.suffix != ".gz":  # which is for tabix; it refuses this line, and a browser names the file
+            handle.write(encode_text(f'track type=bedGraph name="{name}"\n'))
 
         def write(contig: str, steps: npt.NDArray[np.void]) -> None:
             check_line_start(contig)
@@ -179,3 +182,20 @@ def _convert_to_bigwig(waiting: Path, finished: Path, contigs: Mapping[str, int]
                 bigwig.addEntries([names[steps["contig"][0]]] * len(steps), starts, ends=ends, values=values)
     finally:
         bigwig.close()
+    if not waiting.stat().st_size:
+        _index_nothing(finished)
+
+
+def _index_nothing(bigwig: Path) -> None:
+    """Add the index that pyBigWig leaves out where there is no value; other readers refuse a file without.
+
+    An R-tree whose root is a leaf of no items; source: Kent et al. 2010, supplement.
+    """
+    with open(bigwig, "r+b") as handle:
+        handle.seek(-4, os.SEEK_END)
+        place, magic = handle.tell(), handle.read(4)
+        handle.seek(place)
+        handle.write(struct.pack("<IIQIIIIQII", 0x2468ACE0, 64, 0, 0, 0, 0, 0, place, 1, 0))
+        handle.write(struct.pack("<BBH", 1, 0, 0) + magic)
+        handle.seek(24)
+        handle.write(struct.pack("<Q", place))

@@ -6,6 +6,7 @@ import csv
 from dataclasses import replace
 
 import pandas as pd
+import pysam
 import pytest
 from hypothesis import given, strategies as st
 
@@ -231,3 +232,25 @@ def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
     with pytest.raises(InputError) as caught:
         read_called(path)
     assert str(caught.value).endswith(f"line 2: {message}")
+
+
+def test_calls_of_circular_contigs_can_be_indexed(tmp_path):
+    calls = [Call("b", start, start + 9, "+", start + 3, 0.5, "promoter") for start in (40, 5)]
+    calls = [replace(calls[0], contig="a"), *calls]
+    path = tmp_path / "x.gff3.gz"
+    write_gff3(path, calls, contigs={"a": 99, "b": 99, "none": 9}, circular={"a", "b", "none"})
+    pysam.tabix_index(str(path), preset="gff")
+    with pysam.TabixFile(str(path)) as indexed:
+        assert [line.split("\t")[3] for line in indexed.fetch("b")] == ["1", "6", "41"]
+    assert read_called(path).circular == {"a", "b", "none"}
+
+
+@pytest.mark.parametrize("name", ["track", "browser", "#1", "a b", "c;d=e", "%41", ">x"])
+def test_odd_names_of_contigs_survive(tmp_path, name):
+    call = Call(name, 5, 14, "-", 8, 0.5, "promoter")
+    write_gff3(tmp_path / "x.gff3", [call], contigs={name: 99}, circular={name})
+    called = read_called(tmp_path / "x.gff3")
+    assert (called.calls, called.circular) == ([call], {name})
+    if name[0] != "#":
+        write_bed(tmp_path / "x.bed", [call], contigs={name: 99})
+        assert [(r.contig, r.start, r.end) for r in read_regions(tmp_path / "x.bed")] == [(name, 5, 14)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import struct
 
 import numpy as np
 import pyBigWig
+import pysam
 import pytest
 
 from seqray.core.errors import InputError
@@ -38,8 +40,10 @@ def test_bedgraph(tmp_path, end):
         data = (tmp_path / f"x.{strand}{end}").read_bytes()
         texts[strand] = (gzip.decompress(data) if end.endswith("gz") else data).decode().splitlines()
     expected = [f"{c}\t{s}\t{e}\t{v:g}" for c, steps in PLUS.items() for s, e, v in steps]
-    assert texts["plus"] == ["# seqray x", 'track type=bedGraph name="tiny (+)"', *expected]
-    assert texts["minus"] == ["# seqray x", 'track type=bedGraph name="tiny (-)"', "chr1\t3\t4\t1e-07"]
+    for strand, lines in (("plus", expected), ("minus", ["chr1\t3\t4\t1e-07"])):
+        sign = {"plus": "+", "minus": "-"}[strand]
+        track = [] if end.endswith("gz") else [f'track type=bedGraph name="tiny ({sign})"']  # not for tabix
+        assert texts[strand] == ["# seqray x", *track, *lines]
 
 
 def test_a_contig_that_would_be_a_comment_is_refused(tmp_path):
@@ -85,6 +89,27 @@ def test_nothing_scored_gives_valid_empty_tracks(tmp_path):
         assert (track.chroms(), track.intervals("chr1")) == ({"chr1": 100}, None)
     with pyBigWig.open(str(tmp_path / "none.minus.bw")) as track:
         assert track.chroms() == {"none": 1}
+
+
+def test_a_strand_without_values_has_an_index_of_no_items(tmp_path):
+    with TrackWriter(tmp_path / "x.bw") as track:
+        track.begin("chr1", 100)
+    content = (tmp_path / "x.minus.bw").read_bytes()
+    _, _, _, _, data, index = struct.unpack_from("<IHHQQQ", content)
+    assert struct.unpack_from("<Q", content, data) == (0,)  # blocks
+    magic, _, items = struct.unpack_from("<IIQ", content, index)
+    assert (magic, items) == (0x2468ACE0, 0)  # of an R-tree
+    assert struct.unpack_from("<BBH", content, index + 48) == (1, 0, 0)  # a leaf without children
+    assert content[-4:] == content[:4]  # the magic number that ends a bigWig
+
+
+def test_compressed_tracks_can_be_indexed(tmp_path):
+    write(tmp_path / "x.bedgraph.gz")
+    for strand, contigs in (("plus", ["chr1", "chr3"]), ("minus", ["chr1"])):
+        path = tmp_path / f"x.{strand}.bedgraph.gz"
+        pysam.tabix_index(str(path), preset="bed")
+        with pysam.TabixFile(str(path)) as indexed:
+            assert indexed.contigs == contigs
 
 
 def test_one_file_per_strand():
