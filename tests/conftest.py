@@ -370,7 +370,9 @@ def input_files(
         "evaluation.tsv": "# model: m\nsplit\tsubset\tsource\tmetric\tvalue\tn\tpositives\n"
         "test\tall\tmodel\tmcc\t0.5\t40\t20\n",
         "config.yaml": YAML,
-        "alignments.yaml": YAML.replace("model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "),
+        "alignments.yaml": YAML.replace(
+            "model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "
+        ).replace("window: 20", "window: 20, positive: tRNA"),
         "locator.yaml": YAML.replace("model: {", "model: {kind: locator, classes: 1, "),
         "metrics.json": '{"figure": 1}',
         "genomes.yaml": genome_settings,

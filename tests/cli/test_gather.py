@@ -197,3 +197,25 @@ def test_shards_of_other_genes_are_refused(run, locator_file, tmp_path):
         run(words, locator_file)
     line = run.refused("gather 1.shard 2.shard --out c.tsv", names=("2.shard", "genes"))
     assert len(line) < 600
+
+
+def test_contigs_that_cannot_be_read_are_left_out_of_the_whole_and_of_shards_where_asked(scan, run, tmp_path):
+    usable = {"ring": letters(1501, seed=2), "more": letters(700, seed=3)}
+    write(tmp_path / "genome.fa", fasta(usable))
+    scan("--stride 1 --threshold 0.4 --null-mb 0 --out c.tsv")
+    expected = body(Path("c.tsv").read_text())
+    write(tmp_path / "genome.fa", fasta({"odd": "ACG!" * 50, **usable, "none": ""}))
+    words = "--stride 1 --threshold 0.4 --null-mb 0 --skip-unusable"
+    scan.refused(
+        words.replace(" --skip-unusable", ""), "--out c2.tsv", names="unknown letter '!' at position 4"
+    )
+    whole = scan(words, "--out c.tsv --skipped s.tsv --out c.gb")
+    skipped, called = body(Path("s.tsv").read_text()), body(Path("c.tsv").read_text())
+    assert skipped == ["id\treason", "odd\tunknown letter '!' at position 4", "none\tempty sequence"]
+    assert called == expected
+    assert "2 sequences, 2 skipped" in whole.err
+    for i in (1, 2):
+        scan(words, f"--shard {i}/2 --out {i}.shard --quiet")
+    gathered = run("gather 1.shard 2.shard --out c.tsv --skipped s.tsv")
+    assert "2 sequences, 2 skipped" in gathered.err
+    assert (body(Path("s.tsv").read_text()), body(Path("c.tsv").read_text())) == (skipped, called)

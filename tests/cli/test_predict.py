@@ -142,6 +142,39 @@ def test_skipped_records_are_told_and_written(predict, tmp_path):
     assert "5 skipped" in summary
 
 
+UNUSABLE = {"long": "ACGTACG" * 3, "odd": "ACG!" * 5, "none": "", "protein": "MKVLAAGIVGLALLGAWPEQ"}
+REASONS = (
+    "has 21 letters, model 'tiny' reads at most 20",
+    "unknown letter '!' at position 4",
+    "empty sequence",
+)
+
+
+def test_records_that_the_model_cannot_read_are_left_out_where_asked(predict, tmp_path):
+    usable = {r.id: r.sequence for r in RECORDS}
+    write(tmp_path / "some.fa", fasta({"first": UNUSABLE["odd"]} | usable | UNUSABLE))
+    ended = predict("some.fa --skip-unusable --skipped s.tsv")
+    assert ended.rows == predict("in.fa").rows
+    assert "30 records, " in ended.err
+    assert ", 5 skipped, " in ended.err
+    reasons = {row["id"]: row["reason"] for row in table((tmp_path / "s.tsv").read_text())}
+    assert (reasons["long"], reasons["odd"], reasons["none"]) == REASONS
+    assert reasons["first"] == reasons["odd"]
+    assert reasons["protein"].startswith("looks like protein")
+    predict.refused("some.fa", names=["first", "unknown letter"])
+    predict.refused("some.fa --skip-unusable --strict", names="--strict and --skip-unusable")
+    write(tmp_path / "none.fa", fasta(UNUSABLE))
+    predict.refused("none.fa --skip-unusable --quiet", names="all 4 records were skipped")
+
+
+def test_a_part_that_was_not_learned_is_a_caution(run, tiny_model, tmp_path):
+    write(tmp_path / "long.fa", fasta({"a": "ACGT" * 6, "b": "ACGT" * 5}))
+    changed_model(tmp_path / "anywhere.safetensors", tiny_model, site=None)
+    told = run("predict long.fa --model anywhere.safetensors --truncate ends").err
+    assert "never learned from parts of longer sequences" in told
+    assert "--skip-unusable with --truncate none leaves them out" in told
+
+
 def test_of_many_classes_each_is_counted(run, alignment_model_file, tmp_path):
     write(tmp_path / "x.fa", fasta({"a": "ACGU-ACGUA", "b": "ACGUUACGUA"}))
     ended = run("predict x.fa --model", alignment_model_file)

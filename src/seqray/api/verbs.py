@@ -25,7 +25,7 @@ from seqray.core.errors import ConfigError, require_number
 from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.core.text import Truncation
+from seqray.core.text import Truncation, counted
 from seqray.evaluation.run import evaluate_scores
 from seqray.explanations.calls import explain_calls
 from seqray.explanations.options import MethodSettings
@@ -34,7 +34,7 @@ from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
 from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
-from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, sequence_flags
+from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
 from seqray.io.summaries import figure_row
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
@@ -97,6 +97,7 @@ def predict(
     device: str | None = None,
     engine: Engine = "torch",
     truncate: Truncation | None = None,
+    skip_unusable: bool = False,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Classify each sequence or alignment, as ``seqray predict`` does.
@@ -118,6 +119,9 @@ def predict(
     truncate
         What is read of sequences longer than the model reads: ``ends``, a half each, or the ``start``;
         ``none`` refuses them. None for the rule of the model.
+    skip_unusable
+        Leave out what the model can't read, with a warning: records that are too long or too short, that have
+        letters that it does not know, or none. Else the first one is an error.
     progress
         Show a bar of progress if it takes longer than two seconds.
 
@@ -126,8 +130,9 @@ def predict(
     pandas.DataFrame
         ``id``, ``length``, ``label``, ``p_<class>`` for each class, ``flags`` (``.`` for none) and, with a
         coverage, ``set``; a row per sequence, in their order. Its ``attrs`` hold the ``context`` in which
-        they were read, and ``findings``: lines on what all sequences together are like. Those that speak
-        against the probabilities begin with ``caution:``, and are warnings, too.
+        they were read, the reason why each of the ``skipped`` records was, and ``findings``: lines on what
+        all sequences together are like. Those that speak against the probabilities begin with ``caution:``,
+        and are warnings, too.
 
     Raises
     ------
@@ -156,14 +161,20 @@ def predict(
     )
     kind = kind_of(loaded.card)
     named = loaded.context
-    loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
+    skipped: list[SkippedRecord] = []
+    records = _usable(loaded, sequences, skipped if skip_unusable else None)
+    loaded, records = _in_context(loaded, records, context)
     check = FileCheck(loaded, coverage, prior, recognized=loaded.context != named)
     predictions: list[Prediction] = []
     for batch, answers in _bar(kind.predict(loaded, records, options, ""), progress, unit="batches"):
         check.see(batch, answers)
         predictions += answers
     frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
-    frame.attrs = {"context": loaded.context, "findings": _warned(check.lines())}
+    frame.attrs = {
+        "context": loaded.context,
+        "skipped": _warned_of(skipped),
+        "findings": _warned(check.lines()),
+    }
     return frame
 
 
@@ -226,6 +237,7 @@ def scan(
     engine: Engine = "torch",
     context: str | None = "auto",
     strict: bool = False,
+    skip_unusable: bool = False,
     genes: str | Path | Genome | None = "auto",
     codon_table: int | None = None,
     progress: bool = False,
@@ -241,6 +253,8 @@ def scan(
         ``bf16`` is faster and less exact than ``fp32``.
     strict
         Raise for a sequence shorter than the model's window; else it is left out, with a warning.
+    skip_unusable
+        Leave out sequences without letters, or with letters that the model does not know, too.
     genes, codon_table
         For a locator: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave, ``predict``, or None
         or ``none`` for no genes. ``auto`` takes those of a GenBank file or of Biopython records; else it
@@ -278,8 +292,14 @@ def scan(
     for name in given:
         if ONLY_FOR.get(name) == other:
             raise ConfigError(f"'{name}' is for {is_for.format(loaded.card.name)}")
+    skipped: list[SkippedRecord] = []
     records: Iterable[SequenceRecord] = distinct_records(
-        as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
+        as_records(
+            sequences,
+            loaded.alphabet,
+            soft_masks=settings.skip_soft_masked,
+            on_skip=skipped.append if skip_unusable else None,
+        )
     )
     named = loaded.context
     loaded, records = _in_context(loaded, records, context)
@@ -288,7 +308,6 @@ def scan(
         records = list(records)
         introns = loaded.card.locator.introns
         source = gene_source(genes, codon_table, records, sequences, settings.is_circular, introns)
-    skipped: list[SkippedRecord] = []
     bar = _bar(None, progress, unit="letters", unit_scale=True)
     result = scan_records(
         loaded,
@@ -304,9 +323,6 @@ def scan(
         recognized=loaded.context != named,
     )
     bar.close()
-    if skipped:
-        first = "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])
-        warnings.warn(f"skipped {len(skipped)} sequences: {first}", stacklevel=3)
     frame = call_frame(result.calls, described=result.from_positions)
     null = None if result.from_positions else result.false_calls
     frame.attrs = {
@@ -317,7 +333,7 @@ def scan(
         "context": loaded.context,
         "genes": None if result.genes is None else f"{result.genes.count}, {result.genes.source}",
         "circular": sorted(result.calls.circular),
-        "skipped": {record.id: record.reason for record in skipped},
+        "skipped": _warned_of(skipped),
         "findings": _warned(result.findings),
     }
     return frame
@@ -336,6 +352,7 @@ def explain(
     genes: str | Path | Genome | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
+    skip_unusable: bool = False,
     progress: bool = False,
     **options: Unpack[ExplainSettings],
 ) -> pd.DataFrame:
@@ -343,8 +360,8 @@ def explain(
 
     Parameters
     ----------
-    model, sequences, context, device, truncate, progress
-        As for `predict`.
+    model, sequences, context, device, truncate, skip_unusable, progress
+        As for `predict`; a locator and ``calls`` leave nothing out.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
         `seqray.explanations.methods.OF_ALIGNMENTS`.
@@ -369,8 +386,8 @@ def explain(
         A row per letter with ``record``, ``position``, ``base``, ``method``, ``score``, ``rank``,
         ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
         ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Its ``attrs`` hold the ``flags`` of
-        sequences that have some, as `predict` gives them, by name. Arrays, attention, rows and pairs of
-        columns: `explain_records` and `seqray.explanations.explain_alignments`.
+        sequences that have some, as `predict` gives them, by name, and the ``skipped`` ones. Arrays,
+        attention, rows and pairs of columns: `explain_records` and `seqray.explanations.explain_alignments`.
 
     Notes
     -----
@@ -392,6 +409,7 @@ def explain(
     reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))
     flags: dict[str, str] = {}
+    skipped: list[SkippedRecord] = []
     if loaded.is_locator:
         explained = explain_calls(loaded, call_stretches(loaded, sequences, calls, genes, circular), chosen)
     elif calls is not None:
@@ -400,7 +418,8 @@ def explain(
         windows, places = call_windows(loaded, contigs, calls)
         explained = explain_records(loaded, windows, chosen, places=places)
     else:
-        loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
+        records = _usable(loaded, sequences, skipped if skip_unusable else None)
+        loaded, records = _in_context(loaded, records, context)
         flags_of = sequence_flags(loaded)
 
         def noted() -> Iterator[Any]:
@@ -413,7 +432,7 @@ def explain(
     explained = _bar(explained, progress, unit="explanations")
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     frame = explanation_frame(rows, kind.explanation_columns)
-    frame.attrs["flags"] = flags
+    frame.attrs |= {"flags": flags, "skipped": _warned_of(skipped)}
     return frame
 
 
@@ -472,6 +491,14 @@ def _opened(
     return with_engine(loaded, engine, dtype)
 
 
+def _usable(model: TrainedModel, sequences: Any, skipped: list[SkippedRecord] | None) -> Iterator[Any]:
+    """The records of any object; ``skipped`` receives those that the model can't read, else an error."""
+    on_skip = None if skipped is None else skipped.append
+    records = kind_of(model.card).convert(sequences, model.alphabet, on_skip)
+    reads_each = on_skip is not None and model.card.model.reads_sequences
+    return checked_records(records, model, "", on_skip) if reads_each else records
+
+
 def _in_context(
     model: TrainedModel, records: Iterable[Any], context: str | None
 ) -> tuple[TrainedModel, Iterable[Any]]:
@@ -486,6 +513,14 @@ def _warned(findings: Iterable[str]) -> list[str]:
         if line.startswith(CAUTION):
             warnings.warn(line, stacklevel=4)
     return lines
+
+
+def _warned_of(skipped: Sequence[SkippedRecord]) -> dict[str, str]:
+    """Warn of records that were skipped, and give the reason of each."""
+    if skipped:
+        first = "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])
+        warnings.warn(f"skipped {counted(len(skipped), 'sequence')}: {first}", stacklevel=4)
+    return {record.id: record.reason for record in skipped}
 
 
 def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:

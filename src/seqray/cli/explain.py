@@ -76,6 +76,7 @@ def _check_together(request: ExplainRequest) -> None:
 def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     """Write all files; the number of records that were read, and a summary."""
     from seqray.cli.explain_records import EXPLAINERS, Source, find_genome
+    from seqray.inference.sequences import checked_records
     from seqray.io.files import Staging
     from seqray.io.gff3 import read_called
     from seqray.kinds.kinds import kind_of
@@ -93,7 +94,14 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             if opened is not None:
                 opened.skip_to(skipped)
             records = opened or open_records(kind.read, request.input, options, model.alphabet, skipped)
-            model, read = recognize(request.model, model, opened.records if opened else records)
+            usable = opened.records if opened else records
+            if (
+                options.skip_unusable
+                and model.card.model.reads_sequences
+                and not (opened or request.target.calls)
+            ):
+                usable = checked_records(usable, model, "", skipped)
+            model, read = recognize(request.model, model, usable)
             work = EXPLAINERS[model.card.model.kind](model, request, genome)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)

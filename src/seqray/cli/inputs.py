@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, Literal, NoReturn, Self, TypeVar
 
 from seqray.cli.model import naming_other_models
 from seqray.cli.options import Options, PositiveInt, option
-from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.errors import ConfigError, InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
@@ -50,6 +50,11 @@ class RecordOptions(Options, heading="records"):
         "error",
     )
     strict: bool = option("--strict", "make the first skipped record an error")
+    skip_unusable: bool = option(
+        "--skip-unusable",
+        "skip records that the model can't read: too long, too short, or with letters that it does not know "
+        "(default: an error)",
+    )
     skipped: str | None = option("--skipped FILE", SKIPPED_HELP, only_for="whole scans")
     allow_empty: bool = option(
         "--allow-empty", "a file without records gives an empty output instead of an error"
@@ -70,7 +75,7 @@ class Counted(Generic[T], Iterator[T]):
 
 
 Reader = Callable[..., "Iterator[Record]"]
-"""Opens a path; its keywords are ``alphabet``, ``duplicates`` and ``on_skip``, as in `Kind.read`."""
+"""Opens a path; its keywords are those of `seqray.io.records.ReadOptions`."""
 
 
 def open_records(
@@ -81,7 +86,10 @@ def open_records(
     on_skip: OnSkip,
 ) -> Counted[Record]:
     """Read files one after the other, with one rule on ids for all of them."""
-    opened = partial(read, alphabet=alphabet, on_skip=None if options.strict else on_skip)
+    if options.strict and options.skip_unusable:
+        raise ConfigError("--strict and --skip-unusable are both given", remedy="give one of them")
+    skips = {"on_skip": None if options.strict else on_skip, "skip_unusable": options.skip_unusable}
+    opened = partial(read, alphabet=alphabet, **skips)
     return Counted(_read_inputs(paths, options, opened))
 
 
@@ -283,8 +291,13 @@ class GenomeInput(Iterable["SequenceRecord"]):
 
         if self.is_whole and self.held is not None:
             return iter(self.held)
-        duplicates = self._reading.duplicates
-        return read_sequences(self.path, self._alphabet, duplicates=duplicates, on_skip=lambda record: None)
+        return read_sequences(
+            self.path,
+            self._alphabet,
+            duplicates=self._reading.duplicates,
+            on_skip=lambda record: None,
+            skip_unusable=self._reading.skip_unusable,
+        )
 
     def for_genbank(self) -> str | Iterable[tuple[str, SeqRecord]]:
         """The sequences for an output that holds them; the path of those that were streamed."""
@@ -293,7 +306,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
 
         if self._parsed:
             return named_records(self._parsed, display_name(self.path), self._reading.duplicates)
-        return map(plain_record, self) if self.is_whole else self.path
+        return map(plain_record, self) if self.is_whole or self._reading.skip_unusable else self.path
 
     def skip_to(self, log: OnSkip) -> None:
         """Hand over the records that were skipped before there was a log, and all later ones."""

@@ -68,7 +68,7 @@ def run(request: PredictRequest) -> Outcome:
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference.origin import FileCheck
-    from seqray.inference.sequences import TRUNCATED, PredictOptions
+    from seqray.inference.sequences import TRUNCATED, PredictOptions, checked_records
     from seqray.kinds.kinds import kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
@@ -85,7 +85,10 @@ def run(request: PredictRequest) -> Outcome:
         ):
             read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
-            model, records = recognize(request.model, model, read)
+            usable = read
+            if reading.skip_unusable and model.card.model.reads_sequences:
+                usable = checked_records(read, model, source, skipped)
+            model, records = recognize(request.model, model, usable)
             check = FileCheck(
                 model, request.coverage, request.prior, recognized=request.model.context == AUTO
             )

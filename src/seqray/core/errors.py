@@ -126,7 +126,7 @@ def setting(name: str, value: Any = ..., form: str = "") -> str:
     if _names is None:
         return f"{name}={text}"
     option = _names.get(name, f"--{name.replace('_', '-')}")
-    if value is ...:
+    if value is ... or value is True:
         return option
     return f"{option} {'none' if value is None else shlex.quote(value) if isinstance(value, str) else text}"
 

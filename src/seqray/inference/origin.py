@@ -18,7 +18,7 @@ from seqray.core.errors import setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
-from seqray.inference.sequences import reweight, score_ragged
+from seqray.inference.sequences import TRUNCATED, reweight, score_ragged
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -324,6 +324,12 @@ class FileCheck:
                 f"{len(odd)} of {count} alignments, such as '{odd[0]}', have no gaps, and their rows share "
                 "no more letters than unrelated sequences do: a FASTA file is read as one alignment, so "
                 "align its records first"
+            )
+        learned = card.training.get("config", {}).get("data", {}).get("truncate", "none")
+        if self.flags[TRUNCATED] and card.model.reads_sequences and learned == "none":
+            reasons.append(
+                "the model never learned from parts of longer sequences, and may call them anything: "
+                f"{setting('skip_unusable', True)} with {setting('truncate', 'none')} leaves them out"
             )
         foreign = [line.removeprefix(CAUTION) for line in self._origin.findings() if line.startswith(CAUTION)]
         reasons += foreign or self._out_of_domain(self.flags[OUT_OF_DOMAIN], count)

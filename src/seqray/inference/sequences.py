@@ -33,9 +33,9 @@ from seqray.core.errors import (
 from seqray.core.host import as_guest
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
-from seqray.core.results import Prediction
+from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import truncate
-from seqray.io.records import describe_record
+from seqray.io.records import OnSkip, describe_record
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import pad_arrays, size_buckets
 
@@ -157,31 +157,41 @@ def _batches(records: Iterable[SequenceRecord]) -> Iterator[list[SequenceRecord]
 
 
 def checked_records(
-    records: Iterable[SequenceRecord], model: TrainedModel, source: str
+    records: Iterable[SequenceRecord], model: TrainedModel, source: str, on_skip: OnSkip | None = None
 ) -> Iterator[SequenceRecord]:
-    """Yield the records, whole; raise InputError for one that the model can't read.
+    """Yield the records, whole; one that the model can't read is for ``on_skip``, else an InputError.
 
     ``source`` is the name of the file, for messages; empty if unknown.
     """
-    card, tokenizer = model.card, model.tokenizer
     remedy = "give other forms to seqray.predict, seqray.scan or seqray.explain"
     for record in records:
         require_type(record, SequenceRecord, remedy)
-        where = describe_record(source, record.id)
-        if len(record) > card.window and card.truncate == "none":
-            what = f"has {len(record)} letters, model '{card.name}' reads at most {card.window}"
-            cut = f"cut all that are longer by {setting('truncate', 'ends')}"
-            remedy = advise("truncate", cut, "shorten it")
-            if card.site is not None:
-                remedy = "find sites in longer sequences with 'seqray scan'"
-            raise InputError(what, where=where, remedy=remedy)
-        if len(record) == 0:
-            raise InputError("has no letters", where=where)
         try:
-            tokenizer.check(truncate(record.sequence, card.window, card.truncate))
+            _check_record(record, model)
         except InputError as error:
-            raise InputError(error.what, where=where, remedy=error.remedy) from None
+            if on_skip is None:
+                where = describe_record(source, record.id)
+                raise InputError(error.what, where=where, remedy=error.remedy) from None
+            on_skip(SkippedRecord(record.id, error.what))
+            continue
         yield record
+
+
+def _check_record(record: SequenceRecord, model: TrainedModel) -> None:
+    """Raise InputError for a record that is too long or too short."""
+    card = model.card
+    if len(record) > card.window and card.truncate == "none":
+        skip, cut = setting("skip_unusable", True), setting("truncate", "ends")
+        advice = f"find sites in longer sequences with 'seqray scan', or leave them out by {skip}"
+        if card.site is None:
+            advice = f"leave all that are longer out by {skip}, or read their ends alone by {cut}"
+        raise InputError(
+            f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
+            remedy=advise("truncate", advice, "shorten it"),
+        )
+    if len(record) == 0:
+        raise InputError("has no letters")
+    model.tokenizer.check(truncate(record.sequence, card.window, card.truncate))
 
 
 def sequence_flags(model: TrainedModel) -> Callable[[str], tuple[str, ...]]:

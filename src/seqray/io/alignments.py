@@ -46,6 +46,7 @@ def read_alignments(
     insertions: Insertions = "remove",
     duplicates: Duplicates = "error",
     on_skip: OnSkip | None = None,
+    skip_unusable: bool = False,
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
@@ -58,6 +59,7 @@ def read_alignments(
     whose first row has no small letters, and whose rows differ in length only by small letters and dots, is
     A3M, of which ``remove`` keeps the columns of the query, and ``keep`` gives inserted letters their own.
     ``on_skip`` is called with each alignment without rows or letters; if None, such an alignment is an error.
+    With ``skip_unusable`` it is also called with one that has other letters, or rows that differ in length.
     """
     if form not in get_args(Form):
         raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")
@@ -81,7 +83,14 @@ def read_alignments(
             if problem and on_skip is not None:
                 on_skip(SkippedRecord(identifier, problem))
                 continue
-            yield to_alignment(text, identifier, alphabet, where)
+            try:
+                alignment = to_alignment(text, identifier, alphabet, where)
+            except InputError as error:
+                if on_skip is None or not skip_unusable:
+                    raise
+                on_skip(SkippedRecord(identifier, error.what))
+                continue
+            yield alignment
         if count == 0:
             raise NoRecordsError("contains no alignments", where=where)
 

@@ -170,6 +170,9 @@ class ReadOptions(TypedDict, total=False):
         GenBank has none: all its letters are lower case.
     on_skip
         Called with each record without letters; if None, such a record is an error.
+    skip_unusable
+        Whether ``on_skip`` is also called with each record whose letters the alphabet does not have, which
+        else is an error.
     on_letters
         Called with the letters of each record as they are in the file, before case is folded.
     """
@@ -177,6 +180,7 @@ class ReadOptions(TypedDict, total=False):
     duplicates: Duplicates
     soft_masks: bool
     on_skip: OnSkip | None
+    skip_unusable: bool
     on_letters: OnLetters | None
 
 
@@ -198,6 +202,7 @@ def validate_records(
     duplicates: Duplicates = "error",
     soft_masks: bool = False,
     on_skip: OnSkip | None = None,
+    skip_unusable: bool = False,
     on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
     """Validate the records of one file; for the options see `ReadOptions`.
@@ -224,7 +229,13 @@ def validate_records(
                 raise InputError(f"the record can't be used ({reason})", where=place, remedy="remove it")
             on_skip(SkippedRecord(identifier, reason))
             continue
-        folded = alphabet.normalize_bytes(letters, place)
+        try:
+            folded = alphabet.normalize_bytes(letters, place)
+        except InputError as error:
+            if on_skip is None or not skip_unusable:
+                raise
+            on_skip(SkippedRecord(identifier, error.what))
+            continue
         masks = find_soft_masks(letters) if soft_masks else ()
         if on_letters is not None:
             on_letters(letters.decode("ascii", "replace"))

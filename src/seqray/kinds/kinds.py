@@ -185,11 +185,11 @@ class Kind:
         """Say that so many of all inputs were read in part."""
         return describe_truncation(count, total, card.window, card.truncate)
 
-    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Any]:
+    def convert(self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None) -> Iterator[Any]:
         """Turn any Python object into records, see `seqray.kinds.objects`."""
         from seqray.kinds.objects import as_records
 
-        return as_records(things, alphabet)
+        return as_records(things, alphabet, on_skip=on_skip)
 
     def read_labeled(
         self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
@@ -240,10 +240,10 @@ class AlignmentKind(Kind):
     def describe_truncation(self, count: int, total: int, card: Card) -> str:
         return describe_cropping(count, total, card.window)
 
-    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Any]:
+    def convert(self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None) -> Iterator[Any]:
         from seqray.kinds.objects import as_alignments
 
-        return as_alignments(things, alphabet)
+        return as_alignments(things, alphabet, on_skip=on_skip)
 
     def read_labeled(
         self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from Bio.Align import Alignment as BioAlignment, MultipleSeqAlignment
 from Bio.Seq import MutableSeq, Seq, UndefinedSequenceError
@@ -19,9 +20,10 @@ from Bio.SeqRecord import SeqRecord
 from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError
 from seqray.core.records import MISSING_TEXTS, Alignment, SequenceRecord
+from seqray.core.results import SkippedRecord
 from seqray.io.alignment_formats import AlignedText, to_alignment
 from seqray.io.alignments import read_alignments
-from seqray.io.records import find_soft_masks, note_soft_masks
+from seqray.io.records import OnSkip, find_soft_masks, note_soft_masks
 from seqray.io.sequences import is_genbank, read_sequences
 
 # A text with one of these is no sequence: it must be meant as a path.
@@ -31,13 +33,16 @@ _ACCEPTED = {
     "a path",
     "alignment": "a path, alignments of seqray or Biopython, a list of these, or a mapping of ids to them",
 }
+R = TypeVar("R", SequenceRecord, Alignment)
 _SINGLE = {
     "sequence": (str, Seq, MutableSeq, SeqRecord, SequenceRecord),
     "alignment": (Alignment, MultipleSeqAlignment, BioAlignment),
 }
 
 
-def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) -> Iterator[SequenceRecord]:
+def as_records(
+    sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False, on_skip: OnSkip | None = None
+) -> Iterator[SequenceRecord]:
     """Turn whatever holds sequences into validated records, one at a time.
 
     Parameters
@@ -52,6 +57,8 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
         Validates and folds the letters.
     soft_masks
         Whether to note the lower-case intervals of each record; a `SequenceRecord` keeps those that it has.
+    on_skip
+        Called with each record that can't be used, and why; None makes it an error.
 
     Raises
     ------
@@ -66,11 +73,32 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
     [('a', 'ACGT'), ('b', 'TTT')]
     """
     if _is_path(sequences):
-        return read_sequences(sequences, alphabet, soft_masks=soft_masks)
-    return (_record(name, thing, alphabet, soft_masks) for name, thing in _named(sequences, "sequence"))
+        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
+        return read_sequences(sequences, alphabet, soft_masks=soft_masks, **skips)
+
+    def read(name: str, thing: Any) -> list[SequenceRecord]:
+        return [_record(name, thing, alphabet, soft_masks)]
+
+    return _each(_named(sequences, "sequence"), read, on_skip)
 
 
-def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
+def _each(
+    named: Iterator[tuple[str, Any]], read: Callable[[str, Any], Iterable[R]], on_skip: OnSkip | None
+) -> Iterator[R]:
+    """What is read of each thing; ``on_skip`` gets one that can't be used, which else is an error."""
+    for name, thing in named:
+        try:
+            yield from read(name, thing)
+        except InputError as error:
+            if on_skip is None:
+                raise
+            own = thing.id if isinstance(thing, (SeqRecord, SequenceRecord, Alignment)) else None
+            on_skip(SkippedRecord(own or name, error.what))
+
+
+def as_alignments(
+    alignments: Any, alphabet: Alphabet, *, on_skip: OnSkip | None = None
+) -> Iterator[Alignment]:
     """Turn whatever holds alignments into checked ones, one at a time.
 
     Parameters
@@ -81,6 +109,8 @@ def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
         of id to them. Alignments of files and of seqray keep their own ids.
     alphabet
         Validates and folds the letters.
+    on_skip
+        As for `as_records`.
 
     Raises
     ------
@@ -99,9 +129,9 @@ def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
     ('alignment_1', ('x', 'y'), 'ACG-U')
     """
     if isinstance(alignments, str | Path):
-        return read_alignments(alignments, alphabet)
-    named = _named(alignments, "alignment")
-    return (one for name, thing in named for one in _alignments(name, thing, alphabet))
+        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
+        return read_alignments(alignments, alphabet, **skips)
+    return _each(_named(alignments, "alignment"), partial(_alignments, alphabet=alphabet), on_skip)
 
 
 def _is_path(sequences: Any) -> bool:

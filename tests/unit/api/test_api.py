@@ -150,12 +150,24 @@ def test_nothing_gives_frames_of_no_rows_with_all_columns(tiny_model):
 
 
 def test_a_short_contig_is_skipped_and_named(tiny_model):
-    with pytest.warns(UserWarning, match="skipped 1 sequences: 'short'"):
+    with pytest.warns(UserWarning, match="skipped 1 sequence: 'short'"):
         frame = seqray.scan(tiny_model, {"short": "ACGT", **LONG}, threshold=0.6, null_mb=0)
     assert frame.attrs["skipped"] == {"short": "4 letters, shorter than the window of 20"}
     pd.testing.assert_frame_equal(frame, seqray.scan(tiny_model, LONG, threshold=0.6, null_mb=0))
     with pytest.raises(InputError, match="shorter than the window"):
         seqray.scan(tiny_model, {"short": "ACGT"}, strict=True)
+
+
+@pytest.mark.parametrize("verb", [seqray.predict, partial(seqray.explain, shuffles=0)])
+def test_what_the_model_cannot_read_is_left_out_where_asked(verb, tiny_model):
+    usable = {"a": "ACGT" * 5, "b": "GATTC" * 4}
+    others = {"long": "A" * 21, "odd": "AC!T", "none": "", "missing": None, "nan": math.nan}
+    with pytest.raises(InputError):
+        verb(tiny_model, usable | others)
+    with pytest.warns(UserWarning, match="skipped 5 sequences: 'odd' .*'long' .has 21 letters"):
+        frame = verb(tiny_model, {"odd": "AC!T", **usable} | others, skip_unusable=True)
+    assert list(frame.attrs["skipped"]) == ["odd", "long", "none", "missing", "nan"]
+    pd.testing.assert_frame_equal(frame, verb(tiny_model, usable))
 
 
 @pytest.mark.parametrize(
