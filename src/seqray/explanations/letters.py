@@ -21,22 +21,7 @@ from seqray.models.tokenizers import FIRST_LETTER, OwnTokenizer
 
 
 def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
-    """Spread scores of a network's tokens evenly over the letters that they represent.
-
-    Parameters
-    ----------
-    scores
-        (..., 1 + T) with CLS first, where T = ceil(tokens / stride); longer for padding, which is cut.
-    stride
-        Tokens that the network's stem merges into one; 1 without a stem.
-    letters
-        Length n of the sequence.
-
-    Returns
-    -------
-    array of float64, shape (..., n)
-        Its sum is that of the scores without CLS and padding.
-    """
+    """Spread scores of a network's tokens evenly over the letters that they represent."""
     count = tokenizer.token_length(letters) - 1
     merged = -(-count // stride)
     body = np.asarray(scores, dtype=np.float64)[..., 1 : 1 + merged]
@@ -122,21 +107,6 @@ def letter_changes(
 
     No token reads letters that are further apart than its field, so every F-th letter is changed at once, and
     F passes of the stem suffice.
-
-    Parameters
-    ----------
-    read
-        The stem: vectors (B, N, width) to tokens (B, T, D).
-    vectors, replaced
-        (B, N, width), as they are, and what replaces each.
-    field, stride
-        Letters that a token reads [F], and those that it represents.
-
-    Returns
-    -------
-    changes, places
-        (B, T, F) norm of the change, and (T, F) the letter changed. Places beyond the ends have no weight.
-        A token that nothing changes gets the same weight for each letter under its stride.
     """
     count, reach = vectors.shape[1], (field - stride) // 2
     whole = read(vectors)

@@ -41,17 +41,7 @@ _MIN_CODING_GAIN, _MIN_CODING_SHARE = 0.05, 0.70
 
 
 class GenePredictor:
-    """Finds genes, as it was trained to or by ready-made models; safe to share between threads.
-
-    Parameters
-    ----------
-    finder
-        Trained, or in metagenomic mode.
-    table
-        Its codon table; None where each sequence gets that of the best ready-made model.
-    trained
-        Whether it learned from the genome.
-    """
+    """Finds genes, as it was trained to or by ready-made models; safe to share between threads."""
 
     def __init__(self, finder: pyrodigal.GeneFinder, table: int | None, *, trained: bool) -> None:
         self._finder, self.table, self._trained = finder, table, trained
@@ -70,15 +60,6 @@ class GenePredictor:
         Nothing is learned from fewer than `MIN_TRAINING_LETTERS`, or where contigs below `MIN_N50` hold more
         than half of them: ready-made models of many species are used, those of the codon table if one is
         given. Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
-
-        Parameters
-        ----------
-        sequences
-            Letters of the contigs. They are read, and held in memory, up to `MAX_TRAINING_LETTERS`.
-        table
-            NCBI's number of the codon table, 11 or 4 for nearly all bacteria. None chooses between the two:
-            table 4 if it raises the share of coding letters by more than .05, to more than .70, in the
-            longest contigs. Tables are not compared where genes of table 11 have 600 letters on average.
         """
         try:
             import pyrodigal
@@ -109,15 +90,6 @@ class GenePredictor:
         """Genes of one contig; those that run beyond a linear contig are partial.
 
         Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
-
-        Parameters
-        ----------
-        sequence
-            Letters of DNA. Genes don't run through stretches of 50 or more ambiguous letters.
-        circular
-            Also find genes across the origin.
-        name
-            Genes are named ``name_1``, ``name_2``, ... in their order.
         """
         check_predictable(sequence, where=f"record '{name}'")
         genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
@@ -201,40 +173,7 @@ def choose_genes(
     ahead: bool = False,
     introns: bool = False,
 ) -> tuple[Genome | None, str]:
-    """Read or predict the genes that were asked for.
-
-    Parameters
-    ----------
-    genes
-        ``auto`` (those of a GenBank input, else predicted), ``predict``, ``none``, a GenBank or GFF3 file, or
-        genes that were read.
-    records
-        All sequences, read more than once. If genes are predicted, the first ones do: as many letters as are
-        learned from.
-    is_circular
-        Tells how a contig is read.
-    table
-        Codon table of predicted genes; None chooses.
-    own
-        Lengths of circular contigs to the genes of a GenBank input; None for another input.
-    ahead
-        Predict the genes of the first contig at once.
-    introns
-        The genes may have introns, which are not predicted.
-
-    Returns
-    -------
-    genome, reason
-        None if no genes are used, and why ``auto`` found none: a genome that is too large is scanned without.
-
-    Raises
-    ------
-    ConfigError
-        For a codon table where no genes are predicted; if Pyrodigal is needed and not installed.
-    InputError
-        For genes of a file that can't be read or belong to other sequences, and genes that were asked for and
-        can't be predicted.
-    """
+    """Read or predict the genes that were asked for."""
     predicted = isinstance(genes, str) and genes in ("auto", "predict")
     if table is not None and not predicted:
         raise ConfigError(

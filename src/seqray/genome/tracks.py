@@ -55,24 +55,7 @@ def track_rows(names: Sequence[str]) -> list[int]:
 
 
 def gene_tracks(genes: Sequence[Gene] | None, length: int, strand: str, *, circular: bool = False) -> Tracks:
-    """Tracks of a contig, in the direction of a strand.
-
-    Parameters
-    ----------
-    genes
-        Of the contig; one that crosses the origin ends beyond ``length``. None where they are not known.
-    length
-        Letters of the contig [L].
-    strand
-        ``+``, or ``-`` for the reverse complement.
-    circular
-        Whether genes and nearness reach across the origin.
-
-    Returns
-    -------
-    ndarray
-        (T, L) uint8, a row for each of `TRACKS`; 255 stands for 1.
-    """
+    """Tracks of a contig, in the direction of a strand."""
     tracks = np.zeros((len(TRACKS), length), dtype=np.uint8)
     if genes is None or not length:
         return tracks

@@ -159,23 +159,7 @@ OnLetters = Callable[[str], None]
 
 
 class ReadOptions(TypedDict, total=False):
-    """What the caller of a reader decides, whatever the format.
-
-    Attributes
-    ----------
-    duplicates
-        What to do with an id that occurs again: ``error`` (default), ``rename`` (to ``id_2``) or ``keep``.
-    soft_masks
-        Whether to note the lower-case intervals of each record (default: False, of `read_fasta` True).
-        GenBank has none: all its letters are lower case.
-    on_skip
-        Called with each record without letters; if None, such a record is an error.
-    skip_unusable
-        Whether ``on_skip`` is also called with each record whose letters the alphabet does not have, which
-        else is an error.
-    on_letters
-        Called with the letters of each record as they are in the file, before case is folded.
-    """
+    """What the caller of a reader decides, whatever the format."""
 
     duplicates: Duplicates
     soft_masks: bool

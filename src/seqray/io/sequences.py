@@ -29,20 +29,6 @@ def read_sequences(
     Raises `InputError` if the file can't be read, has another format, is cut off, contains no records
     (`NoRecordsError`) or NUL bytes, or if a record has no id, an id that occurred before, no letters or
     letters outside the alphabet.
-
-    Parameters
-    ----------
-    path
-        The file, plain or compressed; ``-`` is standard input. FASTA may have any line ends, wrapped or
-        single lines, and comments (``;`` or ``#``) and blank lines before the first header. The id of a
-        GenBank record is its VERSION (accession.version); annotated features are ignored.
-    alphabet
-        Validates and folds the letters.
-    on_genbank
-        Called with each record of a GenBank file as Biopython reads it, with its features; to read these
-        takes four times as long.
-    **options
-        See `ReadOptions`.
     """
     where = display_name(path)
     with open_input(path) as handle:

@@ -41,24 +41,7 @@ SplitExamples = tuple[str | None, list[LabeledSequence]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabeledFiles:
-    """Where labeled examples are.
-
-    Attributes
-    ----------
-    tables, fastas
-        Split that is assigned to a file, or None, and the file: a table, or alignments; and split to the
-        FASTA file of each class.
-    alignment_labels
-        Table of the labels of alignments.
-    query_only
-        Whether to take the first row of each alignment alone.
-    on_unread
-        Called for each table with columns that are not read.
-    on_unlabeled
-        Called with the table of labels and the number of alignments that it lacks, which are left out.
-    keep
-        Receives the cells of more columns of tables of sequences, by name.
-    """
+    """Where labeled examples are."""
 
     tables: Sequence[tuple[str | None, str]] = ()
     fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)

@@ -45,27 +45,6 @@ def as_records(
 ) -> Iterator[SequenceRecord]:
     """Turn whatever holds sequences into validated records, one at a time.
 
-    Parameters
-    ----------
-    sequences
-        One of, or an iterable of: str, `Bio.Seq.Seq`, `Bio.Seq.MutableSeq`, `Bio.SeqRecord.SeqRecord`,
-        `pysam.AlignedSegment` (in the direction in which it was sequenced), `pysam.FastxRecord`,
-        `SequenceRecord`; or a `pandas.Series`, a mapping of id to any of these, a `pysam.FastaFile`, or the
-        path of a FASTA or GenBank file: a `Path`, or a str with a character that no sequence has, such as the
-        dot of ``genome.fa``.
-    alphabet
-        Validates and folds the letters.
-    soft_masks
-        Whether to note the lower-case intervals of each record; a `SequenceRecord` keeps those that it has.
-    on_skip
-        Called with each record that can't be used, and why; None makes it an error.
-
-    Raises
-    ------
-    InputError
-        For a thing of another kind, a missing value (also as the text ``nan``, ``NA``, ``None`` or ``<NA>``),
-        letters outside the alphabet, and what `read_sequences` refuses.
-
     Examples
     --------
     >>> from seqray.core.alphabet import DNA
@@ -100,22 +79,6 @@ def as_alignments(
     alignments: Any, alphabet: Alphabet, *, on_skip: OnSkip | None = None
 ) -> Iterator[Alignment]:
     """Turn whatever holds alignments into checked ones, one at a time.
-
-    Parameters
-    ----------
-    alignments
-        The path of a file, see `seqray.io.alignments.read_alignments`; a `seqray.core.Alignment`, a
-        `Bio.Align.Alignment` or a `Bio.Align.MultipleSeqAlignment`; an iterable of any of these, or a mapping
-        of id to them. Alignments of files and of seqray keep their own ids.
-    alphabet
-        Validates and folds the letters.
-    on_skip
-        As for `as_records`.
-
-    Raises
-    ------
-    InputError
-        For an object of another type, an alignment of another alphabet, and what `read_alignments` refuses.
 
     Examples
     --------

@@ -106,22 +106,7 @@ def document(
     provenance: Sequence[str],
     **parts: Any,
 ) -> str:
-    """Write a page that refers to nothing outside itself and runs at most its own script.
-
-    Parameters
-    ----------
-    title, summary
-        Heading of the page, and the facts below it: name to value.
-    sections
-        Anchor of each section to its heading and body; one with an empty body is left out.
-    provenance
-        Lines that say how the page was made.
-    **parts
-        ``style`` (rules beyond those of ``style.css``), ``script``, ``notes`` (warnings below the facts),
-        ``contents`` (below the list of contents) and ``definitions`` (of drawings).
-
-    Text is escaped, unless it is `Markup`.
-    """
+    """Write a page that refers to nothing outside itself and runs at most its own script."""
     shown = {anchor: section for anchor, section in sections.items() if section[1].strip()}
     shown["provenance"] = ("Provenance", templates("parts.html").provenance(provenance))
     style = Markup(palette_css() + resource("style.css") + parts.pop("style", ""))

@@ -39,38 +39,7 @@ class ScanCounts:
 
 @dataclass(slots=True, kw_only=True)
 class ScanResult:
-    """The calls of a scan, and the figures about it.
-
-    Attributes
-    ----------
-    calls
-        In order of the input, then of start, then strand.
-    threshold
-        That was applied; None if no threshold achieves the requested FDR, and then there are no calls.
-    false_calls
-        Calls to expect by chance; None if not estimated.
-    scanned
-        Contigs that were scanned.
-    counts
-        Of the whole scan; ``windows`` are those scored, refinement and shuffled sequence included.
-    strand
-        ``both``, ``plus`` or ``minus``: which were searched.
-    genes
-        Of the contigs scanned; None where they are not known.
-    from_positions
-        Whether every position was scored, not windows.
-    expectation
-        What the card of a locator leads to expect at the threshold; None if nothing.
-    lowest_measured
-        Score below which the card knows no precision; None if it knows none at all.
-    recalls
-        Share of the sites found at 1 call per kb without genes, and with genes; None if not measured.
-    species
-        The species of the card that the input is like; None if it is like none.
-    findings
-        Lines on what the sequences are like, and on what speaks against the calls: these begin with
-        ``caution:``.
-    """
+    """The calls of a scan, and the figures about it."""
 
     calls: CallTable
     threshold: float | None

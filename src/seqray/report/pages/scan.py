@@ -47,19 +47,7 @@ class ScannedContig:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How often calls of one species were right on sequence that the model never saw.
-
-    Attributes
-    ----------
-    species
-        Name.
-    unseen
-        Whether the model saw nothing of the species; else it saw other parts of its genome.
-    calls_per_kb, recall
-        At the threshold of the scan; letters are counted once, not once a strand.
-    precision, low, high
-        Share of the calls near a mapped site, and its 95 % interval.
-    """
+    """How often calls of one species were right on sequence that the model never saw."""
 
     species: str
     unseen: bool
@@ -72,46 +60,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScanReport:
-    """What the page of a scan needs.
-
-    Attributes
-    ----------
-    title
-        Heading of the page.
-    calls
-        All of them, in the order of the input.
-    contigs
-        Of the input, also those without calls.
-    searched
-        Letters that calls were looked for in; None for all.
-    strand
-        ``plus`` or ``minus`` if only one was searched; else ``both``.
-    genes
-        By contig; empty if none are known.
-    gene_source
-        Where the genes are from.
-    profiles
-        Index of a call to the scores around it on the plus and the minus strand, (2 * CALL_REACH + 1,) each
-        from left to right on the plus strand; nan where nothing was scored.
-    letters
-        Index of a call to the letters around it in reading direction, from ``STRIP_START`` to ``STRIP_END``.
-    shares
-        Index of a call to the contribution of each of these letters, signed.
-    threshold
-        Lowest score of a call; None if there is none.
-    expected_precision, expected_note
-        Share of the calls that are expected to be right, as text, and how that is known.
-    precision_of
-        In what the precision of a call was measured.
-    expected
-        Figures behind it; empty if none are known.
-    cautions
-        What speaks against trusting the calls.
-    provenance
-        Lines that say how the page was made.
-    model
-        What is known of the model.
-    """
+    """What the page of a scan needs."""
 
     title: str
     calls: Sequence[Call]

@@ -276,21 +276,7 @@ _HEAD_COLUMNS = ("layer", "head", "entropy", "distance", "CLS", "importance")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SequenceReport(Report):
-    """What the page shows.
-
-    Attributes
-    ----------
-    explanations
-        Those of one record are adjacent and share ``record``: several methods, several members.
-    alphabet
-        Its letters are the columns of ``effects``.
-    site
-        Index of the transcription start in each record; None if unknown.
-    heads, motifs
-        Of all records together; empty where not computed.
-    scan
-        What the scan states of its calls; None if no calls are explained.
-    """
+    """What the page shows."""
 
     explanations: Sequence[Explanation]
     alphabet: Alphabet

@@ -173,15 +173,7 @@ def _ticks(start: int, end: int, step: int, site: int | None) -> list[int]:
 
 
 def sequence_row(line: Line, letters: str, first: int, shade_texts: list[str]) -> str:
-    """Write letters on shades of the first score; ``script.js`` reads those of the others in ``data-l``.
-
-    Parameters
-    ----------
-    first
-        Index in the record of the first letter that is shown, above 0 for a part of the record.
-    shade_texts
-        For each series of the page the shades of these letters, ``-`` where the record lacks the series.
-    """
+    """Write letters on shades of the first score; ``script.js`` reads those of the others in ``data-l``."""
     shown = next((text for text in shade_texts if text != "-"), "")
     span = f"index {first + line.start}\N{EN DASH}{first + line.end - 1}" if letters else ""
     other = f'<g data-l="{" ".join(shade_texts)}">{draw_levels(shown, SLOT)}</g>'

@@ -38,23 +38,7 @@ REGION, SPECIES = "region", "species"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenomeRow:
-    """A row of the sheet: files of a genome, of its genes and its sites, and how it is learned from.
-
-    Attributes
-    ----------
-    genes
-        A file, ``predict`` or ``none``. Empty: those of a GenBank genome, and predicted ones of another.
-    species, group
-        Names under which it can be held out; the group, such as the genus, may be empty.
-    weight
-        How often its letters are drawn, relative to those of other genomes; 0 is never.
-    inside
-        Weight of positions inside genes without a mapped site; 0.1 where sites there were not mapped.
-    held_out
-        BED of regions that are not learned from, named `DEV`, `TEST` or `MASK`; empty for none.
-    where
-        File and line, for errors.
-    """
+    """A row of the sheet: files of a genome, of its genes and its sites, and how it is learned from."""
 
     genome: str
     sites: str
