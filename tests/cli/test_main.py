@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from seqray.cli.main import VERBS, main
+from seqray.cli.main import VERBS, main, parse
 from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError, SeqrayError
 from seqray.core.version import __version__
@@ -160,3 +160,17 @@ def test_the_outcome_of_a_verb_decides_the_status_and_the_line_on_resources(verb
     assert run("try", status=7).err.endswith(", records 3\n")
     verb(lambda request: Outcome(resources=False))
     assert run("try").err == ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "by_place", "by_name"),
+    [
+        ("export", ["m", "--out", "x.onnx"], ["--out", "x.onnx", "-m", "m"]),
+        ("prefilter", ["m", "a.fa", "b.fa", "-o", "x"], ["a.fa", "b.fa", "-o", "x", "--model=m"]),
+        ("models", ["show", "m", "--json"], ["show", "--json", "--model", "m"]),
+        ("calibrate", ["m", "--test", "t.tsv", "-o", "x"], ["--model", "m", "--test", "t.tsv", "-o", "x"]),
+    ],
+)
+def test_the_model_is_named_by_an_option_everywhere(verb, by_place, by_name):
+    requests = [vars(parse(verb, words)) | {"command": None} for words in (by_place, by_name)]
+    assert requests[0] == requests[1]

@@ -264,6 +264,10 @@ class SequenceExplainer(Explainer):
 
     def remarks(self) -> list[str]:
         remarks, scan = super().remarks(), self._scan
+        if self.request.outputs.motifs and not self._motifs:
+            from seqray.explanations.motifs import MIN_RECORDS
+
+            remarks.append(f"no motif was found; {MIN_RECORDS} records with a common pattern are needed")
         if self._moved:
             remarks.append(
                 f"caution: calls with another score here: {len(self._moved)} of {self.count}, such as "

@@ -59,6 +59,8 @@ VERBS = {
 }
 ANYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
 """Options that may stand before or after the subcommand of a verb that has subcommands."""
+WITH_POSITIONAL_MODEL = ("calibrate", "export", "models", "prefilter")
+"""Verbs whose model needs no option; ``--model`` names it, too, as for the others."""
 RENAMED = {"--precision": "--dtype", "--no-context": "--context"}
 """Options by the names that they had in version 0.2."""
 
@@ -108,10 +110,24 @@ def parse(verb: str, words: list[str]) -> Request:
     ConfigError is raised for words that the verb doesn't know, and for ``--quiet`` with ``--verbose``.
     """
     first = [word for word in words if word in ANYWHERE]
-    parsed = parser_of(verb).parse_args([*first, *(word for word in words if word not in ANYWHERE)])
+    rest = [word for word in words if word not in ANYWHERE]
+    if verb in WITH_POSITIONAL_MODEL:
+        rest = _model_by_place(rest)
+    parsed = parser_of(verb).parse_args([*first, *rest])
     if parsed.quiet and parsed.verbose:
         raise ConfigError("--quiet and --verbose can't both be given", remedy="give one of them")
     return request_type(verb).of(parsed, ("seqray", verb, *words))
+
+
+def _model_by_place(words: list[str]) -> list[str]:
+    """The same words with the model of ``-m MODEL`` or ``--model MODEL`` first, behind a subcommand."""
+    for i, word in enumerate(words):
+        name, given, value = word.partition("=")
+        if name in ("-m", "--model") and (given or i + 1 < len(words)):
+            others = [*words[:i], *words[i + (1 if given else 2) :]]
+            behind = int(others[:1] in (["show"], ["verify"]))
+            return [*others[:behind], value if given else words[i + 1], *others[behind:]]
+    return words
 
 
 # --- The command ``seqray``: run one verb, and turn whatever ends it into an exit status

@@ -251,6 +251,8 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
             raise cannot_write(error, where, "read") from None
         for magic, (kind, remedy) in _REFUSED.items():
             if source.head.startswith(magic):
+                if str(path).lower().endswith((".xlsx", ".ods")):
+                    kind, remedy = "a spreadsheet", "save it as CSV"
                 raise InputError(f"is {kind}", where=where, remedy=remedy)
         yield io.BufferedReader(_Reader(source, where, is_text), BLOCK)
 

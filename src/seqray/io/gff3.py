@@ -13,7 +13,7 @@ from seqray.core.errors import InputError
 from seqray.core.results import Call
 from seqray.core.text import format_number
 from seqray.io.calls import call_ids, context_attributes, context_from_attributes, parse_number
-from seqray.io.files import encode_text, open_output
+from seqray.io.files import display_name, encode_text, open_output
 from seqray.io.lines import (
     AnnotatedFile,
     Feature,
@@ -116,6 +116,9 @@ def read_called(path: str | Path) -> CalledFile:
     Features without a site, or with neither score nor probability among their attributes, are ignored. Raises
     `InputError` with the line for a line that isn't GFF3.
     """
+    if str(path).removesuffix(".gz").endswith((".tsv", ".bed")):
+        remedy = "write the calls as GFF3, too: seqray scan --out calls.gff3"
+        raise InputError("is no GFF3 file of calls", where=display_name(path), remedy=remedy)
     calls, circular, header = list[Call](), set[str](), list[str]()
     for row in _rows(path, header):
         if row.is_circular:

@@ -281,8 +281,9 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
             have = f"{rows[0].species} has {measured[0]:.2g}" if len(rows) == 1 else have
             what = f"{per_kb:.2g} calls per kb, where {have} at this threshold"
             yield f"{what}: the precision may be another here"
-    if result.genes and result.letters >= MIN_GENOME_LETTERS:
-        genes = result.genes.count / result.letters * 1000
+    searched = result.letters if result.parts else min(result.letters, result.positions)  # which has no N
+    if result.genes and searched >= MIN_GENOME_LETTERS:
+        genes = result.genes.count / searched * 1000
         about = f"{genes:.2g} genes per kb are known, and bacteria have about one"
         if genes < MIN_GENES_PER_KB:
             yield f"{about}: expect other figures here"
