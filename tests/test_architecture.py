@@ -48,25 +48,25 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
     "core": 3930,
-    "io": 4690,
+    "io": 4670,
     "homology": 1510,
     "metrics": 630,
     "models": 2800,
     "datasets": 2220,
-    "genome": 1300,
+    "genome": 1220,
     "calibration": 1300,
     "modelfile": 1490,
     "inference": 2130,
-    "scanning": 2330,
-    "explanations": 3600,
+    "scanning": 2300,
+    "explanations": 3570,
     "evaluation": 690,
-    "training": 5190,
-    "report": 3430,
-    "kinds": 610,
+    "training": 5180,
+    "report": 3340,
+    "kinds": 560,
     "api": 1170,
-    "cli": 6650,
+    "cli": 6670,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45650, 199, 2540, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45350, 199, 2540, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (40, 330, 13, 1),
     "scan with a page": (72, 590, 14, 1),
