@@ -98,6 +98,8 @@ def run(request: PredictRequest) -> Outcome:
 
             batches = kind.predict(model, records, options, source)
             first = [*islice(batches, 1)]  # an input that can't be read leaves no header on standard output
+            if not first and not reading.allow_empty:
+                skipped.check_some_left(0, source)
 
             def predictions() -> Iterator[Prediction]:
                 for batch, answers in chain(first, batches):
@@ -106,8 +108,6 @@ def run(request: PredictRequest) -> Outcome:
 
             sets = request.coverage is not None
             count = write_predictions(out, predictions(), model.card.classes, lines, sets)
-            if not reading.allow_empty:
-                skipped.check_some_left(count, source)
     if longer := check.flags[TRUNCATED]:
         request.say(kind.describe_truncation(longer, count, model.card))
     if not request.quiet:  # they take some computing

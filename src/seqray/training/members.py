@@ -126,7 +126,7 @@ def call_side_by_side(
     if processes == 1 or len(calls) < 2:
         torch.set_num_threads(threads)
         for call in calls:
-            with quiet(call["config"]):
+            with quiet(call.get("config")):
                 work(
                     **call,
                     **shared,
@@ -207,7 +207,7 @@ def _in_process(number: int, call: Mapping[str, Any]) -> Usage:
             reported = time.monotonic()
             _process["reports"].put((number, done, total or done))
 
-    with quiet(call["config"]):
+    with quiet(call.get("config")):
         _process["work"](**call, **_process["shared"], progress=report)
     after = resource.getrusage(resource.RUSAGE_SELF)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

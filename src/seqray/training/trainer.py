@@ -210,14 +210,14 @@ class _Stopping(EarlyStopping):
 
 
 @contextlib.contextmanager
-def quiet(config: RunConfig) -> Iterator[None]:
+def quiet(config: RunConfig | None) -> Iterator[None]:
     """Silence Lightning's notes; important warnings still appear, and nothing goes to stdout.
 
     Lightning takes this process for one of several if the cluster has numbered it: with one device it is not.
     """
     lightnings: Any = rank_zero_only
     rank = lightnings.rank
-    if count_devices(config) == 1:
+    if config is not None and count_devices(config) == 1:
         lightnings.rank = 0
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]

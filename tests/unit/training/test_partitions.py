@@ -170,8 +170,8 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         (("a b", "a_b"), "labels 'a b' and 'a_b' would share the column p_a_b of predictions"),
         (("other", "all"), "label 'all' is what 'seqray evaluate' calls the figures over all classes"),
         (("macro", "other"), "label 'macro' is what"),
-        (("a|b", "other"), "label 'a|b' can't be named in a set (--coverage)"),
-        (("-", "other"), "label '-' can't be named in a set (--coverage)"),
+        (("a|", "other"), "label 'a|' can't be named in a set (--coverage)"),
+        (("a|b", "other"), "label 'a|b' names several classes"),
     ],
 )
 def test_names_that_tables_cannot_keep_apart_are_refused(motif_task, make_config, names, message):

@@ -75,17 +75,28 @@ def check_model(model, options):
     """
     try:
         from seqray.core.errors import SeqrayError
-        from seqray.modelfile.header import read_card
-        from seqray.modelfile.header import locate_model
-        from seqray.scanning.scorers import check_scan_options
-    except ImportError:
+        from seqray.modelfile.header import locate_model, read_card
+        from seqray.scanning.options import ONLY_FOR
+    except ModuleNotFoundError as error:
+        if error.name != "seqray":
+            raise
         return
     if Path(model).suffix == ".safetensors" and not Path(model).is_file():
         return
     try:
-        check_scan_options(read_card(locate_model(model)), options)
+        card = read_card(locate_model(model))
     except SeqrayError as error:
         raise WorkflowError(f"models, scan: {error}") from None
+    is_locator = card.model.is_locator
+    for option in options:
+        wanted = ONLY_FOR.get(option.removeprefix("--").replace("-", "_"))
+        if wanted == ("sequences" if is_locator else "genomes"):
+            own, other = "a locator", "models of windows"
+            if not is_locator:
+                own, other = "a model of windows", "locators"
+            raise WorkflowError(
+                f"models, scan: {option} is for {other}, and '{card.name}' is {own}"
+            )
 
 
 def read_models(models):
