@@ -63,7 +63,7 @@ def read_genome_context(data: Path) -> GenomeContext:
     """Read the genome, its genes, and the letters near a gene's start."""
     folder = data / "ecoli_genome"
     genome = JoinedGenome.of(read_fasta(folder / "GCF_000005845.2_ASM584v2_genomic.fna.gz", DNA), DNA)
-    features = read_features(folder / "GCF_000005845.2_ASM584v2_genomic.gff.gz")
+    features = read_features(folder / "GCF_000005845.2_ASM584v2_genomic.gff.gz").features
     starts = select_features(features, ("gene", "pseudogene"), "GFF3")
     return GenomeContext(genome, GeneIntervals.of(features, genome), near_starts(starts, genome, DISTANCE))
 

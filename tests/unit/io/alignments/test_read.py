@@ -254,11 +254,11 @@ def written_phylip(draw) -> tuple[list[str], list[str], str]:
 def test_phylip_of_another_writer_is_read_right_or_refused(tmp_path_factory, made):
     ids, rows, text = made
     path = write(tmp_path_factory.mktemp("made") / "x.phy", text)
+    alignment, refused = None, ""
     try:
         alignment = read_one(path)
     except InputError as error:
         refused = str(error)
-        alignment = None
     if alignment is None:
         assert "in two ways" in refused or not any(row.strip("-") for row in rows)
         return

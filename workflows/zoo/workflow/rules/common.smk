@@ -1,6 +1,7 @@
 # Values that the rules read from the configuration and from files.
 import shlex
 
+
 def teacher(wildcards):
     """Model file of the teacher; an empty list without one."""
     name = config.get("teachers", {}).get(wildcards.name)
@@ -47,7 +48,9 @@ def locator_options(wildcards, input):
     """Options for the folds and the model that a locator begins with."""
     numbers = range(1, LOCATOR_FOLDS.get(wildcards.name, 0) + 1)
     folder = f"{RUNS}/folds/{wildcards.name}"
-    folds = [word for n in numbers for word in ("--fold", f"{folder}/fold-{n}.safetensors")]
+    folds = [
+        word for n in numbers for word in ("--fold", f"{folder}/fold-{n}.safetensors")
+    ]
     return shlex.join([*folds, *(["--init", input.start] if input.start else [])])
 
 
