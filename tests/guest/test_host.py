@@ -26,11 +26,14 @@ host = sys.argv[1]
 around = contextlib.ExitStack()
 if host == "process":
     torch.set_default_dtype(torch.float64)
-    torch.set_float32_matmul_precision("medium")
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    np.seterr(all="raise")
+    os.environ["WORLD_SIZE"] = "2"
     torch.use_deterministic_algorithms(True)
     matplotlib.rcParams.update({"text.usetex": True, "font.size": 40, "axes.facecolor": "red"})
     matplotlib.rcParams.update({"svg.fonttype": "path", "lines.linewidth": 9, "axes.grid": True})
 elif host == "thread":
+    torch.set_float32_matmul_precision("medium")
     around.enter_context(torch.autocast("cpu", dtype=torch.bfloat16))
     around.enter_context(torch.no_grad())
     around.enter_context(torch.inference_mode())
@@ -38,7 +41,8 @@ elif host == "thread":
 
 
 def state():
-    settings = [torch.get_default_dtype(), torch.get_float32_matmul_precision(), torch.get_num_threads()]
+    settings = [torch.get_default_dtype(), torch.get_num_threads(), np.geterr()]
+    settings += [torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision]
     settings += [torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()]
     settings += [torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")]
     settings += [torch.get_default_device()]

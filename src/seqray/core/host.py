@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -24,17 +25,20 @@ class OwnSettings:
     """
 
     _lock, _inside = threading.Lock(), 0
-    _before: tuple[Any, str] | None = None
+    _before: tuple[Any, str, list[str]] | None = None
 
     def __enter__(self) -> Self:
         self._settings = ExitStack()
+        if numpy := sys.modules.get("numpy"):
+            usual = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+            self._settings.enter_context(numpy.errstate(**usual))
         torch: Any = sys.modules.get("torch")
         if torch is None:
             return self
         cls = OwnSettings
         with cls._lock:
             if not cls._inside:
-                cls._before = torch.get_default_dtype(), torch.get_float32_matmul_precision()
+                cls._before = torch.get_default_dtype(), *_products(torch)
                 torch.set_default_dtype(torch.float32)
                 torch.set_float32_matmul_precision("highest")
             cls._inside += 1
@@ -59,9 +63,35 @@ class OwnSettings:
         with cls._lock:
             cls._inside -= 1
             if not cls._inside and cls._before is not None:
-                dtype, precision = cls._before
+                dtype, precision, by_backend = cls._before
                 torch.set_default_dtype(dtype)
-                torch.set_float32_matmul_precision(precision)
+                if precision:
+                    torch.set_float32_matmul_precision(precision)
+                for place, value in zip(_backends(torch), by_backend, strict=True):
+                    place.fp32_precision = value
+
+
+def _backends(torch: Any) -> list[Any]:
+    """Where PyTorch from 2.9 on keeps the precision of each backend."""
+    places = torch.backends.mkldnn, torch.backends.cuda
+    return [place.matmul for place in places if hasattr(getattr(place, "matmul", None), "fp32_precision")]
+
+
+def _products(torch: Any) -> tuple[str, list[str]]:
+    """Precision of matrix products: one name for all, or none if that is mixed, and that of each backend."""
+    by_backend = [place.fp32_precision for place in _backends(torch)]
+    try:
+        return torch.get_float32_matmul_precision(), by_backend
+    except RuntimeError:
+        return "", by_backend
+
+
+def _begin_anew() -> None:
+    """In a fork, whose other threads are gone: they hold no lock, and compute nothing."""
+    OwnSettings._lock, OwnSettings._inside = threading.Lock(), 0
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def as_guest(function: Callable[P, T]) -> Callable[P, T]:

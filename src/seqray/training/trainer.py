@@ -65,6 +65,13 @@ def on_gpu(config: RunConfig) -> bool:
     return accelerator in ("cuda", "gpu") or (accelerator == "auto" and torch.cuda.is_available())
 
 
+class _Alone(LightningEnvironment):
+    """One process; the variables of the program that it belongs to stay."""
+
+    def teardown(self) -> None:
+        pass  # Lightning removes WORLD_SIZE
+
+
 def count_devices(config: RunConfig) -> int:
     """On how many devices of all nodes the settings train, on this machine."""
     devices = config.trainer.get("devices", 1)
@@ -132,7 +139,7 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress
     """
     settings = trainer_settings(config)
     if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
-        settings.setdefault("plugins", [LightningEnvironment()])
+        settings.setdefault("plugins", [_Alone()])
     try:
         return lightning.Trainer(
             **settings,
