@@ -49,7 +49,7 @@ Strands = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Choice:
-    """Letters of `seqray.models.Smoothing`, and the smallest distance between two calls."""
+    """Letters of `seqray.models.locator.Smoothing`, and the smallest distance between two calls."""
 
     smoothing: int
     region: int

@@ -156,7 +156,7 @@ class Sources:
 
 
 def layer(module: str) -> str:
-    """``seqray.io.tables.labeled`` -> ``io``; seqray itself and its ``__main__`` have none."""
+    """``seqray.io.tables`` -> ``io``; seqray itself and its ``__main__`` have none."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[1] != "__main__" else ""
 

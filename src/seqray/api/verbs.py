@@ -41,7 +41,7 @@ from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import torch_device
-from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions
+from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions, other_kind
 from seqray.scanning.scan import scan_records
 
 Model = str | Path | TrainedModel
@@ -110,12 +110,12 @@ def predict(
         Strings, Biopython or pysam records, a Series, a mapping, a path: see `as_records`. For a model of
         alignments, alignments: see `as_alignments`.
     threshold, prior, coverage, batch_size, dtype, device
-        As in `seqray.inference.PredictOptions`.
+        As in `seqray.inference.sequences.PredictOptions`.
     context
         What the sequences are, such as their species, for models that know contexts; ``auto`` for the one
-        that the first sequences are like, if any, see `seqray.inference.recognize_context`.
+        that the first sequences are like, if any, see `seqray.inference.labeled.recognize_context`.
     engine
-        What computes, see `seqray.inference.with_engine`.
+        What computes, see `seqray.inference.engines.with_engine`.
     truncate
         What is read of sequences longer than the model reads: ``ends``, a half each, or the ``start``;
         ``none`` refuses them. None for the rule of the model.
@@ -286,12 +286,10 @@ def scan(
     settings = ScanOptions(**_checked(ScanOptions, options))
     given = options | ({} if isinstance(genes, str) and genes == "auto" else {"genes": genes})
     given |= {} if codon_table is None else {"codon_table": codon_table}
-    other, is_for = ("sequences", "models of windows, and '{}' is a locator")
-    if not loaded.is_locator:
-        other, is_for = "genomes", "locators, and '{}' is a model of windows"
+    other, said = other_kind(loaded.card)
     for name in given:
         if ONLY_FOR.get(name) == other:
-            raise ConfigError(f"'{name}' is for {is_for.format(loaded.card.name)}")
+            raise ConfigError(f"'{name}' {said}")
     skipped: list[SkippedRecord] = []
     records: Iterable[SequenceRecord] = distinct_records(
         as_records(
@@ -387,7 +385,7 @@ def explain(
         ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
         ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Its ``attrs`` hold the ``flags`` of
         sequences that have some, as `predict` gives them, by name, and the ``skipped`` ones. Arrays,
-        attention, rows and pairs of columns: `explain_records` and `seqray.explanations.explain_alignments`.
+        attention and rows: `explain_records` and `seqray.explanations.alignments.explain_alignments`.
 
     Notes
     -----
@@ -452,8 +450,8 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` (see
-        `seqray.calibration.ContextDistance`), the nearest first. Empty if the sequences have fewer than
-        10,000 words, or if the model has no signature.
+        `seqray.calibration.signature.ContextDistance`), the nearest first. Empty if the sequences have fewer
+        than 10,000 words, or if the model has no signature.
 
     Examples
     --------

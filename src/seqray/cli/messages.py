@@ -124,7 +124,7 @@ def report_versions(command: Sequence[str]) -> None:
 
 
 def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each of `seqray.calibration.calibration_shortfalls`."""
+    """Yield a line for each of `seqray.calibration.fit.calibration_shortfalls`."""
     from seqray.calibration.fit import calibration_shortfalls
 
     for text in calibration_shortfalls(facts):

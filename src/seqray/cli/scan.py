@@ -43,7 +43,7 @@ from seqray.cli.options import (
     refuse_unused,
 )
 from seqray.core.errors import InputError
-from seqray.scanning.options import ONLY_FOR, ScanOptions
+from seqray.scanning.options import ONLY_FOR, ScanOptions, other_kind
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
@@ -245,11 +245,8 @@ def run(request: ScanRequest) -> Outcome:
     check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
     card = read_card(locate_model(request.model.model))
-    if card.model.is_locator:
-        absent = {"sequences": (f"is for models of windows, and '{card.name}' is a locator", "")}
-    else:
-        absent = {"genomes": (f"is for locators, and '{card.name}' is a model of windows", "")}
-    refuse_unused(request, absent)
+    other, said = other_kind(card)
+    refuse_unused(request, {other: (said, "")})
     source = GenomeInput(
         *(request.input, ALPHABETS[card.model.alphabet], reading),
         request.genes if card.model.is_locator else None,

@@ -38,7 +38,7 @@ class Card:
     window: int  # length in letters of the training sequences
     # index of the transcription start within the window (0-based); None if there is none
     site: int | None = None
-    truncate: Truncation = "none"  # what is read of longer sequences, see `seqray.core.DataConfig`
+    truncate: Truncation = "none"  # what is read of longer sequences, see `seqray.core.run_config.DataConfig`
     model: ModelConfig  # shape of each network
     members: int = 1  # number of networks in the file, 1 to 5
     temperature: float = 1.0  # divides the mean log-probabilities of the members; fitted on held-out data

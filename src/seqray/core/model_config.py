@@ -74,8 +74,8 @@ class BackboneConfig:
 class LocatorConfig:
     """What a locator has besides blocks of attention."""
 
-    # names of the gene tracks that it reads beside the letters, see `seqray.annotation.TRACKS`; without any
-    # it reads letters alone
+    # names of the gene tracks that it reads beside the letters, see `seqray.genome.tracks.TRACKS`; without
+    # any it reads letters alone
     tracks: tuple[str, ...] = ()
     window: int = 32  # tokens on either side that a token attends to [W]
     stem: int = 32  # channels of the first convolution
@@ -85,7 +85,7 @@ class LocatorConfig:
     # training
     no_gene_ahead: tuple[float, ...] = ()
     # letters on either side whose probabilities count for the score of a letter, outside of training, see
-    # `seqray.models.Smoothing`; 0 for none
+    # `seqray.models.locator.Smoothing`; 0 for none
     smoothing: int = 0
     # letters on either side: outside of training, the score is multiplied by the probability that any site
     # lies among them; 0 for not
@@ -180,7 +180,7 @@ class ModelConfig:
     # of the last ``ends`` letters (``ends``). More than CLS suits long sequences
     pooling: tuple[Literal["cls", "mean", "max", "ends"], ...] = ("cls",)
     # of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
-    # `seqray.models.helices`
+    # `seqray.models.alignment.HelixEmbedding`
     helices: bool = False
     # shares of letters that a linear map adds to the vector of CLS before the blocks: of the ``whole``
     # sequence, of its first and last 15, 30 and 60 letters (``ends``), and of pairs of letters 1, 2 and 3

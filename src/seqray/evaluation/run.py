@@ -240,7 +240,7 @@ def evaluate_scores(
     groups
         (N,) keys; records of one group are drawn together in the bootstrap.
     beside
-        Answers of other classifiers for the same records, such as `seqray.evaluation.floor_answers`.
+        Answers of other classifiers for the same records, such as `seqray.evaluation.floor.floor_answers`.
     subsets
         Rows of subsets that are also measured by themselves.
     draws, seed

@@ -324,7 +324,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
     genome
         As read.
     contigs
-        Name and codes (n,) of each sequence, see `seqray.core.DNA`.
+        Name and codes (n,) of each sequence, see `seqray.core.alphabet.DNA`.
 
     Returns
     -------
@@ -375,7 +375,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
 
 def _plain_name(name: str) -> str:
     """A name without its version and ``chr``, in small letters; mitochondria have two short names."""
-    plain = re.sub(r"chr(?:omosome)?_?(?=.)", "", _versionless(name).lower(), count=1)
+    plain = re.sub(r"\Achr(?:omosome)?_?(?=.)", "", _versionless(name).lower())
     return "mt" if plain == "m" else plain
 
 

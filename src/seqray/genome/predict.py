@@ -115,7 +115,7 @@ class GenePredictor:
 def predict_genes(
     sequence: str | Codes, *, circular: bool = False, table: int | None = None
 ) -> tuple[Gene, ...]:
-    """Predict the genes of one sequence, letters or codes [n] of `seqray.core.DNA`; see `GenePredictor`."""
+    """Predict the genes of one sequence, letters or codes (n,) of DNA; see `GenePredictor`."""
     letters = sequence if isinstance(sequence, str) else DNA.decode(sequence)
     return GenePredictor.train([letters], table).genes_of(letters, circular=circular)
 

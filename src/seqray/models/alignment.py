@@ -205,7 +205,7 @@ class HelixEmbedding(nn.Module):
 
     A convolution over the profile finds stems and loops. In addition, the profile has separate weights at
     some places along the alignment, with linear interpolation between them: a product of place and profile,
-    which the network would otherwise have to learn (see `seqray.models.PositionGain`).
+    which the network would otherwise have to learn (see `seqray.models.attention.PositionGain`).
     """
 
     def __init__(self, d_model: int, activation: str) -> None:

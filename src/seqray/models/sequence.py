@@ -110,7 +110,7 @@ class SequenceTransformer(Transformer):
     """Tokens (B, L), CLS first, to logits (B, K).
 
     Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS or of
-    all tokens, see `seqray.models.pooling`.
+    all tokens, see `seqray.models.layers.Pooling`.
     """
 
     def __init__(self, config: ModelConfig) -> None:

@@ -188,7 +188,7 @@ class KmerTokenizer(OwnTokenizer):
 def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokenizer:
     """Build the tokenizer that a model's settings name, for sequences of one context or of none.
 
-    That of a backbone is made by `seqray.modelfile.build_tokenizer`, which calls this for all others.
+    That of a backbone is made by `seqray.modelfile.model.build_tokenizer`, which calls this for all others.
 
     Raises ConfigError for a context that the settings don't name.
     """

@@ -11,6 +11,7 @@ from seqray.core.errors import ConfigError, field_name, require, require_number,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from seqray.core.card import Card
     from seqray.core.errors import OnProgress
     from seqray.core.records import Region, SequenceRecord
     from seqray.core.results import SkippedRecord
@@ -25,6 +26,13 @@ ONLY_FOR = {
     **dict.fromkeys(("genes", "codon_table", "per_kb", "precision", "species"), "genomes"),
 }
 """What a model reads that takes an option of a scan; any model takes the others."""
+
+
+def other_kind(card: Card) -> tuple[str, str]:
+    """What this model does not read, and what to say of an option of `ONLY_FOR` that is for it."""
+    if card.model.is_locator:
+        return "sequences", f"is for models of windows, and '{card.name}' is a locator"
+    return "genomes", f"is for locators, and '{card.name}' is a model of windows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

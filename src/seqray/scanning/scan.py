@@ -234,9 +234,9 @@ def scan_records(
     options, callbacks
         How to scan, and what is called while it runs.
     batch_size, dtype
-        As in `seqray.inference.predict_records`.
+        As in `seqray.inference.sequences.predict_records`.
     genes
-        For a locator: of `seqray.genome.choose_genes`; None where they are not known.
+        For a locator: of `seqray.genome.predict.choose_genes`; None where they are not known.
     recognized
         Whether the context of the model was recognized by the records.
 

@@ -377,7 +377,7 @@ class AlignmentExamples(Examples):
     In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
     learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
     also learns shallow alignments. Without random changes, the rows are those of
-    `seqray.core.msa.crop_alignment`, as in prediction.
+    `seqray.core.alignment.crop_alignment`, as in prediction.
 
     ``config.data.window`` is in columns.
     """

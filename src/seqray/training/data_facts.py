@@ -289,7 +289,7 @@ def _check_names(names: Sequence[str]) -> None:
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
 
-    Alignments fit always: `seqray.core.msa.crop_alignment` cuts them to the window.
+    Alignments fit always: `seqray.core.alignment.crop_alignment` cuts them to the window.
     """
     sequences = [example for example in data if isinstance(example, LabeledSequence)]
     if not sequences:

@@ -301,7 +301,7 @@ def _check(model: TrainedModel, windows: int, lost: float) -> None:
 
 
 class _Network(nn.Module):
-    """The network of `seqray.models.Prefilter`, window by window, as torch trains it."""
+    """The network of `seqray.models.prefilter.Prefilter`, window by window, as torch trains it."""
 
     def __init__(self, shapes: dict[str, tuple[int, ...]]) -> None:
         super().__init__()

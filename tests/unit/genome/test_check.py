@@ -49,6 +49,48 @@ def test_genes_of_another_genome_are_refused(known, contigs, message):
     assert message in str(caught.value)
 
 
+LENGTHS = {"NC_001133.9": 90, "NC_001224.1": 60}
+STATED = {"NC_001133.9": ("I",), "NC_001224.1": ("MT",)}
+
+
+def chromosomes(**more):
+    genes = {"NC_001133.9": (NINE,), "NC_001224.1": (Gene(3, 9, "-", "b"),)}
+    return Genome(genes, "GFF3 a.gff", file="in/a.gff", lengths=LENGTHS, **more)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("I", "MT"), ("chrI", "chrM"), ("chromosome_i", "chrMT"), ("NC_001133", "NC_001224"), ("CHRI", "mt")],
+)
+def test_contigs_whose_names_the_annotation_relates_are_matched_and_that_is_said(first, second):
+    known = chromosomes(names=STATED, circular={"NC_001224.1"})
+    codes = [(second, DNA.encode("C" * 60)), (first, DNA.encode("C" * 90))]
+    matched = check_genes(known, codes)
+    assert (matched.of(first), matched.of(second)) == (known.of("NC_001133.9"), known.of("NC_001224.1"))
+    assert (matched.lengths, matched.circular) == ({first: 90, second: 60}, {second})
+    [note] = matched.notes
+    assert f"'NC_001133.9' is '{first}'" in note
+    assert check_genes(known, [(name, DNA.encode("C" * n)) for name, n in LENGTHS.items()]) is known
+
+
+@pytest.mark.parametrize(
+    ("lengths", "names"),
+    [
+        ({"I": 90, "MT": 61}, STATED),  # another length
+        ({"I": 90}, STATED),  # fewer contigs
+        ({"I": 90, "MT": 60, "II": 9}, STATED),  # more contigs
+        ({"II": 90, "MT": 60}, STATED),  # a name that the file does not know
+        ({"I": 90, "MT": 60}, {}),  # it states no other names
+        ({"I": 90, "MT": 60}, {"NC_001133.9": ("I", "MT"), "NC_001224.1": ("MT",)}),  # of two contigs
+        ({"NC_001133.8": 90, "MT": 60}, STATED),  # another version
+        ({"synchrI": 90, "MT": 60}, STATED),
+    ],
+)
+def test_contigs_are_not_matched_on_less(lengths, names):
+    with pytest.raises(InputError, match="has genes of"):
+        check(chromosomes(names=names), lengths)
+
+
 def test_a_contig_without_genes_may_have_any_length():
     check_contig(annotation(lengths={"empty": 80}), "empty", 90)
 

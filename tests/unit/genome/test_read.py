@@ -339,6 +339,16 @@ def test_letters_end_gff3(tmp_path, before):
     assert [gene.end for gene in read(tmp_path, text).of("c1")] == [30]
 
 
+def test_files_that_were_joined_are_all_read(tmp_path):
+    files = [rows(f"c{i} x CDS 1 {30 * i} . + 0 ID=a") + f"##FASTA\n>c{i}\nACGT\n" for i in (1, 2, 3)]
+    genome = read(tmp_path, "".join(files))
+    assert {contig: [gene.end for gene in genome.of(contig)] for contig in ("c1", "c2", "c3")} == {
+        "c1": [30],
+        "c2": [60],
+        "c3": [90],
+    }
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -1,4 +1,4 @@
-"""Calls and intervals as files: `seqray.io.tracks`. Expected lines are written by hand from the formats."""
+"""Calls and intervals as files; expected lines are written by hand from the formats."""
 
 from __future__ import annotations
 

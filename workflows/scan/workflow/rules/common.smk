@@ -76,7 +76,7 @@ def check_model(model, options):
     try:
         from seqray.core.errors import SeqrayError
         from seqray.modelfile.header import locate_model, read_card
-        from seqray.scanning.options import ONLY_FOR
+        from seqray.scanning.options import ONLY_FOR, other_kind
     except ModuleNotFoundError as error:
         if error.name != "seqray":
             raise
@@ -87,16 +87,10 @@ def check_model(model, options):
         card = read_card(locate_model(model))
     except SeqrayError as error:
         raise WorkflowError(f"models, scan: {error}") from None
-    is_locator = card.model.is_locator
+    other, said = other_kind(card)
     for option in options:
-        wanted = ONLY_FOR.get(option.removeprefix("--").replace("-", "_"))
-        if wanted == ("sequences" if is_locator else "genomes"):
-            own, other = "a locator", "models of windows"
-            if not is_locator:
-                own, other = "a model of windows", "locators"
-            raise WorkflowError(
-                f"models, scan: {option} is for {other}, and '{card.name}' is {own}"
-            )
+        if ONLY_FOR.get(option.removeprefix("--").replace("-", "_")) == other:
+            raise WorkflowError(f"models, scan: {option} {said}")
 
 
 def read_models(models):
