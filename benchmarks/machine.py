@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+from seqray.core.version import __version__
 from seqray.io.tables import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,7 +125,8 @@ def cores() -> int:
 
 def describe(command: Sequence[str]) -> list[str]:
     """Return the lines that head a results file; paths are shortened to the file name."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("seqray", "torch", "numpy", "scikit-learn"))
+    used = {"seqray": __version__, **{name: version(name) for name in ("torch", "numpy", "scikit-learn")}}
+    packages = ", ".join(f"{name} {number}" for name, number in used.items())
     shown = " ".join(part if part.startswith("-") else Path(part).name for part in command)
     return [
         f"command: python benchmarks/{shown}",

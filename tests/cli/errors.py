@@ -17,6 +17,7 @@ TRUNCATED = gzip.compress("".join(f">r{i}\n{'ACGTTGCA' * 2}\n" for i in range(50
 SEQUENCES: dict[str, bytes] = {
     "empty.fa": b"",
     "table.fa": b"sequence\tlabel\nACGT\tx\n",
+    "table.csv": b"sequence,label\nACGT,x\n",
     "headless.fa": b"ACGTACGTACGT\n",
     "nameless.fa": b">\n",
     "protein.fa": b">p1\nMKVLAAGIVGLALLGAWPEQ\n",
@@ -101,6 +102,7 @@ ERRORS = {
     "predict -o x.tsv": """
         empty.fa --model tiny.safetensors | empty.fa | --allow-empty
         table.fa --model tiny.safetensors | table.fa | FASTA | train, evaluate
+        table.csv --model tiny.safetensors | table.csv | FASTA | train, evaluate
         headless.fa --model tiny.safetensors | headless.fa | '>'
         nameless.fa --model tiny.safetensors | nameless.fa | record 1
         protein.fa --model tiny.safetensors | protein.fa | 'p1' | protein | antimicrobial-peptide

@@ -9,8 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 import seqray
+from seqray.core.run_config import RunConfig
+from seqray.training.trainer import is_main_process, make_trainer, quiet
 
 TASKS = {
     "Slurm": {"SLURM_JOB_ID": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "1"},
@@ -58,18 +61,36 @@ def run(words, variables, given=None):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+def is_main() -> bool:
+    """What Lightning takes this process for."""
+    return getattr(rank_zero_only, "rank", None) == 0
+
+
 @pytest.mark.parametrize("task", list(TASKS))
-def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples, task):
+def test_a_training_on_one_device_is_alone_and_one_on_two_is_not(tmp_path, monkeypatch, task):
+    for name, value in TASKS[task].items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(rank_zero_only, "rank", 1)  # which Lightning takes from them when it is imported
+    config = RunConfig(trainer={"accelerator": "cpu"})
+    with quiet(config):
+        trainer = make_trainer(config, tmp_path, progress=False)
+        assert (trainer.world_size, trainer.global_rank, is_main()) == (1, 0, True)
+    assert not is_main()
+    assert is_main_process(config)
+    assert not is_main_process(RunConfig(trainer={"accelerator": "cpu", "devices": 2}))
+    assert not is_main_process(RunConfig(trainer={"accelerator": "cpu", "num_nodes": 2}))
+
+
+def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples):
     table, out = tmp_path / "table.tsv", tmp_path / "m.safetensors"
     rows = ["\t".join(row) for row in zip(*examples, strict=True)]
     table.write_text("\n".join(["sequence\tlabel", *rows]) + "\n")
     words = ["train", "--train", str(table), "--members", "1", "--threads", "1", "--out", str(out)]
     words += [word for setting in SETTINGS for word in ("--set", setting)]
-    run(["-m", "seqray", *words], TASKS[task])
+    run(["-m", "seqray", *words], TASKS["Slurm"])
     assert seqray.load_model(out).card.classes == ("no", "yes")
     assert list((tmp_path / "m.safetensors.training/member-1/log").rglob("metrics.csv"))  # of the first rank
 
 
-@pytest.mark.parametrize("task", ["Slurm", "torchrun"])
-def test_a_fit_of_one_task_among_others_leaves_the_rank_of_its_process(examples, task):
-    run(["-c", FIT], TASKS[task], json.dumps(examples))
+def test_a_fit_of_one_task_among_others_leaves_the_rank_of_its_process(examples):
+    run(["-c", FIT], TASKS["torchrun"], json.dumps(examples))

@@ -123,7 +123,7 @@ def _not_fasta(start: bytes, where: str) -> InputError:
     name = detect_format(start)
     if not name:
         remedy = "the first line must start with '>'"
-        if b"\t" in start.split(b"\n", 1)[0]:
+        if {*start.split(b"\n", 1)[0]} & {*b"\t,"}:
             remedy = "tables are read by train, evaluate, calibrate, audit, split and negatives"
         return InputError("no FASTA header", where=where, remedy=remedy)
     remedies = {
