@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # MB in which the libraries of a verb are loaded; with less they abort or wait for ever (benchmarks/limits.py)
 MIN_ADDRESS_SPACE = 600
-MORE_ADDRESS_SPACE = {"scan": 800} | dict.fromkeys(
+MORE_ADDRESS_SPACE = {"scan": 1000, "explain": 1000} | dict.fromkeys(
     ("evaluate", "calibrate", "train", "pretrain", "prefilter"), 1300
 )
 SLEEP = {
