@@ -238,3 +238,14 @@ def test_a_file_unlike_the_training_data_is_told(run, tiny_model, tmp_path):
     said = predict("--coverage 0.8").err
     assert "100% of the label sets at a coverage of 0.8 are empty" in said
     assert predict("--quiet").err == ""
+
+
+def test_a_table_gives_what_its_sequences_give_as_fasta(predict, tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("name,seq,label\nx,ACGTACGT,1\ny,TTGACATT,2\n")
+    (tmp_path / "a.fa").write_text(">x\nACGTACGT\n>y\nTTGACATT\n")
+    named = predict(table, "--columns sequence=seq,id=name")
+    assert cells(named.out) == cells(predict(tmp_path / "a.fa").out)
+    wrong = predict(table, status=2)
+    assert "needs one column 'sequence', found name, seq, label" in wrong.err
+    assert "--columns" in wrong.err

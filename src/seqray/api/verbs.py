@@ -36,6 +36,7 @@ from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
 from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
 from seqray.io.summaries import figure_row
+from seqray.io.tables import Columns
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model
@@ -97,6 +98,7 @@ def predict(
     device: str | None = None,
     engine: Engine = "torch",
     truncate: Truncation | None = None,
+    columns: Columns | None = None,
     skip_unusable: bool = False,
     progress: bool = False,
 ) -> pd.DataFrame:
@@ -119,6 +121,8 @@ def predict(
     truncate
         What is read of sequences longer than the model reads: ``ends``, a half each, or the ``start``;
         ``none`` refuses them. None for the rule of the model.
+    columns
+        How a table of sequences, or a pandas frame, calls its columns: ``{"sequence": "seq", "id": "name"}``.
     skip_unusable
         Leave out what the model can't read, with a warning: records that are too long or too short, that have
         letters that it does not know, or none. Else the first one is an error.
@@ -162,7 +166,7 @@ def predict(
     kind = kind_of(loaded.card)
     named = loaded.context
     skipped: list[SkippedRecord] = []
-    records = _usable(loaded, sequences, skipped if skip_unusable else None)
+    records = _usable(loaded, sequences, skipped if skip_unusable else None, columns)
     loaded, records = _in_context(loaded, records, context)
     check = FileCheck(loaded, coverage, prior, recognized=loaded.context != named)
     predictions: list[Prediction] = []
@@ -350,6 +354,7 @@ def explain(
     genes: str | Path | Genome | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
+    columns: Columns | None = None,
     skip_unusable: bool = False,
     progress: bool = False,
     **options: Unpack[ExplainSettings],
@@ -358,7 +363,7 @@ def explain(
 
     Parameters
     ----------
-    model, sequences, context, device, truncate, skip_unusable, progress
+    model, sequences, context, device, truncate, columns, skip_unusable, progress
         As for `predict`; a locator and ``calls`` leave nothing out.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
@@ -416,7 +421,7 @@ def explain(
         windows, places = call_windows(loaded, contigs, calls)
         explained = explain_records(loaded, windows, chosen, places=places)
     else:
-        records = _usable(loaded, sequences, skipped if skip_unusable else None)
+        records = _usable(loaded, sequences, skipped if skip_unusable else None, columns)
         loaded, records = _in_context(loaded, records, context)
         flags_of = sequence_flags(loaded)
 
@@ -489,10 +494,12 @@ def _opened(
     return with_engine(loaded, engine, dtype)
 
 
-def _usable(model: TrainedModel, sequences: Any, skipped: list[SkippedRecord] | None) -> Iterator[Any]:
+def _usable(
+    model: TrainedModel, sequences: Any, skipped: list[SkippedRecord] | None, columns: Columns | None
+) -> Iterator[Any]:
     """The records of any object; ``skipped`` receives those that the model can't read, else an error."""
     on_skip = None if skipped is None else skipped.append
-    records = kind_of(model.card).convert(sequences, model.alphabet, on_skip)
+    records = kind_of(model.card).convert(sequences, model.alphabet, on_skip, columns)
     reads_each = on_skip is not None and model.card.model.reads_sequences
     return checked_records(records, model, "", on_skip) if reads_each else records
 

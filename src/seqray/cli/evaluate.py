@@ -307,7 +307,7 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
     letters = ALPHABETS[options.alphabet] if options.alphabet else ANY_LETTERS
-    truth = read_labels(str(options.labels), letters, noting_unread(request))
+    truth = read_labels(str(options.labels), letters, noting_unread(request), data.columns)
     more = []
     if data.train or data.class_files:
         more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)

@@ -93,7 +93,9 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
         ):
             if opened is not None:
                 opened.skip_to(skipped)
-            records = opened or open_records(kind.read, request.input, options, model.alphabet, skipped)
+            records = opened or open_records(
+                kind.reader(request.columns), request.input, options, model.alphabet, skipped
+            )
             usable = opened.records if opened else records
             if (
                 options.skip_unusable

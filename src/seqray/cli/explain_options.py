@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions
-from seqray.cli.labeled import RowOptions
+from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
 from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
 from seqray.cli.options import (
+    ColumnNames,
     Draws,
     Options,
     PositiveInt,
@@ -182,6 +183,7 @@ class ExplainRequest(Request):
     checks: CheckOptions
     settings: MethodOptions
     truncate: Truncation | None = TRUNCATE
+    columns: ColumnNames | None = SEQUENCE_COLUMNS
     rows: RowOptions
     alignments: AlignmentOutputs
     genes: GeneOptions

@@ -36,7 +36,8 @@ Record = TypeVar("Record", "SequenceRecord", "Alignment")
 
 SEQUENCE_FILES = "FASTA or GenBank; plain or compressed, '-' is standard input"
 SEQUENCES_OR_ALIGNMENTS = (
-    f"{SEQUENCE_FILES}; alignments for a model that reads them; several files are read in the order given"
+    f"{SEQUENCE_FILES}; or a TSV or CSV with the column sequence[, id]; alignments for a model that reads "
+    "them; several files are read in the order given"
 )
 SKIPPED_HELP = "write skipped records and reasons to a TSV"
 

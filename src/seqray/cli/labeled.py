@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from seqray.cli.options import Options, PositiveInt, Request, fill, option
+from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, fill, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
 from seqray.core.text import class_name_fault, counted, first_and_more
 
@@ -63,6 +63,16 @@ INFERRED_ALPHABET = option(
 )
 
 
+COLUMNS = option(
+    "--columns NAME=COLUMN,..", "how tables call their columns, such as sequence=seq,label=class"
+)
+
+SEQUENCE_COLUMNS = option(
+    "--columns NAME=COLUMN,..",
+    "how a table of sequences calls its columns, such as sequence=seq,id=name",
+    only_for="sequences",
+)
+
 UnknownLabels = Literal["error", "drop"]
 UNKNOWN_LABELS = option(
     "--unknown-labels",
@@ -84,6 +94,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class", 
         "--class LABEL=FASTA", "FASTA file of one class; repeat for each class"
     )
     test_class_files: tuple[str, ...] = option("--test-class LABEL=FASTA", "the same, of split 'test'")
+    columns: ColumnNames | None = COLUMNS
 
     def tables(self) -> list[tuple[str | None, str]]:
         """Tables, each with the split that its option names."""
@@ -119,6 +130,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class", 
             more,
             tables=self.tables(),
             fastas=self.fastas(),
+            columns=self.columns,
             on_unread=noting_unread(request, used),
             on_unlabeled=note_unlabeled,
         )

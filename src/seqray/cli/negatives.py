@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
-from seqray.cli.labeled import ALPHABET, describe_labels, naming_alphabet, noting_unread
+from seqray.cli.labeled import ALPHABET, COLUMNS, describe_labels, naming_alphabet, noting_unread
 from seqray.cli.options import (
     ClassName,
+    ColumnNames,
     Options,
     Outcome,
     PositiveInt,
@@ -126,6 +127,7 @@ class PositiveOptions(Options, heading="records"):
     """Which positives are used, and what happens to the others."""
 
     alphabet: str = ALPHABET
+    columns: ColumnNames | None = COLUMNS
     duplicates: Literal["error", "rename"] = option(
         "--duplicates",
         "ids of positives that occur again: refuse (error), or write as id_2 (rename)",
@@ -252,7 +254,9 @@ def read_positives(
             for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
                 yield LabeledSequence(record.sequence, label, record.id, file=path)
             return
-        rows = read_labeled_table(path, alphabet, on_unread=noting_unread(request))
+        rows = read_labeled_table(
+            path, alphabet, on_unread=noting_unread(request), columns=request.records.columns
+        )
     except NoRecordsError as error:
         if options.allow_empty:
             return

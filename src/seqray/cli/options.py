@@ -88,6 +88,14 @@ def _printable(text: str) -> str:
     return text
 
 
+def _columns(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    names = {known.strip().lower(): own.strip() for known, _, own in pairs}
+    if not all(names) or not all(names.values()) or len(names) < len(pairs):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list such as sequence=seq,label=class")
+    return names
+
+
 PositiveInt = Annotated[int, _positive_int]
 WholeNumber = Annotated[int, whole_number(0)]
 Draws = Annotated[int, whole_number(0, 1_000_000)]
@@ -97,6 +105,7 @@ AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
 Number = Annotated[float, _number]
 Probability = Annotated[float, _probability]
 CallPrecision = Annotated[float, _call_precision]
+ColumnNames = Annotated[dict[str, str], _columns]
 ClassName = Annotated[str, _class_name]
 Printable = Annotated[str, _printable]
 

@@ -14,7 +14,7 @@ from seqray.cli.inputs import (
     describe_input,
     open_records,
 )
-from seqray.cli.labeled import RowOptions
+from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
     AUTO,
@@ -28,7 +28,7 @@ from seqray.cli.model import (
     refuse_for_others,
     truncation_fact,
 )
-from seqray.cli.options import Outcome, Probability, Request, fill, option
+from seqray.cli.options import ColumnNames, Outcome, Probability, Request, fill, option
 from seqray.core.text import Truncation, counted
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class PredictRequest(Request):
         "this share gets a set that contains it",
     )
     truncate: Truncation | None = TRUNCATE
+    columns: ColumnNames | None = SEQUENCE_COLUMNS
     rows: RowOptions
     records: RecordOptions
     computing: EngineOptions
@@ -83,7 +84,7 @@ def run(request: PredictRequest) -> Outcome:
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
             Progress("predict", "records", quiet=request.quiet) as progress,
         ):
-            read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
+            read = open_records(kind.reader(request.columns), request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
             usable = read
             if reading.skip_unusable and model.card.model.reads_sequences:

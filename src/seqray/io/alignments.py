@@ -26,7 +26,7 @@ from seqray.io.alignment_formats import (
 from seqray.io.files import display_name, encode_text, open_input
 from seqray.io.labeled import OnUnread, check_label, report_unread
 from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format
-from seqray.io.tables import read_rows
+from seqray.io.tables import Columns, read_rows
 
 Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
@@ -138,7 +138,10 @@ _LABEL_COLUMNS = ("id", "label", "group", "split")
 
 
 def read_labeled_alignments(
-    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+    path: str | Path,
+    alphabet: Alphabet,
+    on_unread: OnUnread | None = None,
+    columns: Columns | None = None,
 ) -> list[Alignment]:
     """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
@@ -151,9 +154,9 @@ def read_labeled_alignments(
     held: dict[Path, dict[str, Alignment]] = {}
     named: set[tuple[Path, str]] = set()
     examples = []
-    for where, row in read_rows(path, ("file", "label"), remedy):
+    for where, row in read_rows(path, ("file", "label"), remedy, columns or {}):
         if not examples:
-            report_unread(row, _FILE_COLUMNS, path, on_unread)
+            report_unread(row, _FILE_COLUMNS, path, on_unread, columns)
         if not row["file"]:
             raise InputError("names no file", where=where)
         source = Path(path).parent / row["file"]
@@ -191,6 +194,7 @@ def read_labeled_stockholm(
     labels: str | Path,
     alphabet: Alphabet,
     on_unread: OnUnread | None = None,
+    columns: Columns | None = None,
 ) -> tuple[list[list[Alignment]], int]:
     """Read many alignments, and their labels from a table: ``id``, ``label``[, ``group``, ``split``].
 
@@ -199,9 +203,10 @@ def read_labeled_stockholm(
     files, and as `read_labeled_alignments`.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
-    for where, row in read_rows(labels, ("id", "label"), "name the columns id,label[,group,split]"):
+    remedy = "name the columns id,label[,group,split]"
+    for where, row in read_rows(labels, ("id", "label"), remedy, columns or {}):
         if not rows:
-            report_unread(row, _LABEL_COLUMNS, labels, on_unread)
+            report_unread(row, _LABEL_COLUMNS, labels, on_unread, columns)
         if row["id"] in rows:
             raise InputError(f"names '{row['id']}' a second time", where=where)
         rows[row["id"]] = (where, row)

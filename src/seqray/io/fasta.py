@@ -124,7 +124,9 @@ def _not_fasta(start: bytes, where: str) -> InputError:
     if not name:
         remedy = "the first line must start with '>'"
         if {*start.split(b"\n", 1)[0]} & {*b"\t,"}:
-            remedy = "tables are read by train, evaluate, calibrate, audit, split and negatives"
+            remedy = (
+                "tables are read by predict, explain, train, evaluate, calibrate, audit, split and negatives"
+            )
         return InputError("no FASTA header", where=where, remedy=remedy)
     remedies = {
         GENBANK: "read it as GenBank, or convert it to FASTA",

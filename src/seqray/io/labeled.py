@@ -14,7 +14,7 @@ from seqray.core.text import class_name_fault
 from seqray.io.fasta import read_fasta
 from seqray.io.files import display_name, encode_text, open_output
 from seqray.io.records import OnLetters, OnSkip
-from seqray.io.tables import comment_lines, read_rows
+from seqray.io.tables import Columns, comment_lines, read_rows
 
 _REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
 _COLUMNS = ("sequence", "label", "id", "group", "split")
@@ -26,10 +26,15 @@ OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
 
 
 def report_unread(
-    columns: Iterable[str], known: Sequence[str], path: str | Path, on_unread: OnUnread | None
+    header: Iterable[str],
+    known: Sequence[str],
+    path: str | Path,
+    on_unread: OnUnread | None,
+    columns: Columns | None,
 ) -> None:
     """Report columns of a table that are not ``known``, such as ``groups`` for ``group``."""
-    unread = [name for name in columns if name and name not in known]
+    own = {name.lower() for name in (columns or {}).values()}
+    unread = [name for name in header if name and name not in known and name not in own]
     if on_unread is not None and unread:
         on_unread(display_name(path), unread, known)
 
@@ -83,6 +88,7 @@ def read_labeled_table(
     on_letters: OnLetters | None = None,
     on_unread: OnUnread | None = None,
     keep: Mapping[str, list[str]] | None = None,
+    columns: Columns | None = None,
 ) -> list[LabeledSequence]:
     """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
 
@@ -90,14 +96,14 @@ def read_labeled_table(
     from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
     ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
     of each example as they are in the file, before case is folded. ``keep`` receives the cells of more
-    columns, by their names in lower case. Raises `InputError` with file and line,
-    for a missing column, a row of another width, an empty label or sequence, an unknown split or letter, and
-    for a table without rows.
+    columns, by their names in lower case; ``columns`` says how the table calls those above. Raises
+    `InputError` with file and line, for a missing column, a row of another width, an empty label or sequence,
+    an unknown split or letter, and for a table without rows.
     """
     examples: list[LabeledSequence] = []
-    for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY):
+    for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY, columns or {}):
         if not examples:
-            report_unread(row, KNOWN, path, on_unread)
+            report_unread(row, KNOWN, path, on_unread, columns)
         check_label(row, where)
         if not row["sequence"]:
             raise InputError("has no sequence", where=where)

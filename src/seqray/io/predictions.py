@@ -23,7 +23,7 @@ from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import first_and_more, label_set_cell, parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
-from seqray.io.tables import delimited_rows, open_table, write_table
+from seqray.io.tables import Columns, column_places, delimited_rows, open_table, write_table
 
 # ------------------------------------------------------------------- in: made by seqray or by another tool
 
@@ -115,7 +115,10 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
 
 
 def read_labels(
-    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+    path: str | Path,
+    alphabet: Alphabet,
+    on_unread: OnUnread | None = None,
+    columns: Columns | None = None,
 ) -> list[LabeledSequence]:
     """Read labels by id: a labeled table, or two columns of id and label without a header.
 
@@ -123,21 +126,18 @@ def read_labels(
     an empty or repeated id, an empty label, an unknown split or letter. ``on_unread`` is called once if there
     are other columns.
     """
-    table = _read_text(path, header=("id", "label"))
-    columns = {name.lower(): cells for name, cells in table.columns.items()}
-    if len(columns) < len(table.columns):
-        raise InputError("names a column twice, but for capitals", where=table.where)
-    for name in ("id", "label"):
-        if name not in columns:
-            what = f"needs a column '{name}', found {', '.join(columns)}"
-            raise InputError(what, where=table.where, remedy=f"name the columns {_TRUTH_COLUMNS}")
-    report_unread(columns, KNOWN, path, on_unread)
-    places = _rows_of_ids(columns["id"], table.where)
+    needed = ("id", "label")
+    table = _read_text(path, header=() if columns else needed)
+    remedy = f"name the columns {_TRUTH_COLUMNS}"
+    at = column_places([*table.columns], needed, columns or {}, table.where, remedy)
+    report_unread(at, KNOWN, path, on_unread, columns)
+    read = [*table.columns.values()]
+    places = _rows_of_ids(read[at["id"]], table.where)
     if not places:
         raise InputError("contains a header but no labels", where=table.where)
     return [
         labeled_sequence(
-            {name: cells[i] for name, cells in columns.items()},
+            {name: read[place][i] for name, place in at.items()},
             identifier,
             alphabet,
             where=f"{table.where}: record '{identifier}'",

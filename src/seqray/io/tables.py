@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.text import counted, format_number
 from seqray.core.version import __version__
 from seqray.io.files import display_name, encode_text, open_input, open_output, short_name
@@ -22,6 +22,11 @@ from seqray.io.records import detect_format
 # ------------------------------------------------------------- in: tabs or commas, a header, and # comments
 
 _ONCE = ("id", "sequence", "file", "label", "group", "split", "context")  # others may occur twice
+RECORD_COLUMNS = (*_ONCE, "subclass")
+
+Columns = Mapping[str, str]
+"""Names that a table gives to `RECORD_COLUMNS`, as in ``{"sequence": "seq"}``."""
+
 _BLANK = " \t\n\r\v\f"  # as FASTA divides headers; others, such as U+2028, may belong to an id
 _OF_ALIGNMENTS = (
     "a table of alignments needs a model that reads them: to train one, give --like rna-family-type or "
@@ -76,41 +81,76 @@ def delimited_rows(
         raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
 
 
-def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterator[tuple[str, dict[str, str]]]:
+def read_rows(
+    path: str | Path, required: Sequence[str], remedy: str, columns: Columns | None = None
+) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a TSV or CSV, plain or compressed; see `parse_rows`."""
     with open_input(path) as handle:
-        yield from parse_rows(handle, display_name(path), required, remedy, handle.peek(1))
+        yield from parse_rows(handle, display_name(path), required, remedy, handle.peek(1), columns)
 
 
 def parse_rows(
-    handle: BinaryIO, where: str, required: Sequence[str], remedy: str, head: bytes = b""
+    handle: BinaryIO,
+    where: str,
+    required: Sequence[str],
+    remedy: str,
+    head: bytes = b"",
+    columns: Columns | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows as mappings of column (in lower case) to cell, each with its place for errors.
 
-    The header must have each of the ``required`` columns once; ``remedy`` says what to do if one is missing.
-    ``head`` is the first block of the file, which says what it is if it is no table. Raises `InputError` if
-    there is no table or no such column, and as `delimited_rows`.
+    For the columns see `column_places`. Raises `InputError` if there is no table, and as `delimited_rows`.
     """
     rows = delimited_rows(handle, where)
     place, header = next(rows, ("", []))
     if not place:
         named = " and ".join(f"'{name}'" for name in required)
         raise InputError("contains no table", where=where, remedy=f"give a header with {named}")
-    columns = [name.lower() for name in header]
-    missing = next((name for name in required if columns.count(name) != 1), None)
+    places = column_places(header, required, columns, place, remedy, where=where, head=head)
+    for place, cells in rows:
+        yield place, {name: cells[i] for name, i in places.items()}
+
+
+def column_places(
+    header: Sequence[str],
+    required: Sequence[str],
+    columns: Columns | None,
+    place: str,
+    remedy: str,
+    *,
+    where: str = "",
+    head: bytes = b"",
+) -> dict[str, int]:
+    """Place of each column, by its name in lower case, or by the name that ``columns`` has for it.
+
+    The header, at ``place``, must have each of the ``required`` columns once; ``remedy`` says what to do if
+    one is missing, beside ``columns``, unless None: they can't be named. ``head`` is the first block of the
+    file ``where``, which says what it is if it is no table. Raises `InputError`.
+    """
+    names, renamed = [name.lower() for name in header], {k: v.lower() for k, v in (columns or {}).items()}
+    for name in renamed:
+        if name not in RECORD_COLUMNS:
+            what = f"'{name}' in {setting('columns')} is no column that seqray knows"
+            raise ConfigError(what, remedy=f"known are {', '.join(RECORD_COLUMNS)}")
+    wanted = [renamed.get(name, name) for name in (*required, *renamed)]
+    missing = next((name for name in wanted if names.count(name) != 1), None)
     if missing and (form := detect_format(head)):
         is_labels = {"sequence", "file"}.isdisjoint(required)
         remedy = f"give a table: {remedy}" if is_labels else _OF_SEQUENCES
         raise InputError(f"is {form}, not a table", where=where, remedy=remedy)
     if missing:
-        remedy = _OF_ALIGNMENTS if missing == "sequence" and "file" in columns else remedy
-        what = f"needs one column '{missing}', found {', '.join(columns)}"
-        raise InputError(what, where=place, remedy=remedy)
+        if missing == "sequence" and "file" in names:
+            remedy = _OF_ALIGNMENTS
+        elif columns is not None:
+            remedy = f"{remedy}, or say how they are called by {setting('columns')}"
+        raise InputError(
+            f"needs one column '{missing}', found {', '.join(names)}", where=place, remedy=remedy
+        )
     for name in _ONCE:
-        if columns.count(name) > 1:
+        if names.count(name) > 1 and name not in renamed:
             raise InputError(f"names the column '{name}' twice", where=place, remedy="remove one of them")
-    for place, cells in rows:
-        yield place, dict(zip(columns, cells, strict=True))
+    places = {name: i for i, name in enumerate(names) if name not in renamed}
+    return places | {name: names.index(own) for name, own in renamed.items()}
 
 
 # -------------------------------------------------------- out: lines of provenance, a header, and rows

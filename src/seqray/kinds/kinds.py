@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
 from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError, OtherLettersError
+from seqray.core.errors import ConfigError, InputError, OtherLettersError, require
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_cropping, describe_truncation
@@ -22,6 +23,7 @@ from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_l
 from seqray.io.labeled import OnUnread, read_labeled_fastas, read_labeled_table
 from seqray.io.records import OnLetters, OnSkip
 from seqray.io.sequences import read_sequences
+from seqray.io.tables import Columns
 
 if TYPE_CHECKING:
     from seqray.explanations.calls import TracksOf
@@ -50,6 +52,7 @@ class LabeledFiles:
     on_unread: OnUnread | None = None
     on_unlabeled: Callable[[str, int], None] | None = None
     keep: Mapping[str, list[str]] = field(default_factory=dict)
+    columns: Columns | None = None
 
 
 class ReadCallbacks(TypedDict, total=False):
@@ -64,7 +67,12 @@ def read_parts(
 ) -> list[SplitExamples]:
     """Read labeled sequences with the splits that their files name."""
     on_letters = callbacks.get("on_letters")
-    how = {"on_letters": on_letters, "on_unread": files.on_unread, "keep": files.keep}
+    how = {
+        "on_letters": on_letters,
+        "on_unread": files.on_unread,
+        "keep": files.keep,
+        "columns": files.columns,
+    }
     tables = [(s, read_labeled_table(p, alphabet, **how)) for s, p in files.tables]
     fastas = [(s, read_labeled_fastas(paths, alphabet, **callbacks)) for s, paths in files.fastas.items()]
     if not tables and not fastas:
@@ -126,12 +134,13 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
         remedy = "give --train TABLE, or --train FILE --alignment-labels TABLE"
         raise InputError("no training data", remedy=remedy)
     splits, paths = [split for split, _ in files.tables], [path for _, path in files.tables]
+    how = {"on_unread": files.on_unread, "columns": files.columns}
     if files.alignment_labels:
-        parts, unlabeled = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
+        parts, unlabeled = read_labeled_stockholm(paths, files.alignment_labels, alphabet, **how)
         if unlabeled and files.on_unlabeled is not None:
             files.on_unlabeled(files.alignment_labels, unlabeled)
     else:
-        parts = [read_labeled_alignments(path, alphabet, files.on_unread) for path in paths]
+        parts = [read_labeled_alignments(path, alphabet, **how) for path in paths]
     examples = with_named_splits(list(zip(splits, parts, strict=True)))
     return [one.take_rows([0]) for one in examples] if files.query_only else examples
 
@@ -168,11 +177,21 @@ class Kind:
         """Say that so many of all inputs were read in part."""
         return describe_truncation(count, total, card.window, card.truncate)
 
-    def convert(self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None) -> Iterator[Any]:
+    def reader(self, columns: Columns | None) -> Callable[..., Iterator[Any]]:
+        """What reads a file; ``columns`` says how a table calls those of sequences and ids."""
+        return partial(self.read, columns=columns or {})
+
+    def convert(
+        self,
+        things: Any,
+        alphabet: Alphabet,
+        on_skip: OnSkip | None = None,
+        columns: Columns | None = None,
+    ) -> Iterator[Any]:
         """Turn any Python object into records, see `seqray.kinds.objects`."""
         from seqray.kinds.objects import as_records
 
-        return as_records(things, alphabet, on_skip=on_skip)
+        return as_records(things, alphabet, on_skip=on_skip, columns=columns)
 
     def read_labeled(
         self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
@@ -223,8 +242,19 @@ class AlignmentKind(Kind):
     def describe_truncation(self, count: int, total: int, card: Card) -> str:
         return describe_cropping(count, total, card.window)
 
-    def convert(self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None) -> Iterator[Any]:
+    def reader(self, columns: Columns | None) -> Callable[..., Iterator[Any]]:
+        return self.read
+
+    def convert(
+        self,
+        things: Any,
+        alphabet: Alphabet,
+        on_skip: OnSkip | None = None,
+        columns: Columns | None = None,
+    ) -> Iterator[Any]:
         from seqray.kinds.objects import as_alignments
+
+        require(columns is None, "columns", "is for models that read sequences")
 
         return as_alignments(things, alphabet, on_skip=on_skip)
 

@@ -25,12 +25,13 @@ from seqray.io.alignment_formats import AlignedText, to_alignment
 from seqray.io.alignments import read_alignments
 from seqray.io.records import OnSkip, find_soft_masks, note_soft_masks
 from seqray.io.sequences import is_genbank, read_sequences
+from seqray.io.tables import Columns, column_places
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
 _ACCEPTED = {
-    "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
-    "a path",
+    "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series or frame, a mapping "
+    "of ids, or a path",
     "alignment": "a path, alignments of seqray or Biopython, a list of these, or a mapping of ids to them",
 }
 R = TypeVar("R", SequenceRecord, Alignment)
@@ -41,9 +42,16 @@ _SINGLE = {
 
 
 def as_records(
-    sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False, on_skip: OnSkip | None = None
+    sequences: Any,
+    alphabet: Alphabet,
+    *,
+    soft_masks: bool = False,
+    on_skip: OnSkip | None = None,
+    columns: Columns | None = None,
 ) -> Iterator[SequenceRecord]:
     """Turn whatever holds sequences into validated records, one at a time.
+
+    ``columns`` says how a table, or a frame of pandas, calls those of sequences and ids.
 
     Examples
     --------
@@ -53,7 +61,13 @@ def as_records(
     """
     if _is_path(sequences):
         skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
-        return read_sequences(sequences, alphabet, soft_masks=soft_masks, **skips)
+        return read_sequences(sequences, alphabet, soft_masks=soft_masks, columns=columns or {}, **skips)
+
+    if _kind(sequences) == "pandas.DataFrame":
+        header, remedy = list(map(str, sequences.columns)), "name the column of the sequences 'sequence'"
+        at = column_places(header, ("sequence",), columns or {}, "the frame", remedy)
+        names = sequences.iloc[:, at["id"]] if "id" in at else sequences.index
+        sequences = sequences.iloc[:, at["sequence"]].set_axis(names)
 
     def read(name: str, thing: Any) -> list[SequenceRecord]:
         return [_record(name, thing, alphabet, soft_masks)]

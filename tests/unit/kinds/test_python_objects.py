@@ -14,7 +14,7 @@ from Bio.SeqRecord import SeqRecord
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA, RNA
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.kinds.objects import as_alignments, as_records
 
@@ -40,6 +40,12 @@ def aligned(letters: str, *, reverse: bool) -> pysam.AlignedSegment:
     return read
 
 
+def written(path, head: str, delimiter: str, *, flip: bool = False):
+    rows = [pair[:: -1 if flip else 1] for pair in LETTERS.items()]
+    path.write_text(head + "".join(delimiter.join(row) + "\n" for row in rows))
+    return path
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -54,10 +60,30 @@ def aligned(letters: str, *, reverse: bool) -> pysam.AlignedSegment:
         lambda path: pysam.FastaFile(str(path)),
         lambda path: path,
         str,
+        lambda path: pd.DataFrame({"id": LETTERS.keys(), "Sequence": LETTERS.values()}),
+        lambda path: written(path, "# made\nid,sequence\n", ","),
+        lambda path: written(path, "sequence\tid\n", "\t", flip=True),
     ],
 )
 def test_every_way_to_hold_sequences_gives_the_same_records(make, fasta):
     assert pairs(make(fasta)) == list(LETTERS.items())
+
+
+def test_a_table_names_its_columns_and_rows_have_numbers(tmp_path):
+    path, names = tmp_path / "t.csv", {"sequence": "Seq"}
+    path.write_text("seq,sequence,name\nACGT,1,a\nna,2,b\nGG,3,c\n")
+    skipped = []
+    records = as_records(path, DNA, columns=names | {"id": "name"}, on_skip=skipped.append)
+    assert [(r.id, r.sequence) for r in records] == [("a", "ACGT"), ("c", "GG")]
+    assert [(r.id, r.reason) for r in skipped] == [
+        ("b", "the sequence is 'na', which is the text of a missing value")
+    ]
+    with pytest.raises(InputError, match="record 'row2'"):
+        pairs(path, columns=names)
+    path.write_text("seq\nACGT\nGG\n")  # one column has no delimiter
+    assert pairs(path, columns=names) == [("row1", "ACGT"), ("row2", "GG")]
+    with pytest.raises(ConfigError, match="'letters' in columns"):
+        pairs(path, columns={"letters": "seq"})
 
 
 def test_nameless_sequences_are_numbered():
@@ -108,7 +134,7 @@ def test_case_carries_no_meaning_and_order_is_kept(sequences):
         ({"a": Seq(None, 5)}, "record 'a': has a length but no letters"),
         (b"ACGT", "got bytes"),
         (5, "got int"),
-        (pd.DataFrame({"s": ["ACGT"]}), "give the column"),
+        (pd.DataFrame({"s": ["ACGT"]}), "needs one column .sequence., found s"),
         ("no-such-file.fa", "no such file"),
         (np.array("ACGT"), "got ndarray, not sequences"),
         (np.array([["ACGT"], ["ACGT"]]), "got ndarray, not sequences"),

@@ -12,7 +12,7 @@ from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction
 from seqray.io.labeled import read_labeled_fastas, read_labeled_table, write_labeled_table
-from seqray.io.predictions import read_prediction_table, write_predictions
+from seqray.io.predictions import read_labels, read_prediction_table, write_predictions
 from seqray.io.tables import read_rows
 
 EXAMPLES = [
@@ -60,6 +60,21 @@ def test_all_columns_in_any_order(tmp_path, delimiter, end):
         LabeledSequence("ACGT", "promoter", "x", "g1", "train"),
         LabeledSequence("ACGN", "other", "y", "g2", "test"),
     ]
+
+
+def test_columns_of_other_names(tmp_path):
+    path, unread = tmp_path / "a.csv", []
+    path.write_text("Seq,sequence,class,more\nACGT,1,promoter,x\n")
+    columns = {"sequence": "seq", "label": "class", "group": "class"}
+    [example] = read_labeled_table(
+        path, DNA, on_unread=lambda *about: unread.append(about[1]), columns=columns
+    )
+    assert example == LabeledSequence("ACGT", "promoter", "row1", "promoter")
+    assert unread == [["more"]]
+    [label] = read_labels(path, DNA, columns=columns | {"id": "more"})
+    assert label == LabeledSequence("ACGT", "promoter", "x", "promoter")
+    with pytest.raises(InputError, match="line 1: needs one column 'clas', found seq, sequence, class, more"):
+        read_labeled_table(path, DNA, columns={"sequence": "seq", "label": "clas"})
 
 
 def test_two_columns_are_enough_and_rows_get_numbers(tmp_path):

@@ -166,7 +166,7 @@ def test_labels_with_and_without_a_header(tmp_path):
     ("text", "message"),
     [
         ("id\tlabel\n", "contains a header but no labels"),
-        ("id\tclass\tx\na\tb\tc\n", "needs a column 'label', found id, class, x"),
+        ("id\tclass\tx\na\tb\tc\n", "needs one column 'label', found id, class, x"),
         ("id\tlabel\na\tx\na\ty\n", "contains the id 'a' twice"),
         ("id\tlabel\na\t\n", "record 'a': has no label"),
         ("id\tlabel\tsplit\na\tx\tdev\n", "record 'a': has the split 'dev'; use train, "),
