@@ -23,7 +23,7 @@ def test_input_unlike_the_only_species_that_was_measured_has_no_precision(distan
     assert "precision to expect" not in ended.err
     whole = (tmp_path / "calls.tsv").read_text()
     assert "# expected precision: not known" in whole.splitlines()
-    assert {row[name] for row in table(whole) for name in ("probability", "precision")} == {"."}
+    assert {row[name] for row in table(whole) for name in ("trust", "precision")} == {"."}
     for number in (1, 2):
         distant(f"--threshold 0.01 --shard {number}/2 --out {number}.shard")
     run("gather 1.shard 2.shard --out calls.tsv")

@@ -85,7 +85,6 @@ def test_a_species_left_out_chooses_no_threshold(train, tmp_path):
     assert " of 1 species" in lines[0]
     assert (both.threshold, both.training["species"]) == (alone.threshold, ["Known"])
     assert both.locator.threshold_without_genes == alone.locator.threshold_without_genes
-    assert both.locator.probability["letters"] == alone.locator.probability["letters"]
     figures = both.metrics["New, species left out, with genes"]
     assert lines[2].startswith("species left out, with genes, ")
     assert f"auprc {figures['auprc']['value']:.3f}" in lines[2]

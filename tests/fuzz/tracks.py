@@ -29,7 +29,7 @@ ACGT
 """
 CALLS = b"""##gff-version 3
 one\tseqray\tpromoter\t2\t21\t0.8\t+\t.\tID=promoter_1;tss=14;probability=0.8
-one\tseqray\tsequence_feature\t2\t21\t0.8\t-\t.\tID=x_1;label=x y;site=14;score=0.8;probability=0.7;\
+one\tseqray\tsequence_feature\t2\t21\t0.8\t-\t.\tID=x_1;label=x y;site=14;score=0.8;trust=medium;\
 precision=0.5;gene=abcD;locus_tag=T_1;distance=30;within=abcE;within_strand=same;minus10=TATAAT;minus10_start=8;minus35=TTGACA;\
 minus35_start=1;spacer=17;extended=yes
 """

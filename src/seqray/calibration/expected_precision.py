@@ -69,7 +69,6 @@ class ExpectedPrecision:
         self.boxes = facts.kingdom in (None, "bacteria")  # that sigma 70 reads
         known = not (foreign and all(table.held_out == "region" for table in facts.expected))
         self.tables: Sequence[SpeciesTable] = facts.expected if known else ()
-        self._maps = facts.probability or {} if known else {}
 
     def at(self, threshold: float, genes: bool) -> Expectation | None:
         """What to expect at a threshold, with genes or without; None if no species was measured so.
@@ -100,6 +99,38 @@ class ExpectedPrecision:
         figures = [np.interp(scores, rows[::-1, 0], rows[::-1, _PRECISION]) for rows in tables]
         measured = scores >= (self.lowest_measured(genes, species) or 0)
         return np.where(measured, np.median(figures, axis=0), np.nan)
+
+    def of_calls(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
+        """Share right of calls of about each score (n,), which rises with it; else as `precisions`.
+
+        It is the median over the species, or that of the species itself where this is higher: where few
+        sites are mapped, right calls count as false.
+        """
+        tables = self._peers(genes, species)
+        if not tables:
+            return None
+        curves = [(table.species, np.interp(scores, *_rising(table.rows))) for table in tables]
+        shares = np.median([curve for _, curve in curves], axis=0)
+        for name, curve in curves:
+            shares = np.maximum(shares, curve) if name == species else shares
+        return np.where(scores >= (self.lowest_measured(genes, species) or 0), shares, np.nan)
+
+    def basis_of_calls(self, genes: bool, species: str | None = None) -> str:
+        """Where `of_calls` was measured; empty where it was not."""
+        tables = self._peers(genes, species)
+        names = {table.species for table in tables}
+        if len(names) < 2:
+            return next(iter(names), "")
+        left_out = tables[0].held_out == "species"
+        median = f"the median of {len(names)} species{' that training did not see' * left_out}"
+        return f"{species}, or {median} where that is higher" if species in names else median
+
+    def _peers(self, genes: bool, species: str | None) -> list[SpeciesTable]:
+        """Tables of one kind: of regions left out if training saw the species, else of species left out."""
+        tables = [table for table in self.tables if table.genes == genes]
+        own = {table.held_out for table in tables if table.species == species}
+        kind = min(own, default="species")
+        return [table for table in tables if table.held_out == kind] or tables
 
     def lowest_measured(self, genes: bool, species: str | None = None) -> float | None:
         """The score below which precision is not known; arguments and result as of `precisions`.
@@ -156,7 +187,14 @@ class ExpectedPrecision:
         own = [table.rows[:, 0] for table in self.tables if table.genes == genes]
         return np.unique(np.concatenate([np.empty(0), *own]))
 
-    def probability(self, scores: Floats, genes: bool) -> Floats | None:
-        """Share of calls of such scores (n,) that are near a mapped site; None if it was not measured."""
-        known = self._maps.get("genes" if genes else "letters")
-        return None if known is None else np.interp(scores, known.scores, known.values)
+
+def _rising(rows: Floats) -> tuple[Floats, Floats]:
+    """Scores in ascending order, and the share right of the calls around each, by isotonic regression."""
+    from scipy.optimize import isotonic_regression
+
+    calls = np.diff(rows[:, _PER_KB], prepend=0)  # between a threshold and the one above
+    right = np.diff(rows[:, _PER_KB] * rows[:, _PRECISION], prepend=0)
+    middle = (rows[:, 0] + np.concatenate((rows[:1, 0], rows[:-1, 0]))) / 2
+    some = calls > 0
+    fitted = isotonic_regression(right[some] / calls[some], weights=calls[some], increasing=False).x
+    return middle[some][::-1], np.clip(fitted[::-1], 0, 1)

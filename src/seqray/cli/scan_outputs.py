@@ -225,7 +225,7 @@ class ScanPage:
         from seqray.report.html import ModelText
         from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
         from seqray.report.svg.genome import STRIP_END, STRIP_START
-        from seqray.scanning.words import noted_precision
+        from seqray.scanning.words import noted_precision, trust_of_calls
 
         calls, genes, letters = result.calls, result.genes, result.calls.letters
         strip = slice(LETTERS_BEFORE + STRIP_START, LETTERS_BEFORE + STRIP_END)
@@ -236,7 +236,7 @@ class ScanPage:
             for one in result.scanned
         ]
         named = contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
-        precision, note, basis = noted_precision(result)
+        precision, note = noted_precision(result)
         rows = result.expectation.rows if result.expectation and len(calls) else ()
         report = ScanReport(
             title=f"Scan for {self._label} in {'parts of ' if result.parts else ''}{named}",
@@ -257,7 +257,7 @@ class ScanPage:
             threshold=result.threshold,
             expected_precision=precision,
             expected_note=note,
-            precision_of=basis,
+            trust=trust_of_calls(result.trust_basis) if result.trust_basis else "",
             expected=[Expected(row.species, row.held_out == "species", *row[2:]) for row in rows],
             cautions=[text.removeprefix("caution: ") for text in result.findings],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],

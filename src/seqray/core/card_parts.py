@@ -236,7 +236,7 @@ class LocatorFacts(CardPart):
 
     expected: tuple[SpeciesTable, ...] = ()  # recall and precision by species
     extent: tuple[int, ...] = (0, 0)  # letters that a call spans before and behind its site
-    # of a call by its score, with ``genes`` and by ``letters`` alone
+    # of older cards: of a call by its score, with ``genes`` and by ``letters`` alone; no longer read
     probability: dict[str, ScoreMap] | None = None
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
     # letters between a call and a mapped site within which the call counts as right

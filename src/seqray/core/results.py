@@ -59,14 +59,18 @@ class Box:
     letters: str  # in the direction of reading
 
 
+TRUST = {"high": 2 / 3, "medium": 1 / 3, "doubtful": 0.0}
+"""Words for the precision of a call, and the lowest precision of each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """What the letters and genes around a call of a locator say about it."""
 
-    # share of calls of such a score that lie near a mapped site, on held-out data; None if not measured
-    probability: float | None = None
-    # share of such calls among all of at least this score, as the card leads to expect; None if not measured
+    # share of calls of about this score that lie near a mapped site, on held-out data, and one of `TRUST` for
+    # it; a score below those measured has the word alone. None and empty where nothing was measured
     precision: float | None = None
+    trust: str = ""
     # name and locus tag of the gene that starts next on the strand of the call; empty if there is none
     gene: str = ""
     locus: str = ""

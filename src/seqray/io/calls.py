@@ -14,7 +14,7 @@ from seqray.io.tables import format_cell, one_line, write_table
 
 CALL_COLUMNS = ("id", "contig", "start", "end", "strand", "site", "score", "label")
 CONTEXT_COLUMNS = (
-    *("probability", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
+    *("trust", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
     *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
 )
 
@@ -53,7 +53,7 @@ def context_cells(context: CallContext | None) -> tuple[object, ...]:
     names = (one_line(c.gene) if c.gene else None, one_line(c.locus) if c.locus else None, c.distance)
     within = (one_line(c.within) if c.within else None, c.within_strand or None)
     extended = c.extended if c.minus10 else None
-    return (c.probability, c.precision, *names, *within, *box10, *box35, c.spacer, extended)
+    return (c.trust or None, c.precision, *names, *within, *box10, *box35, c.spacer, extended)
 
 
 def context_attributes(context: CallContext) -> Iterator[tuple[str, str]]:
@@ -68,9 +68,6 @@ def context_attributes(context: CallContext) -> Iterator[tuple[str, str]]:
 def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallContext:
     """Read what `context_attributes` gave; `InputError` for a position or a number that is none."""
 
-    def share(name: str) -> float | None:
-        return parse_number(attributes[name], name, where) if name in attributes else None
-
     def number(name: str) -> int | None:
         return parse_position(attributes[name], where) if name in attributes else None
 
@@ -80,8 +77,10 @@ def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallCo
 
     strand = attributes.get("within_strand")
     return CallContext(
-        probability=share("probability"),
-        precision=share("precision"),
+        trust=attributes.get("trust", ""),
+        precision=parse_number(attributes["precision"], "precision", where)
+        if "precision" in attributes
+        else None,
         gene=attributes.get("gene", ""),
         locus=attributes.get("locus_tag", ""),
         distance=number("distance"),

@@ -391,8 +391,9 @@ def gene_names(name: str, locus: str) -> dict[str, str]:
 def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
     context = call.context or CallContext()
     is_term = call.label in REGULATORY_CLASSES
-    shares = {"probability": context.probability, "precision": context.precision}
-    stated = [f"{key} {format_number(value)}" for key, value in shares.items() if value is not None]
+    stated = [f"trust {context.trust}"] if context.trust else []
+    if context.precision is not None:
+        stated.append(f"precision {format_number(context.precision)}")
     called = name if is_term else f"{name} ({call.label})"
     notes = [", ".join([f"{called}, site {call.site + 1}, score {format_number(call.score)}", *stated])]
     if context.distance is not None:

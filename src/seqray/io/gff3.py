@@ -51,9 +51,9 @@ def write_gff3(
 
     The type is the class if it is a term of the Sequence Ontology (``promoter``), else ``sequence_feature``
     with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based. A call of a
-    locator has ``score`` and what its context knows; ``probability`` is then that of the context. Each of
-    the ``contigs``, given with their lengths, has a line ``##sequence-region``; a circular one also gets a
-    ``region`` with ``Is_circular=true``. The calls of a contig come together, by start, as tabix requires.
+    locator has ``score`` and what its context knows, in place of ``probability``. Each of the ``contigs``,
+    given with their lengths, has a line ``##sequence-region``; a circular one also gets a ``region`` with
+    ``Is_circular=true``. The calls of a contig come together, by start, as tabix requires.
     """
     contigs, count = contigs or {}, 0
     with open_output(path) as handle:

@@ -12,7 +12,7 @@ import numpy as np
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.results import Box, Call, CallContext
+from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.genome.boxes import LENGTH, MISSING, find_boxes
 from seqray.genome.genes import GeneIndex, Genome
 from seqray.scanning.contigs import Contig
@@ -108,17 +108,17 @@ class CallTable(Sequence[Call]):
             return
         known = np.array([genome is not None and call.contig in genome.genes for call in calls], dtype=bool)
         scores, letters = self.scores, self.letters
-        shares = {name: np.full(len(calls), np.nan) for name in ("probability", "precision")}
+        precision, trust = np.full(len(calls), np.nan), np.full(len(calls), "", dtype=object)
         for genes, figures in product((True, False), [expected] if expected else []):
             own = known == genes
-            for name, values in (
-                ("probability", figures.probability(scores[own], genes)),
-                ("precision", figures.precisions(scores[own], genes, species)),
-            ):
-                shares[name][own] = np.nan if values is None else values
+            values = figures.of_calls(scores[own], genes, species)
+            if values is not None:
+                precision[own] = values
+                # the words and their lowest precision fall; a score below those measured is doubtful
+                trust[own] = [next(w for w, low in TRUST.items() if p >= low) for p in np.nan_to_num(values)]
         columns: dict[str, Sequence[Any]] = {
-            name: [None if np.isnan(value) else value for value in column.tolist()]
-            for name, column in shares.items()
+            "precision": [None if np.isnan(value) else value for value in precision.tolist()],
+            "trust": trust.tolist(),
         }
         rows = _beside_genes(calls, contigs, genome)
         names = ("gene", "locus", "distance", "within", "within_strand")

@@ -53,6 +53,7 @@ class ScanResult:
     lowest_measured: float | None = None
     recalls: tuple[float | None, float | None] = (None, None)
     species: str | None = None
+    trust_basis: str = ""
     findings: list[str] = field(default_factory=list)
 
     @property
@@ -147,6 +148,7 @@ def finish_scan(
     if from_positions:
         known, expected = genes is not None, ExpectedPrecision(figures or LocatorFacts(), foreign=foreign)
         result.species, result.lowest_measured = species, expected.lowest_measured(known, species)
+        result.trust_basis = expected.basis_of_calls(known, species)
         if threshold is not None and threshold >= (result.lowest_measured or 0):
             result.expectation = expected.at(threshold, known)
         without, with_genes = (expected.recall_at(1, mode, species) for mode in (False, True))

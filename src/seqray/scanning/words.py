@@ -47,22 +47,26 @@ def expected_spread(expectation: Expectation, species: str | None) -> str:
     return f"median of {len(expectation.spread)} {others}; they vary {spread}"
 
 
-def noted_precision(result: ScanResult) -> tuple[str, str, str]:
-    """For a page: the precision to expect, how that is known, and in what it was measured; may be empty."""
+def noted_precision(result: ScanResult) -> tuple[str, str]:
+    """For a page: the precision to expect, and how that is known; both may be empty."""
     expectation, chance = result.expectation, result.false_calls
-    basis = ""
-    if expectation is not None:
-        own, others = expectation.of(result.species), "species"
-        others = "species that training left out" if expectation.left_out else others
-        basis = f"in {own.species}" if own else f"as the median of {len(expectation.spread)} {others}"
     if expectation is not None and len(result.calls):
-        return f"{result.expected_precision:.2f}", expected_spread(expectation, result.species), basis
+        return f"{result.expected_precision:.2f}", expected_spread(expectation, result.species)
     if result.lowest_measured is not None:
-        return "", stated_precision(result), basis
+        return "", stated_precision(result)
     if chance is None or result.from_positions:
-        return "", "", basis
+        return "", ""
     note = f"shuffled sequence of this length gives {chance.expected:.3g} calls; this sequence gave "
-    return "", f"{note}{len(result.calls)}", basis
+    return "", f"{note}{len(result.calls)}"
+
+
+def trust_of_calls(basis: str) -> str:
+    """What the words and the precision of single calls mean, and why they differ from that of all calls."""
+    return (
+        "high if at least 2 of 3 calls of about this score are near a mapped site ('precision' of the call), "
+        f"medium from 1 of 3, else doubtful; measured in {basis}; the expected precision is that of all "
+        "calls together, so it is another number"
+    )
 
 
 # --- The header of the outputs, and the last line
@@ -113,6 +117,8 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         meaning = ": share of calls near a mapped site in held-out sequence; others count as false"
         stated = result.expectation is not None and len(result.calls)
         facts["expected precision"] = stated_precision(result) + (meaning if stated else "")
+        if result.trust_basis:
+            facts["trust"] = trust_of_calls(result.trust_basis)
     else:
         facts["expected false calls"] = _false_calls(result)
     if result.unlike is not None:

@@ -12,6 +12,7 @@ from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import ConfigError
 from seqray.core.serialization import from_mapping
+from seqray.modelfile.header import locate_model, read_card
 
 
 def species(name, held_out, genes, rows):
@@ -28,7 +29,7 @@ CARD = {
     "extent": [0, 0],
     "tolerance": 25,
     "threshold_without_genes": 0.1,
-    "probability": {"genes": {"scores": [0.2, 0.6], "values": [0.1, 0.5]}},
+    "probability": {"genes": {"scores": [0.2, 0.6], "values": [0.1, 0.5]}},  # of older cards
     "expected": [KNOWN, LOW, MIDDLE, HIGH, LETTERS],
 }
 
@@ -93,7 +94,8 @@ def test_nothing_is_expected_of_what_was_not_measured():
     assert none.at(0.5, genes=False) is None
     assert none.precision_at(0.5, genes=False) is None
     assert none.threshold_for(0.1, genes=False) is None
-    assert none.probability(np.array([0.5]), genes=False) is None
+    assert none.of_calls(np.array([0.5]), genes=False) is None
+    assert none.basis_of_calls(genes=False) == ""
 
 
 def test_the_precision_of_a_known_species_is_its_own(expected):
@@ -139,14 +141,38 @@ def test_the_threshold_gives_the_precision_asked_for(precision):
         assert some.at(threshold, genes=True).median >= precision
 
 
-def test_probabilities_are_linear_between_points(expected):
-    found = expected.probability(np.array([0.1, 0.2, 0.3, 0.6, 0.9]), genes=True)
-    assert found == pytest.approx([0.1, 0.1, 0.2, 0.5, 0.5])
+def test_the_share_right_of_calls_of_about_a_score(expected):
+    # a: .6 of 1 call per kb is right at .8; of the two more down to .4, around .6, none is
+    found = expected.of_calls(np.array([0.3, 0.4, 0.6, 0.7, 0.8, 1]), genes=True, species="a")
+    assert found == pytest.approx([np.nan, 0, 0, 0.3, 0.6, 0.6], nan_ok=True)
+    # c is the median: .5 of 1 at .6, and .6 - .5 of one more around .4
+    assert expected.of_calls(np.array([0.4, 0.5, 0.6]), genes=True) == pytest.approx([0.1, 0.3, 0.5])
+    # d itself is better than the median
+    assert expected.of_calls(np.array([0.6]), genes=True, species="d") == pytest.approx([0.9])
+    assert expected.basis_of_calls(True, "a") == "a"
+    assert expected.basis_of_calls(True) == "the median of 3 species that training did not see"
+    assert expected.basis_of_calls(True, "d").startswith("d, or the median of 3 species")
+
+
+def test_a_share_that_does_not_rise_is_pooled():
+    # .2 of 1 call is right at .8, and 1.0 of the two more: 1.2 of 3 in all
+    table = species("a", "region", True, [[0.8, 1, 0.2, 0.2, 0, 1], [0.6, 3, 0.4, 0.4, 0, 1]])
+    assert only(table).of_calls(np.array([0.6, 0.75, 0.9]), genes=True) == pytest.approx([0.4] * 3)
+
+
+@pytest.mark.parametrize("model", ["bacteria-genome", "ecoli-genome", "archaea-genome", "fungi-genome"])
+def test_precision_of_calls_rises_with_their_score(model):
+    facts = read_card(locate_model(model)).locator
+    shipped, scores = ExpectedPrecision(facts), np.linspace(0, 1, 500)
+    for name in (None, *(table.species for table in facts.expected)):
+        for genes in (True, False):
+            found = shipped.of_calls(scores, genes, name)
+            assert (np.diff(found[~np.isnan(found)]) >= 0).all(), name
 
 
 def test_a_card_may_have_no_figures():
     none = ExpectedPrecision(LocatorFacts(extent=(0, 0)))
-    assert none.at(0.5, genes=True) is none.probability(np.array([0.5]), genes=True) is None
+    assert none.at(0.5, genes=True) is none.of_calls(np.array([0.5]), genes=True) is None
 
 
 def broken(*path, value):

@@ -266,7 +266,8 @@ def made_call_report(
     for i, site in enumerate(sites.tolist()):
         strand = "+-"[int(rng.integers(2))]
         context = CallContext(
-            probability=float(rng.random()),
+            trust="medium",
+            precision=float(rng.random()),
             gene=names.format(i % max(1, genes)) if genes else "",
             locus=f"b{i:04d}" if genes else "",
             distance=int(rng.integers(300)) if genes else None,

@@ -84,17 +84,17 @@ def test_the_worth_of_a_score_depends_on_whether_the_genes_of_its_contig_are_kno
             LocatorFacts,
             {
                 "tolerance": 25,
-                "probability": {"genes": {"scores": [0, 1], "values": [0, 0.8]}},
-                "expected": [entry(True, 0.6), entry(False, 0.2)],
+                "expected": [entry(True, 0.9), entry(False, 0.2)],
             },
         )
     )
-    known, other = describe((1, "+", 0.6), (1, "+", 0.6, "d"), expected=expected)
-    assert known.probability == pytest.approx(0.48)  # .6 of .8
-    assert known.precision == pytest.approx(0.45)  # halfway from .3 to .6
-    assert other.probability is None
-    assert other.precision == pytest.approx(0.15)
-    assert describe((1,))[0].precision is None
+    calls = [(1, "+", 0.9), (1, "+", 0.7), (1, "+", 0.3), (1, "+", 0.9, "d")]
+    high, lower, unmeasured, other = describe(*calls, expected=expected)
+    assert (high.precision, high.trust) == (pytest.approx(0.9), "high")
+    assert (lower.precision, lower.trust) == (pytest.approx(0.45), "medium")  # halfway from .9 to 0
+    assert (unmeasured.precision, unmeasured.trust) == (None, "doubtful")  # for it is below those measured
+    assert (other.precision, other.trust) == (pytest.approx(0.2), "doubtful")
+    assert (describe((1,))[0].precision, describe((1,))[0].trust) == (None, "")
 
 
 def promoter(before=7, spacer=17):

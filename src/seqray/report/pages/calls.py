@@ -112,11 +112,11 @@ def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) 
         "minus": "".join("01"[call.strand == "-"] for call in calls),
         "score": [round(call.score, 3) for call in calls],
     }
-    for share in ("probability", "precision"):
-        values = [getattr(context, share) for context in contexts]
-        if any(value is not None for value in values):
-            # to the digits that are shown: a value that is rounded twice differs from that of the maps
-            data[share] = known(None if value is None else round(value, 2) for value in values)
+    if any(context.trust for context in contexts):
+        data["trust"] = indices(context.trust for context in contexts)
+        shares = (context.precision for context in contexts)
+        # to the digits that are shown: a value that is rounded twice differs from that of the maps
+        data["precision"] = known(None if share is None else round(share, 2) for share in shares)
     if with_genes:
         data |= {
             "gene": indices(context.gene for context in contexts),

@@ -75,7 +75,7 @@ class ScanReport:
     threshold: float | None
     expected_precision: str = ""
     expected_note: str = ""
-    precision_of: str = ""
+    trust: str = ""
     expected: Sequence[Expected] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]

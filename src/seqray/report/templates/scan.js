@@ -12,7 +12,7 @@
   const numbers = running(data.first);
   const calls = running(data.site).map((site, i) => ({
     order: i, card: `c${numbers[i]}`, contig: name("contig", i), site, strand: data.minus[i] === "1" ? "\u2212" : "+",
-    score: data.score[i], probability: data.probability?.[i], precision: data.precision?.[i],
+    score: data.score[i], trust: name("trust", i), precision: data.precision?.[i],
     gene: name("gene", i), locus: name("locus", i), distance: data.distance?.[i],
     within: name("within", i) + (data.opposite?.[i] === "1" ? ", antisense" : ""), place: data.place?.[i],
     minus35: name("minus35", i), spacer: data.spacer?.[i], minus10: name("minus10", i),
@@ -28,7 +28,7 @@
     ["site", "position", true, (site) => whole.format(site)],
     ["strand", "strand", false, String],
     ["score", "score", true, known(3)],
-    data.probability && ["probability", "probability", true, known(2)],
+    data.trust && ["trust", "trust", false, String],
     data.precision && ["precision", "precision", true, known(2)],
     data.gene && ["gene", "gene", false, String],
     data.gene && ["distance", "letters to gene", true, known()],
@@ -84,7 +84,7 @@
     button.type = "button";
     button.dataset.column = column;
     button.addEventListener("click", () => {
-      falling = key === column ? !falling : ["score", "probability", "precision"].includes(column);
+      falling = key === column ? !falling : ["score", "precision"].includes(column);
       key = column;
       page = 0;
       show();

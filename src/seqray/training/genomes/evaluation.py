@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.isotonic import IsotonicRegression
 
 from seqray.core.arrays import (
     MIN_CALL_SCORE,
@@ -19,7 +18,7 @@ from seqray.core.arrays import (
     local_maxima,
     suppress_neighbors,
 )
-from seqray.core.card_parts import LocatorFacts, ScoreMap, SpeciesTable
+from seqray.core.card_parts import LocatorFacts, SpeciesTable
 from seqray.core.text import INTERVAL_DRAWS, round_number
 from seqray.genome.tracks import track_rows
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
@@ -39,7 +38,6 @@ DEPTH, PER_SITE = 4.0, 3
 PER_KB = (0.5, 1.0, 2.0)
 _ROWS = 40  # of a table of expected precision
 _MIN_CALLS = 20  # calls of its first row: of fewer the share that is right says little
-_KNOTS = 60  # of the map from scores to probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,20 +215,6 @@ def best_threshold(measured: Sequence[Measured]) -> float:
     return float(np.clip(candidates[int(total.argmax())], 0, 1))
 
 
-def probability_map(measured: Sequence[Measured]) -> ScoreMap:
-    """Rising map from the score of a call to the share of calls that are right, species weighed alike."""
-    score = np.concatenate([one.score for one in measured])
-    right = np.concatenate([one.right for one in measured]).astype(np.float64)
-    weight = np.concatenate([np.full(len(one.score), 1 / len(one.score)) for one in measured])
-    order = np.argsort(score, kind="stable")
-    fitted = IsotonicRegression(y_min=0, y_max=1).fit(score, right, sample_weight=weight)
-    values = fitted.predict(score[order])
-    knots = np.unique(np.linspace(0, len(score) - 1, _KNOTS).round().astype(int))
-    scores, values = np.round(score[order][knots], 6), np.round(values[knots], 6)
-    rising = np.concatenate((np.diff(scores) > 0, [True]))
-    return ScoreMap(scores[rising], values[rising])
-
-
 def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
     """AUPRC, and recall and precision at some calls per kb, each with its interval."""
 
@@ -268,6 +252,5 @@ def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> LocatorFacts:
         extent=(0, 0),
         tolerance=TOLERANCE,
         threshold_without_genes=best_threshold(learned["letters"]),
-        probability={mode: probability_map(measured) for mode, measured in learned.items()},
         expected=tuple(species_table(one) for measured in by_mode.values() for one in measured),
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.errors import InputError
-from seqray.core.results import Box, Call, CallContext
+from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.io.bed import read_regions, write_bed
 from seqray.io.calls import write_calls_tsv
 from seqray.io.features import read_features
@@ -134,7 +134,7 @@ def test_foreign_features_are_passed_over(tmp_path):
 
 
 FULL = CallContext(
-    probability=0.625,
+    trust="medium",
     precision=0.5,
     gene="thrL",
     locus="b0001",
@@ -158,11 +158,11 @@ def test_described_tsv_by_hand(tmp_path):
     header, *rows = csv.reader(path.open(), delimiter="\t")
     assert header == [
         *("id", "contig", "start", "end", "strand", "site", "score", "label"),
-        *("probability", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
+        *("trust", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
         *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
     ]
     assert rows[0][6:] == [
-        *("0.875", "promoter", "0.625", "0.5", "thrL", "b0001", "42", "yaaX; 100%", "opposite"),
+        *("0.875", "promoter", "medium", "0.5", "thrL", "b0001", "42", "yaaX; 100%", "opposite"),
         *("TATAAT", "135", "TTGACA", "112", "17", "yes"),
     ]
     assert rows[1][8:] == ["."] * 13
@@ -173,7 +173,7 @@ def test_described_gff3_by_hand(tmp_path):
     path = tmp_path / "c.gff3"
     write_gff3(path, CALLS)
     assert path.read_text().splitlines()[1:] == [
-        "chr\tseqray\tpromoter\t149\t149\t0.875\t+\t.\tID=promoter_1;tss=149;score=0.875;probability=0.625;"
+        "chr\tseqray\tpromoter\t149\t149\t0.875\t+\t.\tID=promoter_1;tss=149;score=0.875;trust=medium;"
         "precision=0.5;gene=thrL;locus_tag=b0001;distance=42;within=yaaX%3B 100%25;within_strand=opposite;"
         "minus10=TATAAT;minus10_start=136;minus35=TTGACA;minus35_start=113;spacer=17;extended=yes",
         "chr\tseqray\tpromoter\t301\t301\t0.25\t-\t.\tID=promoter_2;tss=301;score=0.25",
@@ -187,7 +187,7 @@ boxes = st.builds(Box, st.integers(0, 10**6), st.text("ACGT", min_size=6, max_si
 shares = st.integers(0, 1000).map(lambda n: n / 1000)
 contexts = st.builds(
     CallContext,
-    probability=st.none() | shares,
+    trust=st.sampled_from(["", *TRUST]),
     precision=st.none() | shares,
     gene=st.just("") | names,
     locus=st.just("") | names,

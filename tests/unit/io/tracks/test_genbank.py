@@ -19,7 +19,7 @@ from seqray.io.genbank import write_genbank
 
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 1000))
 CONTEXT = CallContext(
-    probability=0.625,
+    trust="medium",
     precision=0.5,
     gene="thrL",
     distance=42,
@@ -69,7 +69,7 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
     ]
     first, thirty_five, *_ = record.features
     assert first.qualifiers["note"] == [
-        "promoter_1, site 149, score 0.875, probability 0.625, precision 0.5",
+        "promoter_1, site 149, score 0.875, trust medium, precision 0.5",
         "42 letters before the first letter of thrL",
         "in yaaX on the opposite strand",
     ]

@@ -91,25 +91,23 @@ def test_calls_where_no_genes_are_known_are_not_called_far_from_genes(made_scan)
 
 def test_the_table_shows_the_digits_of_the_maps(made_scan):
     """0.4951 is 0.50, though 0.495, as a number of the machine, is below it and would be 0.49."""
-    calls = [replace(call, context=CallContext(probability=0.4951)) for call in made_scan().calls]
+    calls = [
+        replace(call, context=CallContext(trust="medium", precision=0.4951)) for call in made_scan().calls
+    ]
     page = render_scan(replace(made_scan(), calls=calls))
-    assert "probability 0.50" in re.sub("<[^>]*>", "", page)
-    assert {f"{value:.2f}" for value in embedded(page)["probability"]} == {"0.50"}
+    assert "trust medium, precision 0.50" in re.sub("<[^>]*>", "", page)
+    assert {f"{value:.2f}" for value in embedded(page)["precision"]} == {"0.50"}
 
 
 def test_a_map_shows_the_precision_in_the_species_of_the_input(made_scan):
-    context = CallContext(probability=0.5, precision=0.25)
+    context = CallContext(trust="doubtful", precision=0.25)
     calls = [replace(call, context=context) for call in made_scan().calls]
-    expected = {"expected_precision": "0.37", "expected_note": "0.31 to 0.42 in X", "precision_of": "in X"}
+    expected = {"expected_precision": "0.37", "expected_note": "0.31 to 0.42 in X", "trust": "high in X"}
     page = render_scan(replace(made_scan(), calls=calls, **expected))
     text = re.sub("<[^>]*>", "", page)
     assert "precision 0.25" in text
-    assert "probability 0.50" not in text
-    assert set(embedded(page)["probability"]) == {0.5}
     assert set(embedded(page)["precision"]) == {0.25}
-    assert (
-        "a higher one that are near a mapped start, in X. Starts that nobody mapped count as false." in text
-    )
+    assert "Trust: high in X. Starts that nobody mapped count as false." in text
     assert "A share of 0.37 is expected to be near a mapped start: 0.31 to 0.42 in X." in text
 
 

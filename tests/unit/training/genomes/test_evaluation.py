@@ -11,7 +11,6 @@ from seqray.training.genomes.evaluation import (
     Measured,
     best_threshold,
     locator_facts,
-    probability_map,
     profile_peaks,
     species_metrics,
     species_table,
@@ -90,16 +89,6 @@ def test_the_threshold_has_the_best_mean_of_f1():
     assert best_threshold([a, b]) in (pytest.approx(a.score[0]), pytest.approx(a.score[1]))
 
 
-def test_the_map_pools_what_does_not_rise_and_weighs_species_alike():
-    """A has 2 calls, B 4: of the lowest score, A's is right and B's wrong, so the share is 2/3 by weight."""
-    a = measured([1, 1], species="A")
-    b = measured([1, 1, 1, 0], species="B")
-    found = probability_map([a, b])
-    assert found.values[0] == pytest.approx((1 / 2) / (1 / 2 + 1 / 4), abs=1e-6)
-    assert found.values[-1] == 1
-    assert found.scores.tolist() == sorted(set(found.scores))
-
-
 def test_the_card_is_read_by_what_reads_it():
     rng = np.random.default_rng(0)
     both = [measured(rng.random(200) < np.linspace(0.9, 0.1, 200), 120, name) for name in "AB"]
@@ -109,7 +98,7 @@ def test_the_card_is_read_by_what_reads_it():
     assert {row.species for row in expected.at(0.5, genes=True).rows} == {"A", "B"}
     found = {mode: expected.at(0.5, genes=mode).median for mode in (True, False)}
     assert found[True] > found[False]
-    shares = expected.probability(np.array([0.2, 0.9]), genes=True)
+    shares = expected.of_calls(np.array([0.2, 0.9]), genes=True)
     assert shares is not None
     assert shares[0] < shares[1]
 
