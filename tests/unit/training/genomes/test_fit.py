@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -55,7 +56,7 @@ def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
     assert (row.species, row.held_out) == ("Toy", "region")
     assert row.recall > 0.8
     assert row.precision > 0.8
-    assert expected.of_calls([0.99], genes=False)[0] > 0.9
+    assert expected.of_calls(np.array([0.99]), genes=False)[0] > 0.9
     assert card.locator.threshold_without_genes == card.threshold  # no genes were known
 
 
