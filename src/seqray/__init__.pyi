@@ -27,7 +27,7 @@ from .explanations.rollout import (
 )
 from .explanations.sequences import explain_records as explain_records
 from .explanations.trace import trace as trace
-from .homology.relatives import find_relatives as find_relatives
+from .homology.similarity import find_relatives as find_relatives
 from .homology.split import split_data as split_data
 from .inference.sequences import predict_records as predict_records
 from .io.fasta import read_fasta as read_fasta

@@ -278,7 +278,6 @@ ERRORS = {
         shuffle --starts none.tsv | --starts | --recipe genome
         shuffle --annotation genes.gff3 | --annotation | genome
         shuffle --keep 3 | --keep | 'substitution'
-        coding --genome genome.gb --shuffle-words 1 | --shuffle-words | 'shuffle'
         genome | 'genome' | --genome FILE
         genome --genome genome.fa | 'genome' | starts
         coding --genome genome.fa | 'coding' | genes
@@ -314,7 +313,6 @@ ERRORS = {
         --positions label,id | 'x0' | 'id'
         --alphabet protein | protein
         --proof out.tsv | out.tsv | twice
-        --identity 0 --tool mmseqs | --tool | --identity
         --block 100 | --block | --positions
         --relatives join | --relatives | --keep
     """,

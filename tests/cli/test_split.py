@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -231,22 +230,6 @@ def test_protein_of_low_identity(split, tmp_path):
         assert len({row["group"] for row in ended.rows}) == 12
         assert "share a 20-mer" in ended.err
     split.refused("data.tsv --identity 0.2 -q", names=("--identity", "protein"))
-
-
-def test_mmseqs(split, tmp_path, monkeypatch):
-    program = tmp_path / "bin" / "mmseqs"
-    program.parent.mkdir()
-    program.write_text(
-        f"#!{sys.executable}\nnames = [l[1:-1] for l in open('in.fasta') if l[0] == '>']\n"
-        "open('out_cluster.tsv', 'w').write(''.join(f'{int(n[:-1]) // 3}\\t{n}\\n' for n in names))\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
-    ended = split("data.tsv --tool mmseqs --word 0 -q")
-    assert len({row["group"] for row in ended.rows}) == COUNT
-    assert "joins 72 examples in 24 groups" in ended.out
-    monkeypatch.setenv("PATH", str(tmp_path))
-    split.refused("data.tsv -o no.tsv --tool mmseqs", names="'mmseqs'")
 
 
 # --- cautions -------------------------------------------------------------------------------------

@@ -66,11 +66,6 @@ class RecipeOptions(Options, heading="what to make"):
     )
     ratio: PositiveNumber = option("--ratio N", "negatives per positive", DEFAULTS.ratio)
     seed: WholeNumber = option("--seed N", "seed of all random draws", DEFAULTS.seed)
-    shuffle_words: Literal[1, 2] | None = option(
-        "--shuffle-words",
-        "shuffles keep the counts of letters (1) or of pairs (2); default: 2, for protein 1",
-        only_for="shuffle",
-    )
     segments: PositiveInt = option(
         "--segments N", "substitution: segments of a positive", DEFAULTS.segments, only_for="substitution"
     )
@@ -98,9 +93,6 @@ class GenomeOptions(Options, heading="windows of a genome", only_for="windows"):
         ",".join(STARTS),
     )
     distance: WholeNumber = option("--distance N", "letters between a window and a start", 200)
-    strands: Literal["both", "same"] = option(
-        "--strands", "keep away from starts of both strands or of the window's own", "both"
-    )
     match: Literal["gc", "length"] = option(
         "--match", "windows match positives in length and GC content (gc), or in length alone", "gc"
     )
@@ -319,12 +311,11 @@ def read_genome_context(
         if read.note:
             note(f"{path}: {read.note}")
     starts = list(filter(has_start, select_features(others.features, kinds, where)))
-    near = near_starts(starts, genome, options.distance, options.strands, where)
+    near = near_starts(starts, genome, options.distance, where)
     recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
-    strands = "of both strands" if options.strands == "both" else "of the window's strand"
     kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
     text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} letters away from those"
-    return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} {strands}"}
+    return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} of both strands"}
 
 
 def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:

@@ -17,7 +17,6 @@ from seqray.cli.options import (
     PositiveInt,
     Probability,
     Request,
-    Threads,
     WholeNumber,
     fill,
     option,
@@ -71,12 +70,6 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "--word K", "sequences that share a k-mer of K letters; 0 for none (default: 40, protein 20)"
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
-    tool: Literal["seqray", "mmseqs"] = option(
-        "--tool",
-        "program that finds pairs of that identity; mmseqs must be installed",
-        RELATION.tool,
-        only_for="identity",
-    )
     group_by: tuple[str, ...] = option(
         "--group-by COLUMN",
         "examples with the same text in a column, such as a gene or species; may be repeated",
@@ -125,7 +118,6 @@ class SplitRequest(Request):
     proof: str | None = option("--proof FILE", "write how similar the parts are to a TSV")
     relation: RelativesOptions
     division: DivisionOptions
-    threads: Threads = option("--threads N", "threads of mmseqs", RELATION.threads)
     strict: bool = option("--strict", f"exit with {LEAK} if the proof finds a leak")
 
 
@@ -148,7 +140,7 @@ def run(request: SplitRequest) -> Outcome:
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split_outputs import SplitResult, shared_group
     from seqray.homology.kmers import kmer_length
-    from seqray.homology.relatives import find_relatives
+    from seqray.homology.similarity import find_relatives
     from seqray.homology.split import split_data
 
     lowest = MIN_IDENTITY[alphabet.name]
@@ -157,7 +149,7 @@ def run(request: SplitRequest) -> Outcome:
         remedy = f"give {lowest:g} or more, or 0 for none"
         raise ConfigError(f"--identity is {named.identity:g}, {what}", remedy=remedy)
     word, strands = kmer_length(alphabet) if named.word is None else named.word, not named.one_strand
-    relation = fill(RelationOptions, named, word=word, both_strands=strands, threads=request.threads)
+    relation = fill(RelationOptions, named, word=word, both_strands=strands)
     division = fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
     sequences = [example.sequence for example in data]
     columns |= {name: [getattr(example, name) or "" for example in data] for name in OWN_COLUMNS}
@@ -189,8 +181,6 @@ def _check(request: SplitRequest) -> None:
     absent = {}
     if request.relation.positions is None:
         absent["positions"] = ("is for neighbors in a genome", "add --positions")
-    if not request.relation.identity:
-        absent["identity"] = ("finds pairs of --identity, which is 0", "leave it out")
     if not request.division.keep:
         absent["keep"] = ("is for relatives of kept examples", "add --keep")
     refuse_unused(request, absent)

@@ -15,8 +15,7 @@ from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
 from seqray.core.text import counted, first_and_more, format_number
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.relatives import Related
-from seqray.homology.similarity import expected_sensitivity
+from seqray.homology.similarity import Related, expected_sensitivity
 from seqray.homology.split import QUANTILES, Division, ProofLine, proof_lines
 from seqray.io.files import Staging
 from seqray.io.labeled import write_labeled_table
@@ -91,7 +90,7 @@ class SplitResult:
     def _header(self, command: Sequence[str]) -> list[str]:
         """Provenance of both outputs: settings, groups, parts and the proof in words."""
         facts: dict[str, object] = {f"relatives by {n}": t for n, t in self.related.reasons.items()}
-        if self.relation.identity and self.relation.tool == "seqray":
+        if self.relation.identity:
             sequences = [example.sequence for example in self.data]
             share = expected_sensitivity(sequences, self.relation.identity, self.alphabet)
             facts["search"] = f"finds {share:.1%} of the pairs at the threshold (simulated, median length)"

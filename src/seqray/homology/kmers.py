@@ -207,15 +207,7 @@ def kmer_length(alphabet: Alphabet) -> int:
 def kmer_groups(
     sequences: Sequence[str], k: int = 40, both_strands: bool = True, alphabet: Alphabet = DNA
 ) -> Ints:
-    """Group sequences that share a k-mer, directly or through others: int64 (N,), numbered by appearance.
-
-    One shorter than ``k`` is grouped with its exact copies only; for the rest see `kmer_table`.
-
-    Examples
-    --------
-    >>> kmer_groups(["ACGTACGGT", "TTTTTTTTT", "CCACCGTACG"], k=7).tolist()
-    [0, 1, 0]
-    """
+    """Group sequences that share a k-mer, see `kmer_table`; a shorter one is with its exact copies only."""
     return kmer_table(sequences, k, alphabet, both_strands=both_strands).groups()
 
 
@@ -233,16 +225,7 @@ def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterat
 
 
 class KmerSet:
-    """The k-mers of some stretches of DNA, given as codes; a k-mer and its reverse complement are the same.
-
-    K-mers with an ambiguous letter are left out.
-
-    Examples
-    --------
-    >>> known = KmerSet([DNA.encode("ACGTTGCA")], k=4)
-    >>> known.marks(DNA.encode("GGAACGTT")).tolist()  # ACGT, CGTT, and AACG as CGTT on the other strand
-    [False, False, True, True, True, True, True, True]
-    """
+    """The k-mers of known letters of some stretches of DNA (codes), the same as their reverse complements."""
 
     def __init__(self, stretches: Iterable[Codes], k: int) -> None:
         self.k = k

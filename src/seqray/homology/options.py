@@ -12,15 +12,13 @@ PARTS = ("train", "validation", "test")
 class RelationOptions:
     """Which sequences count as related.
 
-    Those of at least this ``identity``, from 0 to 1, as found by a ``tool`` (mmseqs with so many
-    ``threads``), and those that share a k-mer of ``word`` letters; 0 turns either off.
+    Those of at least this ``identity``, from 0 to 1, and those that share a k-mer of ``word`` letters; 0
+    turns either off.
     """
 
     identity: float = 0.8
     word: int = 40
     both_strands: bool = True
-    tool: Literal["seqray", "mmseqs"] = "seqray"
-    threads: int = 1
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product, repeat
 
@@ -15,7 +16,8 @@ from seqray.core.arrays import Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress, track
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts
 from seqray.homology.alignment import MAX_OWNERS, SeedPlan, identity_function, make_plan, plain_letters
-from seqray.homology.kmers import chunks
+from seqray.homology.kmers import chunks, kmer_groups, merge_groups
+from seqray.homology.options import RelationOptions
 
 # -------------------------------------------- pairs that are worth an alignment, by the seeds that they share
 
@@ -174,30 +176,13 @@ def best_matches(
     candidates: int = 5,
     on_progress: OnProgress | None = None,
 ) -> tuple[Floats, Ints]:
-    """Find for each test sequence the most similar training sequence.
+    """Find for each of M test sequences the most similar training sequence: identity and index, (M,) each.
 
-    Parameters
-    ----------
-    train, test, alphabet
-        Validated letters, N and M sequences, and their alphabet.
-    both_strands
-        Whether the reverse complement counts too; of no effect for protein.
-    candidates
-        Training sequences that are aligned with each test sequence: those that share most seeds with it.
-        If all pairs take less than a fraction of a second, all are aligned.
-    on_progress
-        Called after each distinct test sequence.
-
-    Returns
-    -------
-    identity : float64 (M,)
-        Identical letters in the best alignment, divided by the known letters of the shorter sequence (see
-        `seqray.homology.alignment.identity_function`); 0 where nothing could be aligned. For relatives (0.6
-        and above for windows of 81 letters of DNA) all pairs would give the same, except for one in a
-        hundred. Below, it is a lower bound: of 4,000 unrelated windows the closest has a median identity of
-        0.37, and the one found by seeds 0.15.
-    index : int64 (M,)
-        Its index in ``train``, the first of equals; -1 where nothing could be aligned.
+    Those ``candidates`` that share most seeds with it are aligned; all, if that takes less than a fraction of
+    a second. The identity (`seqray.homology.alignment.identity_function`) is 0, and the index -1, where
+    nothing could be aligned; of equals the first counts. For relatives (0.6 and above for windows of 81
+    letters of DNA) all pairs would give the same, except for one in a hundred. Below, it is a lower bound: of
+    4,000 unrelated windows the closest has a median identity of 0.37, and the one found by seeds 0.15.
 
     Examples
     --------
@@ -294,28 +279,12 @@ def homology_groups(
     both_strands: bool = True,
     on_progress: OnProgress | None = None,
 ) -> Ints:
-    """Group sequences of at least this identity, directly or through others (single linkage).
+    """Group N sequences of at least this identity, directly or through others (single linkage): int64 (N,).
 
     Every pair in a group is connected by steps that were aligned, so nothing is joined wrongly. A pair may be
     missed; `expected_sensitivity` estimates how rarely. Of each sequence at most 50 pairs are aligned, those
-    with most k-mers in common. Raises an InputError for a threshold out of range.
-
-    Parameters
-    ----------
-    sequences, alphabet
-        N validated sequences, and their alphabet.
-    identity
-        Threshold, above 0 and at most 1; as `best_matches` measures it.
-    both_strands
-        Whether the reverse complement counts too; of no effect for protein.
-    on_progress
-        Called after each pair that may be similar.
-
-    Returns
-    -------
-    int64 (N,)
-        Group numbers, from 0 in order of first appearance. The partition does not depend on the order of the
-        sequences, nor, with both strands, on which one is given.
+    with most k-mers in common. The partition does not depend on the order of the sequences, nor, with both
+    strands, on which one is given.
 
     Examples
     --------
@@ -377,3 +346,56 @@ def _similar_candidates(
     fresh = np.any(np.diff(pairs, axis=1, prepend=-1) != 0, axis=0)  # each was proposed from either side
     one, two, strand = (column[fresh].tolist() for column in pairs)
     return one, two, strand
+
+
+# ------------------------------------------------------------- groups by any kind of relation
+
+
+@dataclass(frozen=True)
+class Related:
+    """Groups of relatives: int64 (N,) from 0 in order of first appearance, and what relates them.
+
+    ``reasons`` are the kinds of relation and how many groups each makes alone, in words.
+    """
+
+    groups: Ints
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def find_relatives(
+    sequences: Sequence[str],
+    alphabet: Alphabet,
+    options: RelationOptions,
+    others: Mapping[str, Ints] | None = None,
+    on_progress: OnProgress | None = None,
+) -> Related:
+    """Group N examples by all kinds of relation; without any each is a group of its own.
+
+    ``others`` are further groups by name of the relation, (N,) each; negative numbers mean no group.
+    """
+    kinds: dict[str, Ints] = {}
+    strands = alphabet.is_nucleotide and options.both_strands
+    where = " on either strand" if strands else ""
+    if options.word:
+        kinds[f"a shared {options.word}-mer{where}"] = kmer_groups(
+            sequences, options.word, options.both_strands, alphabet
+        )
+    if options.identity:
+        name = f"an identity of {options.identity:g} or more{where}, found by seqray"
+        kinds[name] = homology_groups(
+            sequences,
+            options.identity,
+            alphabet,
+            both_strands=options.both_strands,
+            on_progress=on_progress,
+        )
+    kinds |= others or {}
+    reasons = {}
+    for name, groups in kinds.items():
+        sizes = np.bincount(groups[groups >= 0])
+        larger = sizes[sizes > 1]
+        reasons[name] = (
+            f"joins {larger.sum()} examples in {len(larger)} groups, the largest of {sizes.max(initial=0)}"
+        )
+    plain = np.arange(len(sequences), dtype=np.int64)
+    return Related(merge_groups(plain, *kinds.values()), reasons)

@@ -16,8 +16,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.text import counted
 from seqray.homology.kmers import kmer_table, merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.relatives import Related
-from seqray.homology.similarity import best_matches
+from seqray.homology.similarity import Related, best_matches
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -32,15 +31,6 @@ def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
     """Assign examples to folds at random, each class evenly: int64 (N,) of fold numbers.
 
     Relatives may be on both sides; such folds serve to compare with papers that used them.
-
-    Parameters
-    ----------
-    labels
-        (N,) class of each example.
-    n_folds
-        From 2 to the size of the smallest class.
-    seed
-        Of the shuffling.
     """
     from sklearn.model_selection import StratifiedKFold  # here, because parts of other sizes need none of it
 
@@ -50,21 +40,7 @@ def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
 
 
 def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 0) -> Ints:
-    """Assign whole groups to folds, keeping the classes as even as the groups allow.
-
-    Parameters
-    ----------
-    labels, groups
-        (N,) class and group of each example.
-    n_folds
-        From 2 to the number of groups.
-    seed
-        Of the shuffling.
-
-    Returns
-    -------
-    int64 (N,)
-        Fold numbers from 0.
+    """Assign whole groups to folds from 0, keeping the classes as even as the groups allow: int64 (N,).
 
     Examples
     --------
@@ -313,26 +289,14 @@ _MIN_KEPT_SHARE = 0.95  # of a part: below, it is better to deal anew
 
 @dataclass(frozen=True)
 class Division:
-    """The part or fold of each example.
+    """The part or fold of each of N examples."""
 
-    Attributes
-    ----------
-    split, fold
-        (N,) ``train``, ``validation``, ``test`` or None, and 1 to K, or None.
-    dropped : bool (N,)
-        Left out because a relative is kept elsewhere.
-    groups : int64 (N,)
-        That were kept whole.
-    boundaries, mended
-        The proof, and pairs that only it found, which were moved to one side.
-    """
-
-    split: list[str | None]
-    fold: list[int | None]
-    dropped: Bools
-    groups: Ints
-    boundaries: tuple[Boundary, ...] = ()
-    mended: int = 0
+    split: list[str | None]  # ``train``, ``validation``, ``test`` or None
+    fold: list[int | None]  # 1 to K
+    dropped: Bools  # left out because a relative is kept elsewhere
+    groups: Ints  # that were kept whole
+    boundaries: tuple[Boundary, ...] = ()  # the proof
+    mended: int = 0  # pairs that only the proof found, which were moved to one side
 
 
 def split_data(

@@ -37,18 +37,10 @@ class McNemar:
 
 
 def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNemar:
-    """Compare the calls of two classifiers on the same records, exactly.
+    """Compare the calls (N,) of two classifiers on the same records, exactly.
 
-    `labels`, `first`, `second`: (N,) class indices: the truth and the two calls.
-
-    Notes
-    -----
-    It takes records as independent. Where they come in groups, the paired bootstrap over groups is the one
-    to go by.
-
-    References
-    ----------
-    McNemar 1947, Note on the sampling error of the difference between correlated proportions.
+    It takes records as independent (McNemar 1947, Note on the sampling error of the difference between
+    correlated proportions). Where they come in groups, the paired bootstrap over groups is the one to go by.
     """
     first_right, second_right = first == labels, second == labels
     first_only = int(np.sum(first_right & ~second_right))

@@ -92,11 +92,8 @@ def percentile_interval(samples: Floats, level: float = LEVEL) -> tuple[float, f
 def difference_p_value(samples: Floats) -> float:
     """Two-sided p-value that a difference is 0, from its draws (S,): twice the smaller share on a side of 0.
 
-    One draw is added to each side, so that p is never 0; NaN where no draw is defined.
-
-    References
-    ----------
-    Davison and Hinkley 1997, Bootstrap methods and their application, section 4.4.
+    One draw is added to each side, so that p is never 0 (Davison and Hinkley 1997, Bootstrap methods and
+    their application, section 4.4); NaN where no draw is defined.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):

@@ -121,10 +121,6 @@ def multiclass_metrics(
     `labels`, `calls`, `scores`: (N,) class indices, twice, and (N, K). Gives (W,) each. ``mcc`` is the
     correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the mean sensitivity over the
     classes present, ``brier`` sums the squares over the classes (Brier 1950), ``ece`` is of the top class.
-
-    References
-    ----------
-    Gorodkin 2004, Comparing two K-category assignments by a K-category correlation coefficient.
     """
     true, called = np.eye(scores.shape[1])[labels], np.eye(scores.shape[1])[calls]
     hit = (labels == calls).astype(np.float64)
@@ -170,41 +166,24 @@ def _defined_mean(table: Floats) -> Floats:
 # ------------------------------------------------------------------------ records of equal weight
 
 
-def _single(found: Mapping[str, Floats]) -> dict[str, float]:
-    return {name: float(values[0]) for name, values in found.items()}
-
-
 def auroc(labels: np.ndarray, scores: Floats) -> float:
-    """Area under the ROC curve; NaN where only one class is present.
-
-    Examples
-    --------
-    >>> auroc(np.array([0, 0, 1, 1]), np.array([0.1, 0.6, 0.6, 0.9]))
-    0.875
-    """
-    return _single(ranking_metrics(labels, scores, np.ones((1, len(labels)))))["auroc"]
+    """Area under the ROC curve; NaN where only one class is present."""
+    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auroc"][0])
 
 
 def auprc(labels: np.ndarray, scores: Floats) -> float:
     """Average precision, the step-wise area under the precision-recall curve; NaN without a positive."""
-    return _single(ranking_metrics(labels, scores, np.ones((1, len(labels)))))["auprc"]
+    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auprc"][0])
 
 
 def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]:
     """`call_metrics` of records of equal weight."""
-    return _single(call_metrics(labels, calls, np.ones((1, len(labels)))))
+    measured = call_metrics(labels, calls, np.ones((1, len(labels))))
+    return {name: float(values[0]) for name, values in measured.items()}
 
 
 def calibration_error(probabilities: Floats, labels: np.ndarray, positive: int) -> float:
-    """Expected calibration error of the positive class (two classes) or of the most probable one (more).
-
-    `probabilities`, `labels`: (N, K) and (N,) class indices.
-
-    Examples
-    --------
-    >>> calibration_error(np.array([[0.1, 0.9], [0.1, 0.9]]), np.array([1, 0]), positive=1)
-    0.4
-    """
+    """Expected calibration error of the positive class (two classes) or of the most probable one (more)."""
     if probabilities.shape[1] == 2:
         confidence, hits = probabilities[:, positive], labels == positive
     else:
@@ -223,11 +202,6 @@ def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, toler
     `positions`, `scores`: (N,) of the calls of a strand, in any order. Of equal scores the lower position is
     first; `sites`: (M,) positions of the known sites of the strand, rising; `tolerance`: most letters between
     a call and the site that it claims.
-
-    Examples
-    --------
-    >>> claim_sites([90, 110, 300], [0.9, 0.5, 0.8], [100, 120], tolerance=25).tolist()
-    [0, 1, -1]
     """
     place, known = np.asarray(positions, dtype=np.int64), np.asarray(sites, dtype=np.int64)
     order = np.lexsort((place, -np.asarray(scores, dtype=np.float64)))

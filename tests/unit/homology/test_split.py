@@ -10,7 +10,7 @@ from seqray.core.records import LabeledSequence
 from seqray.homology.alignment import identity_function
 from seqray.homology.kmers import named_groups, positions_from_ids
 from seqray.homology.options import RelationOptions, SplitOptions
-from seqray.homology.relatives import Related, find_relatives
+from seqray.homology.similarity import Related, find_relatives
 from seqray.homology.split import (
     QUANTILES,
     assign_parts,

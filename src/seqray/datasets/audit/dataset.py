@@ -24,32 +24,13 @@ _UPPER = bytes(range(ord("A"), ord("Z") + 1))
 
 
 class AuditSet:
-    """Labeled sequences, column by column, with simple features of each.
+    """N labeled sequences, column by column, with simple features of each.
 
-    Attributes
-    ----------
-    sequences
-        N sequences, folded and validated.
-    labels, classes
-        Index of each class, int64 (N,), and the names of the classes, sorted.
-    splits : str (N,)
-        ``train``, ``validation`` or ``test``; ``all`` everywhere if nothing or everything is held out.
-    parts, held_out
-        Splits that occur, training first; the one that scores are measured on, None without a training split.
-    pairs
-        Pairs of splits to compare, the held-out one first.
-    named_classes, largest_classes
-        Index and name of each class, the former after None and ``*`` for all of them.
-    length, ambiguous : int64 (N,)
-        Letters, and those of them that are ambiguous.
-    letters : int64 (N, letters)
-        Counts of the canonical letters.
-    first, last : int64 (N,)
-        Code of the first and last letter.
-    lower, first_capital : float64 (N,)
-        Share of lower-case letters as written in the file; index of the first capital, or the length.
-    gc : float64 (N,)
-        Share of G and C among the canonical letters; NaN for protein.
+    ``splits`` (N,) are ``all`` everywhere if nothing or everything is held out, ``parts`` those that occur,
+    training first. Scores are measured on ``held_out``, None without a training split; ``pairs`` of splits
+    are compared, the held-out one first. ``named_classes`` are indices and names, after those of all classes.
+    ``lower`` is the share of lower-case letters as written in the file, ``first_capital`` the index of the
+    first capital, or the length; ``gc`` is NaN for protein.
     """
 
     def __init__(
@@ -211,11 +192,8 @@ def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
     """Count runs of one label among labels (N,) of any number of classes, and compare with random order.
 
     Returns the runs, their mean over all orders of the same labels, and the standard deviations above it: far
-    below 0 if labels come in blocks, NaN if all orders have the same number of runs.
-
-    References
-    ----------
-    Mood 1940, The distribution theory of runs, section 4: mean and variance for any number of classes.
+    below 0 if labels come in blocks, NaN if all orders have the same number of runs (Mood 1940, The
+    distribution theory of runs, section 4).
     """
     n = len(labels)
     runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1])) if n else 0

@@ -95,10 +95,6 @@ def _of_class(label: str) -> str:
     return "" if label == EVERY_CLASS else f" '{label}'"
 
 
-def _plural(count: float, one: str, many: str) -> str:
-    return one if count == 1 else many
-
-
 def _baseline(f: AuditFigure) -> str:
     """Name of a baseline in words."""
     is_matrix = f.quantity.startswith("position_weights")
@@ -173,8 +169,8 @@ def _groups(table: _FigureTable) -> Iterator[Finding]:
         yield Finding(
             "caution",
             "groups_related",
-            f"{between:.0f} {_plural(between, 'sequence shares', 'sequences share')} a k-mer with a sequence "
-            "of another named group",
+            f"{between:.0f} {'sequence shares' if between == 1 else 'sequences share'} a k-mer with a "
+            "sequence of another named group",
             "folds that keep the named groups whole still leak",
             f"{table.split_again} and '--group-by group'",
         )
@@ -337,13 +333,9 @@ def _grade(table: _FigureTable, name: str, f: AuditFigure) -> str:
     """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
 
     The AUROC has a bootstrap interval, which accounts for relatives. A lower bound of its standard error is
-    that of a random rule, sqrt((n + m + 1) / (12 n m)), where n and m count groups for a rule about the
-    letters, which relatives share, and sequences for one about letter case, which relatives don't.
-
-    References
-    ----------
-    Mann and Whitney 1947, On a test of whether one of two random variables is stochastically larger than the
-    other, eq. 5.
+    that of a random rule, sqrt((n + m + 1) / (12 n m)) by Mann and Whitney 1947, eq. 5, where n and m count
+    groups for a rule about the letters, which relatives share, and sequences for one about letter case, which
+    relatives don't.
     """
     counted = "sequences" if name in ("letter_case", "first_capital") else "groups"
     split = table.held_out or WHOLE
@@ -394,11 +386,11 @@ def _repeats(table: _FigureTable) -> Iterator[Finding]:
     if count > 0:
         rows = table.value("copies", "all", "contradicted_rows")
         strands = "" if table.protein else " (on either strand)"
+        words, verb = ("sequence", "carries") if count == 1 else ("sequences", "carry")
         yield Finding(
             "caution",
             "contradicting_labels",
-            f"{count:.0f} {_plural(count, 'sequence', 'sequences')}{strands} in {rows:.0f} rows "
-            f"{_plural(count, 'carries', 'carry')} more than one label",
+            f"{count:.0f} {words}{strands} in {rows:.0f} rows {verb} more than one label",
             "no model can classify all of them correctly, and they disturb training",
             "remove them, or decide on one label",
         )
@@ -418,11 +410,11 @@ def _repeats(table: _FigureTable) -> Iterator[Finding]:
             "remove repeats, or keep them together with 'seqray split'",
         )
     if skipped := table.skipped:
+        have = "record has no letters and was" if skipped == 1 else "records have no letters and were"
         yield Finding(
             "caution",
             "empty_records",
-            f"{skipped} {_plural(skipped, 'record has', 'records have')} no letters and "
-            f"{_plural(skipped, 'was', 'were')} left out",
+            f"{skipped} {have} left out",
             "counts differ from those of studies that kept them",
             "remove them from the files",
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -198,17 +198,12 @@ def has_start(feature: Feature) -> bool:
 
 
 def near_starts(
-    features: Iterable[Feature],
-    genome: JoinedGenome,
-    distance: int,
-    strands: Literal["both", "same"] = "both",
-    where: str = "",
-) -> dict[str, Intervals]:
-    """Letters at most ``distance`` away from a start, for windows of each strand.
+    features: Iterable[Feature], genome: JoinedGenome, distance: int, where: str = ""
+) -> Intervals:
+    """Letters at most ``distance`` away from a start on either strand.
 
     Of genes and transcripts the first letter on their strand counts, of others (promoters, TSS, lines of a
-    BED file) every letter; `has_start` tells which have none. With ``same`` a start concerns windows of its
-    own strand only; one without a strand always both. ``where`` is their file, for errors.
+    BED file) every letter; `has_start` tells which have none. ``where`` is their file, for errors.
     """
     features = list(features)
     to_genome_coordinates(features, genome, where)  # also checks the ends of features
@@ -222,29 +217,25 @@ def near_starts(
             f = replace(f, parts=(Part(first, first + 1, f.strand),))
         starts.append(f)
     points = to_genome_coordinates(starts, genome, where)
-    near = {}
-    for strand in STRANDS:
-        own = points["+"] + points["-"] if strands == "both" else points[strand]
-        merged, wide = Intervals.merge(own + points["."]), []
-        for (start, end), circular in zip(genome.contigs(), genome.circular, strict=True):
-            inside = (merged.starts >= start) & (merged.starts < end)
-            on_contig = Intervals(merged.starts[inside] - start, merged.ends[inside] - start)
-            extended = on_contig.extended(distance, end - start, circular=circular)
-            wide += [(start + a, start + b) for a, b in extended.pairs()]
-        near[strand] = Intervals.merge(wide)
-    return near
+    merged, wide = Intervals.merge(points["+"] + points["-"] + points["."]), []
+    for (start, end), circular in zip(genome.contigs(), genome.circular, strict=True):
+        inside = (merged.starts >= start) & (merged.starts < end)
+        on_contig = Intervals(merged.starts[inside] - start, merged.ends[inside] - start)
+        extended = on_contig.extended(distance, end - start, circular=circular)
+        wide += [(start + a, start + b) for a, b in extended.pairs()]
+    return Intervals.merge(wide)
 
 
 @dataclass(frozen=True)
 class GenomeContext:
-    """The genome that windows are taken from, with its genes, and by strand the letters near known starts.
+    """The genome that windows are taken from, with its genes, and the letters near known starts.
 
     Windows of the recipes ``avoiding`` avoid these; all avoid positives.
     """
 
     genome: JoinedGenome
     annotation: GeneIntervals | None = None
-    near_starts: Mapping[str, Intervals] = field(default_factory=dict)
+    near_starts: Intervals | None = None
     avoiding: frozenset[str] = frozenset(("genome",))
 
 
@@ -266,25 +257,25 @@ def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
 
 
 def allowed_regions(
-    recipe: str, genome: JoinedGenome, avoid: Mapping[str, Intervals], annotation: GeneIntervals | None
+    recipe: str, genome: JoinedGenome, avoid: Intervals, annotation: GeneIntervals | None
 ) -> dict[str, AllowedRegions]:
-    """Where the windows of a recipe that takes them from a genome may lie.
+    """Where the windows of a recipe that takes them from a genome may lie, by strand.
 
-    ``avoid`` is what windows of each strand must not overlap: positives, letters near starts. All recipes but
-    ``genome`` need the annotation.
+    ``avoid`` is what they must not overlap: positives, letters near starts. All recipes but ``genome`` need
+    the annotation.
     """
     if recipe == "genome" or annotation is None:
-        return {strand: AllowedRegions(genome.contigs(), avoid[strand]) for strand in STRANDS}
+        return dict.fromkeys(STRANDS, AllowedRegions(genome.contigs(), avoid))
     if recipe == "convergent":
         gaps = convergent_gaps(annotation.genes)
         contig = np.searchsorted(genome.offsets, np.array(gaps, dtype=np.int64).reshape(-1, 2), "right")
         within = [gap for gap, (first, last) in zip(gaps, contig.tolist(), strict=True) if first == last]
-        return {strand: AllowedRegions(within, avoid[strand]) for strand in STRANDS}
+        return dict.fromkeys(STRANDS, AllowedRegions(within, avoid))
     regions = {}
     for strand in STRANDS:
         gene_strand = strand if recipe == "coding" else OPPOSITE[strand]
         other = annotation.coding[OPPOSITE[gene_strand]]  # where both strands code, neither counts
-        forbidden = Intervals.merge([*avoid[strand].pairs(), *other])
+        forbidden = Intervals.merge([*avoid.pairs(), *other])
         regions[strand] = AllowedRegions(annotation.coding[gene_strand], forbidden)
     return regions
 

@@ -211,23 +211,12 @@ def candidates(
 # --- Change the letters of a positive: shuffle them, or replace most of its segments
 
 
-def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
-    """Shuffle codes (n,); ``words`` 1 keeps the count of each letter, 2 that of each dinucleotide."""
-    return dinucleotide_shuffle(codes, rng) if words == 2 else rng.permutation(codes)
-
-
 def substitute_segments(
     codes: Codes, rng: np.random.Generator, letters: int, segments: int = 20, keep: int = 8
 ) -> tuple[Codes, np.ndarray]:
-    """Keep some segments of codes (n,) and fill the others with any of the canonical letters.
+    """Keep some segments of codes (n,), fill the others with canonical letters, and say which stay.
 
-    Returns the negative, and the numbers of the segments kept, ascending.
-
-    References
-    ----------
-    Oubounyt et al. 2019, DeePromoter, Front. Genet. 10:286: 20 segments, 12 of them replaced, 8 kept.
-    Segments there have ``n // 20`` letters and a remainder is one segment more; here they are as even as
-    possible.
+    As in DeePromoter (Oubounyt et al. 2019, Front. Genet. 10:286), but with segments as even as possible.
     """
     if not 0 <= keep < segments:
         raise ConfigError(f"{keep} of {segments} segments are kept", remedy="keep fewer than there are")
@@ -269,16 +258,6 @@ def make_negatives(
 
     Each positive gets the same number of negatives (within one, if the ratio is not a whole number), assigned
     to the recipes at random. If there are too few windows, fewer are made.
-
-    Examples
-    --------
-    >>> from seqray.core.alphabet import DNA
-    >>> positives = [LabeledSequence("TTGACAATTAATCATCGGCTCG", "promoter", "lac")]
-    >>> found = make_negatives(positives, NegativeOptions({"shuffle": Fraction(1)}), DNA)
-    >>> [negative.id for negative in found.negatives]
-    ['shuffle:lac:1']
-    >>> sorted(found.negatives[0].sequence) == sorted(positives[0].sequence)
-    True
     """
     if not positives:
         raise InputError("there are no positives to make negatives for")
@@ -369,8 +348,8 @@ class _Maker:
     def windows(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> list[_Negative]:
         """A window for each of the positives ``rows``, as far as available."""
         genome, covered = self._context.genome, self._covered.pairs()
-        near = self._context.near_starts if recipe in self._context.avoiding else {}
-        avoid = {s: Intervals.merge(covered + (near[s].pairs() if s in near else [])) for s in STRANDS}
+        near = self._context.near_starts if recipe in self._context.avoiding else None
+        avoid = Intervals.merge(covered + (near.pairs() if near else []))
         regions = allowed_regions(recipe, genome, avoid, self._context.annotation)
         rows_of_split: dict[str, list[int]] = {}
         for row in rows:
@@ -397,7 +376,9 @@ class _Maker:
         alphabet, options = self._alphabet, self._options
         others = alphabet.ambiguous.replace(alphabet.unknown_letter, "")
         every = Alphabet(alphabet.name, alphabet.letters + alphabet.unknown_letter + others, "")
-        words = options.shuffle_words or (2 if alphabet.is_nucleotide else 1)
+        shuffle = (
+            dinucleotide_shuffle if alphabet.is_nucleotide else (lambda codes, rng: rng.permutation(codes))
+        )
         made: list[_Negative] = []
         number: Counter[int] = Counter()
         for row in rows:
@@ -412,7 +393,7 @@ class _Maker:
                     size = len(alphabet.letters)
                     letters, _ = substitute_segments(codes, rng, size, options.segments, options.keep)
                 else:
-                    letters = shuffle_letters(codes, rng, words)
+                    letters = shuffle(codes, rng)
                 sequence = every.decode(letters)
                 if self._occupied.take_letters(sequence, alphabet):
                     number[row] += 1

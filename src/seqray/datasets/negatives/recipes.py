@@ -13,40 +13,17 @@ from seqray.core.text import did_you_mean
 
 @dataclass(frozen=True)
 class NegativeOptions:
-    """What to make.
+    """What to make."""
 
-    Attributes
-    ----------
-    mix
-        Share of each recipe, see `parse_mix`.
-    ratio
-        Negatives per positive.
-    seed
-        Of all that is drawn.
-    label
-        Of the negatives.
-    shuffle_words
-        2: shuffles keep dinucleotide counts, 1: letter counts; None: 2 for nucleotides, 1 for protein.
-    segments, keep
-        Of a substitution: segments of a positive, and how many of them stay.
-    gc_bins
-        Bins of GC content in which windows match positives; 0: they match in length alone.
-    max_overlap
-        Letters that two windows may share.
-    block
-        Letters of the genome that stay in one group.
-    """
-
-    mix: Mapping[str, Fraction]
-    ratio: Fraction = Fraction(1)
+    mix: Mapping[str, Fraction]  # share of each recipe, see `parse_mix`
+    ratio: Fraction = Fraction(1)  # negatives per positive
     seed: int = 0
-    label: str = "background"
-    shuffle_words: int | None = None
-    segments: int = 20
+    label: str = "background"  # of the negatives
+    segments: int = 20  # of a substitution: segments of a positive, and how many of them stay
     keep: int = 8
-    gc_bins: int = 20
-    max_overlap: int = 0
-    block: int = 10_000
+    gc_bins: int = 20  # in which windows match positives; 0: they match in length alone
+    max_overlap: int = 0  # letters that two windows may share
+    block: int = 10_000  # letters of the genome that stay in one group
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +43,7 @@ class Recipe:
 _TEACHES_CODING = "not coding against coding: codon periodicity, and GC content unless it is matched"
 RECIPES: Mapping[str, Recipe] = {
     "shuffle": Recipe(
-        "positives with their letters shuffled, counts of k-mers kept (by default pairs; protein: letters)",
+        "positives with their letters shuffled, counts of pairs kept (protein: of letters)",
         "real sequence against shuffled, as well as the signal: longer k-mers can differ, too",
     ),
     "genome": Recipe(

@@ -57,7 +57,6 @@ def test_windows_lie_in_one_part_and_touch_nothing_forbidden(parts, forbidden, l
 NOTHING = Intervals.merge(())
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = JoinedGenome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)
-FREE = {"+": NOTHING, "-": NOTHING}
 
 
 def gene(contig, start, end, strand, kind="gene"):
@@ -68,30 +67,23 @@ def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
     features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), gene("a", 80, 83, "+", "promoter")]
     near = near_starts(features, GENOME, 3)
     # Letter 20, letter 70 (the first of a gene on the minus strand), letters 80 to 82; 3 more on each side.
-    assert near["+"].pairs() == near["-"].pairs() == [(17, 24), (67, 74), (77, 86)]
+    assert near.pairs() == [(17, 24), (67, 74), (77, 86)]
 
 
 def test_a_line_of_bed_and_a_feature_without_strand_count_whole():
     features = [gene("a", 10, 20, ".", ""), gene("a", 40, 50, ".")]
-    assert near_starts(features, GENOME, 0)["+"].pairs() == [(10, 20), (40, 50)]
-
-
-def test_starts_of_the_same_strand_only():
-    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), gene("a", 90, 91, ".", "")]
-    near = near_starts(features, GENOME, 2, "same")
-    assert near["+"].pairs() == [(18, 23), (88, 93)]
-    assert near["-"].pairs() == [(68, 73), (88, 93)]
+    assert near_starts(features, GENOME, 0).pairs() == [(10, 20), (40, 50)]
 
 
 def test_letters_near_a_start_end_with_the_contig_or_go_round_a_circle():
     near = near_starts([gene("a", 98, 100, "+"), gene("a", 0, 5, "+"), gene("b", 1, 9, "+")], GENOME, 4)
     # On b, a circle of 50: letters 47 .. 49 and 0 .. 5; 101 is its letter 0.
-    assert near["+"].pairs() == [(0, 5), (94, 100), (101, 107), (148, 151)]
+    assert near.pairs() == [(0, 5), (94, 100), (101, 107), (148, 151)]
 
 
 def test_a_gene_on_the_minus_strand_across_the_origin_begins_behind_it():
     # On b, a circle of 50, letters 45 .. 49 and 0 .. 4: the first one on its strand is letter 4, at 105.
-    assert near_starts([gene("b", 45, 55, "-")], GENOME, 1)["+"].pairs() == [(104, 107)]
+    assert near_starts([gene("b", 45, 55, "-")], GENOME, 1).pairs() == [(104, 107)]
 
 
 def test_a_feature_across_the_origin_is_cut_in_two():
@@ -114,14 +106,14 @@ def test_convergent_gaps_by_hand():
 
 def test_no_gap_reaches_into_the_next_contig():
     annotation = GeneIntervals.of([gene("a", 0, 90, "+"), gene("b", 10, 20, "-")], GENOME)
-    assert allowed_regions("convergent", GENOME, FREE, annotation)["+"].parts == []
+    assert allowed_regions("convergent", GENOME, NOTHING, annotation)["+"].parts == []
 
 
 def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code():
     features = [gene("a", 0, 30, "+", "CDS"), gene("a", 25, 60, "-", "CDS"), gene("a", 0, 61, "+")]
     annotation = GeneIntervals.of(features, GENOME)
-    coding = allowed_regions("coding", GENOME, FREE, annotation)
-    antisense = allowed_regions("antisense", GENOME, FREE, annotation)
+    coding = allowed_regions("coding", GENOME, NOTHING, annotation)
+    antisense = allowed_regions("antisense", GENOME, NOTHING, annotation)
     assert coding["+"].parts == antisense["-"].parts == [(0, 30)]
     assert coding["-"].parts == antisense["+"].parts == [(25, 60)]
     assert coding["+"].forbidden.pairs() == antisense["-"].forbidden.pairs() == [(25, 60)]

@@ -173,8 +173,7 @@ def test_splits_and_contexts_pass_on_and_windows_of_two_splits_share_no_block(gr
 
 
 def test_starts_are_avoided_by_the_recipes_named_only(ground):
-    starts = {s: ground.genome.contigs() for s in "+-"}  # everything is near a start
-    near = {s: Intervals.merge(pairs) for s, pairs in starts.items()}
+    near = Intervals.merge(ground.genome.contigs())  # everything is near a start
     everywhere = GenomeContext(ground.genome, ground.annotation, near, frozenset(("genome",)))
     made = make_negatives(positives(), options("genome", "coding"), DNA, everywhere)
     assert made.made == {"genome": 0, "coding": 20}

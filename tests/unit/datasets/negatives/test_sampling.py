@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.alphabet import DNA
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import make as sampling
 from seqray.datasets.negatives.genome import AllowedRegions, JoinedGenome
@@ -18,7 +18,6 @@ from seqray.datasets.negatives.make import (
     OccupiedIntervals,
     candidates,
     sample_windows,
-    shuffle_letters,
     substitute_segments,
 )
 
@@ -135,12 +134,6 @@ def test_candidates_are_drawn_evenly_and_all_of_them():
     # 100 expected at each of 8 places; sqrt(800 x 7/64) = 9.4, five of these.
     assert set(first) == set(places)
     assert max(abs(n - 100) for n in first.values()) < 47
-
-
-@given(st.text(PROTEIN.letters, min_size=1, max_size=40), st.integers(0, 100))
-def test_a_shuffle_of_single_letters_keeps_their_counts(text, seed):
-    result = PROTEIN.decode(shuffle_letters(PROTEIN.encode(text), np.random.default_rng(seed), words=1))
-    assert Counter(result) == Counter(text)
 
 
 @given(st.integers(20, 200), st.integers(1, 20), st.data())
