@@ -17,7 +17,7 @@ VERBS = (
     "export models completion"
 )
 # Verbs that compute: all get one thread, so that sums have one order.
-THREADED = ("predict", "scan", "explain", "train", "pretrain", "evaluate", "calibrate", "prefilter", "split")
+THREADED = ("predict", "scan", "explain", "train", "pretrain", "evaluate", "calibrate", "prefilter")
 
 
 @dataclass(frozen=True)
