@@ -48,6 +48,10 @@ def test_help_lists_every_verb(word, run):
     assert set(VERBS) <= set(named)
 
 
+def test_help_of_a_verb_may_be_asked_for_in_two_ways(run):
+    assert run("help models") == run("models --help")
+
+
 def test_no_verb_shows_help_as_an_error(run):
     _, out, err = run(status=2)
     assert (out, err.splitlines()[0]) == ("", "usage: seqray VERB [OPTIONS]")

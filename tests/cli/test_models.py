@@ -33,29 +33,33 @@ def sha256(path):
 
 
 @pytest.mark.parametrize("command", ["models", "models list"])
-def test_the_list_is_a_table(shelf, run, command):
-    head, first, second = run(command).out.splitlines()
-    assert head.split() == ["name", "window", "classes", "members", "size", "measured", "summary"]
-    assert first.split("  ")[0] == "arabidopsis"
-    assert second.endswith("MCC 0.81 (0.79 to 0.84), grouped  E. coli")
-    assert second.split()[1:5] == ["20", "promoter,background", "1", "0.0"]
-    words = ((head, "summary"), (first, "A. thal"), (second, "E. coli"))
-    assert len({line.index(word) for line, word in words}) == 1
+def test_the_list_fits_a_terminal(shelf, run, tiny_model, command):
+    summary = " ".join(["of a species"] * 9)
+    changed_model(shelf / "long.safetensors", tiny_model, name="long", summary=summary)
+    lines = run(command).out.splitlines()
+    assert [line.split()[0] for line in lines if line[0] != " "] == ["arabidopsis", "ecoli", "long"]
+    assert lines[2:4] == [
+        f"{'ecoli':26}E. coli",
+        f"{'':26}MCC 0.81 (0.79 to 0.84), grouped; 1 network, 0.0 MB",
+    ]
+    assert max(map(len, lines)) <= 80
+    (shelf / "long.safetensors").unlink()
     rows = json.loads(run(command, "--json").out)
     assert [(row["name"], row["window"]) for row in rows] == [("arabidopsis", 20), ("ecoli", 20)]
     assert rows[0]["size"] == (shelf / "arabidopsis.safetensors").stat().st_size
 
 
-def test_an_empty_zoo_is_an_empty_table_and_verifying_nothing_is_not_ok(shelf, run, monkeypatch):
+def test_an_empty_zoo_is_an_empty_list_and_verifying_nothing_is_not_ok(shelf, run, monkeypatch):
     monkeypatch.setattr(header, "FOLDER", shelf / "none")
-    assert run("models").out.count("\n") == 1
+    assert run("models").out == ""
     run.refused("models verify")
 
 
 @pytest.mark.parametrize("name", ["ecoli", "ecoli.safetensors"])
 def test_a_card_is_shown_to_people_and_as_json(shelf, run, name):
     lines = run("models show", name).out.splitlines()
-    assert {"name: ecoli", "window: 20"} < set(lines)
+    assert {"name: ecoli", "reads: sequences of 20 bases"} < set(lines)
+    assert {"name: ecoli", "window: 20"} < set(run("models show --full", name).out.splitlines())
     assert lines[-1] == f"sha256: {sha256(shelf / 'ecoli.safetensors')}"
     for words in (f"{name} --json", f"--json {name}"):
         card = json.loads(run("models show", words).out)

@@ -168,25 +168,38 @@ def test_one_name_may_have_a_row_per_model_and_no_more(summary, refused):
 
 
 def test_the_page_draws_each_row_to_one_scale():
-    """190 px with edges of 6: calls from 0 to the largest of all, MCC from 0 to 1."""
+    """130 px with edges of 6: calls from 0 to the largest of all, shares and MCC from 0 to 1."""
     ends = ("false_calls_per_mb_low", "false_calls_per_mb_high")
     unknown = {"threshold": "0.5", "false_calls_per_mb": "."} | dict.fromkeys(ends, ".")
     rows = [
-        {"sample": "<a>", "calls_per_mb": "89", "threshold": ".", "false_calls_per_mb": "40"}
+        {"sample": "<a>", "calls_per_mb": "118", "threshold": ".", "false_calls_per_mb": "40"}
         | dict(zip(ends, ("20", "60"), strict=True)),
         {"sample": "b", "calls_per_mb": "44.5678"} | unknown,
     ]
     page = render_summary("Calls", rows)
-    assert "<circle class=dot cx=184 cy=9" in page  # 89 of 89
-    assert 'class=span d="M46 9H126"' in page  # 6 + 178 * 20 / 89 and 6 + 178 * 60 / 89
-    assert 'class=mark d="M86 2V16"' in page  # 6 + 178 * 40 / 89
+    assert "<circle class=dot cx=124 cy=9" in page  # 118 of 118
+    assert 'class=span d="M26 9H66"' in page  # 6 + 118 * 20 / 118 and 6 + 118 * 60 / 118
+    assert 'class=mark d="M46 2V16"' in page  # 6 + 118 * 40 / 118
     assert page.count("class=span d=") == page.count("class=mark d=") == 1  # of b nothing is known
-    assert "<td class=n>40 (20 to 60)" in page
-    assert "<td class=n>44.6" in page
+    assert "<br>118<br>against 40 <small>20 to 60</small>" in page
+    assert "<br>44.6" in page
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
     figures = {"sample": "m", "mcc": "0.5", "mcc_low": "0.25", "mcc_high": "0.75", "floor_mcc": "1"}
+    chances = {
+        "sample": "c",
+        "expected_precision": "0.5",
+        "parts": "all",
+        "positions": "9",
+        "calls_per_mb": "7",
+    }
+    ends = {"expected_precision_low": ".25", "expected_precision_high": ".75", "false_calls_per_mb": "."}
+    page = render_summary("Genomes", [chances | ends])
+    assert 'class=span d="M35.5 9H94.5"' in page
+    assert (
+        "<th scope=col>calls per mb<th scope=col>expected precision<tbody>" in page
+    )  # without chance or parts
     page = render_summary("Figures", [figures])
-    assert "<circle class=dot cx=95 cy=9" in page
-    assert 'class=span d="M50.5 9H139.5"' in page
-    assert 'class=mark d="M184 2V16"' in page
+    assert "<circle class=dot cx=65 cy=9" in page
+    assert 'class=span d="M35.5 9H94.5"' in page
+    assert 'class=mark d="M124 2V16"' in page

@@ -217,6 +217,8 @@ def _dispatch(words: list[str]) -> int:
         print(usage(), file=sys.stderr)
         return 2
     verb = words[0]
+    if verb == "help" and words[1:]:
+        verb, words = words[1], [*words[1:2], "--help"]
     if verb in ("-h", "--help", "help"):
         print(usage(), flush=True)
         return 0

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Literal
 
 from seqray.cli.model import BACKBONE
 from seqray.cli.options import Options, Outcome, Request, add_options, option
 from seqray.core.errors import ConfigError, ModelFileError
-from seqray.core.text import align_columns, headline_metric
+from seqray.core.text import counted, headline_metric
 from seqray.io.files import sha256
 from seqray.modelfile.header import available_models, locate_model, read_card, read_header
 
-COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
+_WIDTH = 80
 
 
 class _VerifyOptions(Options):
@@ -25,6 +26,7 @@ class ModelsRequest(Request):
     """Options of ``seqray models``; without an action it lists the shipped models."""
 
     json: bool = option("--json", "write JSON")
+    full: bool = False
     action: Literal["list", "show", "verify"] = "list"
     models: tuple[str, ...] = ()
     backbone: str | None = None
@@ -34,8 +36,9 @@ class ModelsRequest(Request):
         super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", metavar="{list,show,verify}", required=False)
         listing = actions.add_parser("list", help="the shipped models, a line each (default)")
-        show = actions.add_parser("show", help="print the card of a model")
+        show = actions.add_parser("show", help="describe a model")
         show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
+        show.add_argument("--full", action="store_true", help="all facts and figures of its file")
         verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
         verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
         add_options(verify, _VerifyOptions)
@@ -45,7 +48,7 @@ class ModelsRequest(Request):
             action.add_argument(
                 "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
             )
-        parser.set_defaults(action="list", models=(), backbone=None)
+        parser.set_defaults(action="list", models=(), backbone=None, full=False)
 
 
 def run(request: ModelsRequest) -> Outcome:
@@ -61,7 +64,18 @@ def _list(request: ModelsRequest) -> None:
     if request.json:
         print(json.dumps(rows, indent=2))
     else:
-        print("\n".join(align_columns([COLUMNS, *map(_cells, rows)])))
+        for row in rows:
+            measured = str(row["measured"]).strip("-")
+            print(_wrapped(f"{row['name']:24}  ", str(row["summary"])))
+            size = f"{counted(int(row['members']), 'network')}, {int(row['size']) / 1e6:.1f} MB"
+            print(_wrapped(" " * 26, "; ".join(filter(None, (measured, size)))))
+
+
+def _wrapped(first: str, text: str) -> str:
+    """A text within the width of a terminal, behind what its first line begins with."""
+    return fill(
+        text, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+    )
 
 
 def _row(name: str) -> dict[str, str | int]:
@@ -78,20 +92,26 @@ def _row(name: str) -> dict[str, str | int]:
     }
 
 
-def _cells(row: dict[str, str | int]) -> list[str]:
-    megabytes = f"{int(row['size']) / 1e6:.1f} MB"
-    return [megabytes if column == "size" else str(row[column]) for column in COLUMNS]
-
-
 def _show(request: ModelsRequest) -> None:
-    from seqray.core.card import card_to_mapping, describe_card
+    from seqray.core.card import card_to_mapping, describe_card, list_card
 
     path = locate_model(request.models[0])
     card, checksum = read_card(path), sha256(path)
     if request.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
     else:
-        print("\n".join([*describe_card(card), f"sha256: {checksum}"]))
+        lines = list_card(card) if request.full else [_folded(line) for line in describe_card(card)]
+        print("\n".join([*lines, f"sha256: {checksum}"]))
+        if not request.full:
+            request.note(
+                f"--full prints all figures and settings of {card.name}, --json the same for programs"
+            )
+
+
+def _folded(line: str) -> str:
+    """A line of a description within the width of a terminal."""
+    indent = len(line) - len(line.lstrip())
+    return _wrapped(" " * indent, line.lstrip()).replace("\n" + " " * indent, "\n" + " " * (indent + 2))
 
 
 def _verify(request: ModelsRequest) -> None:

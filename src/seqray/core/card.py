@@ -10,9 +10,9 @@ from typing import Any
 from seqray.core.arrays import Floats
 from seqray.core.card_parts import Domain, HeldOutRanks, LocatorFacts, PrefilterFacts, RisingMap
 from seqray.core.errors import ConfigError, ModelFileError, reading_card, setting
-from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
+from seqray.core.model_config import BACKBONE_SETTINGS, LOCATOR_SETTINGS, ModelConfig
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.core.text import Truncation, class_name_fault, format_interval, format_number
+from seqray.core.text import Truncation, class_name_fault, format_interval, format_number, headline_metric
 from seqray.core.version import __version__
 
 # The newest that is read; 2 for cards with an isotonic map, 3 with a prefilter, 4 with one of two networks.
@@ -174,7 +174,44 @@ def card_to_json(card: Card) -> str:
 
 
 def describe_card(card: Card) -> list[str]:
-    """Lines that describe a card, one fact each; sizes replace tables of numbers."""
+    """Lines about a model for people, one fact each: what it reads, how well it does, its limits."""
+    with reading_card("facts"):
+        return list(_lines(_facts(card), 0))
+
+
+def _facts(card: Card) -> dict[str, Any]:
+    kind, info, training = card.model.kind, card.info, card.training
+    unit = "residues" if card.model.alphabet == "protein" else "bases"
+    reads = {
+        "locator": f"genomes; {card.window} {unit} around each position, and genes where they are known",
+        "alignment": f"alignments of up to {card.model.max_length} columns",
+    }.get(kind, f"sequences of {'up to ' * (card.site is None)}{card.window} {unit}")
+    calls = f"{card.positive}, from a score of {format_number(card.threshold, 3)}"
+    if card.scan_threshold != card.threshold:
+        calls += f"; in scans from {format_number(card.scan_threshold, 3)}"
+    if card.locator.threshold_without_genes is not None:
+        calls += f"; without genes from {format_number(card.locator.threshold_without_genes, 3)}"
+    counts = training.get("counts", {}).get("train", {})
+    return {
+        "name": card.name,
+        "summary": card.summary,
+        "reads": reads,
+        "classes": list(card.classes),
+        "calls": calls if len(card.classes) <= 2 else "the most probable class",
+        "networks": card.members,
+        "measured": headline_metric(card.metrics).strip("-"),
+        "trained on": ", ".join(
+            f"{number} {unit if name == 'letters' else name}" for name, number in counts.items()
+        ),
+        **{
+            key: info[key] for key in ("use", "data", "split", "limits", "licence", "citation") if key in info
+        },
+        "made with": f"seqray {card.seqray_version}",
+    }
+
+
+def list_card(card: Card) -> list[str]:
+    """All facts of a card that its kind of model uses, one a line; sizes replace tables of numbers."""
     with reading_card("facts"):
         return list(_lines(_shorten(card), 0))
 
@@ -183,6 +220,10 @@ def _shorten(card: Card) -> dict[str, Any]:
     mapping = card_to_mapping(card)
     if card.model.backbone is not None:
         mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
+    if card.model.is_locator:
+        mapping["model"] = {name: mapping["model"][name] for name in LOCATOR_SETTINGS}
+        for name in ("truncate", "temperature", "prevalence", "ece"):
+            del mapping[name]
     if card.isotonic:
         mapping["isotonic"] = {"knots": len(card.isotonic.before)}
     mapping["conformal"] = {name: f"{part.n} held-out examples" for name, part in card.conformal.items()}

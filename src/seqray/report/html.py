@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seqray.core.card import Card, describe_card
-from seqray.core.text import counted, format_interval, format_number
+from seqray.core.text import counted, format_number
 from seqray.report.palette import palette_css
 
 # --- Text and numbers of a page
@@ -68,9 +68,12 @@ def fixed(value: float, decimals: int = 3) -> str:
     return f"{value:.{decimals}f}".replace("-", MINUS) if math.isfinite(value) else MISSING
 
 
-def interval(low: float, high: float, decimals: int = 3) -> str:
-    """Write an interval behind its value, in parentheses; empty where its bounds are nan."""
-    return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
+def shown_value(value: float, low: float, high: float, decimals: int = 3) -> Markup:
+    """Write a value, and its interval below it in a table; ``n/a`` for nan."""
+    bounds = (
+        "" if math.isnan(low + high) else f" <small>{fixed(low, decimals)} to {fixed(high, decimals)}</small>"
+    )
+    return Markup(fixed(value, decimals) + bounds)
 
 
 def offset(index: int) -> str:
@@ -168,7 +171,7 @@ def wide_table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "
 
 @dataclass(frozen=True, slots=True)
 class ModelText:
-    """What a page says of a model: its name, the summary and the lines of its card."""
+    """What a page says of a model: its name, the summary and the lines that describe it."""
 
     name: str
     summary: str = ""
@@ -181,5 +184,5 @@ class ModelText:
 
 
 def card_section(model: ModelText) -> tuple[str, Markup]:
-    """Show the model card."""
-    return "Model card", templates("explained.html").card(model)
+    """Show what the model is, and its limits."""
+    return "Model description", templates("explained.html").card(model)

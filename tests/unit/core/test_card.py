@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe_card
+from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe_card, list_card
 from seqray.core.card_parts import (
     Domain,
     HeldOutRanks,
@@ -126,8 +126,17 @@ def test_what_json_cannot_hold_is_refused():
             card_to_json(make_card(info={"x": value}))
 
 
-def test_people_read_one_fact_a_line():
-    lines = describe_card(replace(make_card(), self_test={"sequences": ["ACGT"], "logits": [[0.0, 0.0]]}))
+def test_people_read_what_a_model_reads_finds_and_lacks():
+    lines = describe_card(make_card(info={"scan_threshold": 0.75, "limits": ["one species only"]}))
+    assert "reads: sequences of 21 bases" in lines
+    assert "calls: promoter, from a score of 0.5; in scans from 0.75" in lines
+    assert "measured: MCC 0.82 (0.80 to 0.84), grouped" in lines
+    assert lines[lines.index("limits:") + 1] == "  - one species only"
+    assert not any("temperature" in line for line in lines)
+
+
+def test_all_facts_are_one_a_line():
+    lines = list_card(replace(make_card(), self_test={"sequences": ["ACGT"], "logits": [[0.0, 0.0]]}))
     assert "name: toy" in lines
     assert "classes: background, promoter" in lines
     assert "    mcc: 0.8213 (0.8 to 0.84)" in lines
@@ -145,7 +154,7 @@ def test_number_tables_are_told_by_their_size():
         isotonic=RisingMap(np.array([-2.0, 2.0]), np.array([-1.0, 2.0])),
         conformal=dict.fromkeys(("background", "promoter"), HeldOutRanks(40, np.ones(1), np.ones(1))),
     )
-    lines = describe_card(card)
+    lines = list_card(card)
     assert lines[lines.index("isotonic:") + 1] == "  knots: 2"
     assert lines[lines.index("conformal:") + 1] == "  background: 40 held-out examples"
 
@@ -170,12 +179,12 @@ def test_a_locator_is_described_without_its_tables():
     tables = (one, replace(one, species="Another"), one)
     card = make_card(locator=LocatorFacts(tables, (0, 0), chances, tolerance=25))
     assert card_from_mapping(json.loads(card_to_json(card))) == card
-    lines = "\n".join(describe_card(card))
+    lines = "\n".join(list_card(card))
     assert "tolerance: 25" in lines
     assert lines.count("Toy bacterium") == 1
     assert "0.25" not in lines
     assert "1.25" not in lines
-    assert "locator" not in "\n".join(describe_card(make_card()))
+    assert "locator" not in "\n".join(list_card(make_card()))
 
 
 @pytest.mark.parametrize(

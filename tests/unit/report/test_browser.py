@@ -10,6 +10,8 @@ from html import unescape
 import pytest
 
 from seqray.report.pages.alignments import render_alignments
+from seqray.report.pages.audit import render_audit
+from seqray.report.pages.evaluation import render_evaluation, render_summary
 from seqray.report.pages.scan import render_scan
 from seqray.report.pages.sequences import render_sequences
 
@@ -54,12 +56,12 @@ document.documentElement.dataset.report = JSON.stringify(report);
 </script></body>"""
 
 
-def dump(page, folder, width=1400):
+def dump(page, folder):
     """The document after its scripts ran, as Chromium writes it."""
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000"]
-    options += [f"--window-size={width},900"]
+    options += ["--window-size=1400,900"]
     command = [BROWSER, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
     return done.stdout
@@ -100,23 +102,92 @@ def test_the_policy_lets_the_page_run_and_nothing_else(hostile_page, tmp_path):
     assert "<title>Safe &amp; sound</title>" in page
 
 
-NARROW = """<script>
-document.body.style.width = "360px";
-const wide = [...document.querySelectorAll("main *")].filter((one) =>
-  one.getBoundingClientRect().right > 361 && !one.closest(".scroll, .heads, .ranks") && !one.ownerSVGElement);
-document.documentElement.dataset.report = wide.map((one) => one.outerHTML.slice(0, 80)).join();
+WIDTHS = """<!DOCTYPE html><meta charset=utf-8><body><script>
+const report = {};
+const measure = (width) => {
+  const frame = document.createElement("iframe");
+  frame.style.cssText = `width:${width}px;height:900px;border:0`;
+  frame.srcdoc = PAGE;
+  document.body.append(frame);
+  frame.addEventListener("load", () => {
+    const page = frame.contentDocument.documentElement;
+    const parts = width < 1280 ? "none" : ".scroll:not(.wide), .heads, .ranks";
+    const cut = [...page.querySelectorAll(parts)].filter((one) => one.scrollWidth > one.clientWidth);
+    const shown = cut.map((one) => one.outerHTML.slice(0, 300)).join();
+    report[width] = [page.scrollWidth > page.clientWidth, shown];
+    document.documentElement.dataset.report = JSON.stringify(report);
+  });
+};
+measure(1280);
+measure(500);
 </script></body>"""
+LONG = "a name of some length "
 
 
-@pytest.mark.parametrize("kind", ["scan", "sequences", "alignments"])
-def test_a_page_fits_a_narrow_window(kind, made_scan, make_report, explained, report, tmp_path):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "scan",
+        "predicted",
+        "sequences",
+        "alignments",
+        "audit",
+        "evaluation",
+        "classes",
+        "scans",
+        "evaluations",
+    ],
+)
+def test_no_page_is_wider_than_its_window(
+    kind, made_scan, make_report, explained, report, made_audit, made_evaluation, tmp_path
+):
+    """At 1280 px no table is cut, either; in narrow windows tables and letters scroll by themselves."""
+    calls = {
+        "calls": "1200",
+        "calls_per_mb": "1421.4",
+        "threshold": "0.26702",
+        "parts": "all",
+        "letters": "5" * 8,
+    }
+    calls |= {"sequences": "120", "positions": "5" * 8, "expected_precision": "0.5612"}
+    ends = ("expected_precision_low", "expected_precision_high")
+    chance = dict.fromkeys(
+        ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high"), "1321.4"
+    )
+    figures = (
+        "mcc",
+        "auroc",
+        "auprc",
+        "sensitivity",
+        "specificity",
+        "precision",
+        "ece",
+        "brier",
+        "floor_mcc",
+    )
+    of_figures = {"split": "test", "n": "12000", "positives": "1200", "floor_auroc": "0.912345"}
+    of_figures |= dict.fromkeys([*figures, "mcc_low", "mcc_high", "auroc_low", "auroc_high"], "0.912345")
+    name = {"sample": LONG * 4, "model": "bacteria-promoter-fast sha256:12345678"}
+    contig = "gi|9626243|ref|NC_001416.1|_contig_of_some_length_{}"
     page = {
         "scan": lambda: render_scan(made_scan()),
+        "predicted": lambda: render_scan(made_scan(names=contig, contig=contig)),
         "sequences": lambda: render_sequences(make_report()),
-        "alignments": lambda: render_alignments(report(explained(3, 20))),
+        "alignments": lambda: render_alignments(report(explained(3, 120))),
+        "audit": lambda: render_audit(made_audit(LONG), [LONG * 9]),
+        "evaluation": lambda: render_evaluation(
+            made_evaluation(("background", LONG), LONG), LONG, [LONG * 9]
+        ),
+        "classes": lambda: render_evaluation(made_evaluation(("a", "b", LONG), LONG), LONG, [LONG * 9]),
+        "scans": lambda: render_summary(
+            LONG, [name | calls | dict.fromkeys(ends, "0.8") | chance, name | calls]
+        ),
+        "evaluations": lambda: render_summary(LONG, [name | of_figures]),
     }[kind]()
-    page = dump(without_policy(page).replace("</body>", NARROW), tmp_path, width=500)  # the least of Chromium
-    assert unescape(re.search(r'data-report="([^"]*)"', page)[1]) == ""
+    written = json.dumps(without_policy(page)).replace("</", "<\\/")
+    page = dump(WIDTHS.replace("PAGE", written), tmp_path)
+    found = json.loads(unescape(re.search(r'data-report="([^"]*)"', page)[1]))
+    assert found == {"1280": [False, ""], "500": [False, ""]}
 
 
 SEARCH = """<script>

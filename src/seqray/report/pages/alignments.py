@@ -239,9 +239,9 @@ def render_alignments(report: AlignmentReport) -> str:
         facts(report, len(explanations), "alignment", (e.target for e in explanations), methods),
         {
             "verdict": verdict_section(report, "column"),
-            "set": ("All alignments together", checks(report.faithfulness, "column")),
             "reading": ("How to read the alignments", reading),
             **alignments,
+            "set": ("All alignments together", checks(report.faithfulness, "column")),
             "card": card_section(ModelText.of(report.card)),
         },
         report.provenance,

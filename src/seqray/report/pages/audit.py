@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from seqray.core.results import ALARMING, SEVERITIES, Audit, AuditFigure
 from seqray.core.text import counted
-from seqray.report.html import MISSING, document, fixed, interval, name, number, templates, wide_table
+from seqray.report.html import MISSING, document, fixed, name, number, shown_value, templates, wide_table
 from seqray.report.svg.charts import class_histograms
 
 _MAX_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
@@ -72,8 +72,8 @@ def _label(figure_label: str) -> str:
 def _scores(audit: Audit, section: str) -> Markup:
     """AUROC and MCC of each rule or baseline, a row each, the highest first."""
 
-    def with_interval(f: AuditFigure | None) -> str:
-        return fixed(f.value) + interval(f.low, f.high) if f and math.isfinite(f.value) else MISSING
+    def with_interval(f: AuditFigure | None) -> Markup | str:
+        return shown_value(f.value, f.low, f.high) if f else MISSING
 
     figures = {(f.split, f.label, f.quantity): f for f in audit.figures if f.section == section}
     auroc = [f for f in figures.values() if f.quantity.endswith("_auroc")]

@@ -20,10 +20,9 @@ from seqray.report.html import (
     document,
     escape,
     fixed,
-    interval,
     name,
     number,
-    table,
+    shown_value,
     templates,
     wide_table,
 )
@@ -53,10 +52,7 @@ def compared_sources(evaluation: Evaluation) -> list[str]:
 
 def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
     """A value with its interval."""
-    if figure is None or math.isnan(figure.value):
-        return Markup(MISSING)
-    bounds = interval(figure.low, figure.high, decimals)
-    return Markup(fixed(figure.value, decimals) + (bounds and f" <small>{bounds.strip()}</small>"))
+    return Markup(MISSING) if figure is None else shown_value(figure.value, figure.low, figure.high, decimals)
 
 
 def by_key(evaluation: Evaluation, label: str) -> dict[Key, Figure]:
@@ -261,29 +257,45 @@ def _similarity(evaluation: Evaluation) -> Markup:
     return templates("evaluation.html").similarity(lines, plots, subsets_table(evaluation, "similarity:"))
 
 
-# --- The page of ``seqray summary``: one table with a drawing in each row
+# --- The page of ``seqray summary``: a row for each result, with drawings all to one scale
 
-_WIDTH, _HEIGHT, _EDGE = 190, 18, 6
+_WIDTH, _HEIGHT, _EDGE = 130, 18, 6
+# Column -> its drawing: heading, column of the mark, column of the interval, and whether the scale ends at 1.
+_DRAWN = {
+    "calls_per_mb": ("calls against chance, per Mb", "false_calls_per_mb", "false_calls_per_mb", False),
+    "expected_precision": ("expected precision", "", "expected_precision", True),
+    "mcc": ("MCC, against the baseline", "floor_mcc", "mcc", True),
+    "auroc": ("AUROC, against the baseline", "floor_auroc", "auroc", True),
+}
+_BELOW = ("false_calls_per_mb", "floor_mcc", "floor_auroc")  # stated in the cell of a drawing
+_OF_PARTS = ("positions", "parts")
+_FIRST = ("sample", "model", "calls", "calls_per_mb", "expected_precision", "threshold")
+_UNKNOWN = "."
 
 
 def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
-    """Lay out rows of the same columns, column to cell.
+    """Lay out rows of the same columns, column to cell; a column without any value is left out.
 
     Text that is no number is a name from a file; ``X_low`` to ``X_high`` is the interval of ``X``.
     """
-    columns = [column for column in rows[0] if not column.endswith(("_low", "_high"))]
-    if not any(math.isfinite(_value(row, "expected_precision")) for row in rows):  # only locators have it
-        columns = [column for column in columns if column != "expected_precision"]
-    calls = "calls_per_mb" in columns
-    place = columns.index("calls_per_mb" if calls else "mcc") + 1
-    head = [column.replace("_", " ") for column in columns]
-    head.insert(place, "calls against chance" if calls else "MCC against floor")
-    body = []
-    for row, figure in zip(rows, _summary_figures(rows, calls), strict=True):
-        cells = [_cell(row, column) for column in columns]
-        cells.insert(place, Markup(f"<td>{figure}"))
-        body.append(cells)
-    section = templates("parts.html").summary(table(head, body), calls, "expected_precision" in columns)
+    of_parts = any(row.get("parts", "all") != "all" for row in rows)
+    left_out = _BELOW if of_parts else (*_BELOW, *_OF_PARTS)
+    columns = [
+        column
+        for column in dict.fromkeys((*_FIRST, *rows[0]))
+        if not column.endswith(("_low", "_high"))
+        and column not in left_out
+        and any(row.get(column, _UNKNOWN) != _UNKNOWN for row in rows)
+    ]
+    by_chance = any(math.isfinite(_value(row, "false_calls_per_mb")) for row in rows)
+    kinds = [column for column in columns if column in _DRAWN and (by_chance or column != "calls_per_mb")]
+    drawn = {column: _drawings(rows, column) for column in kinds}
+    head = [_DRAWN[column][0] if column in drawn else column.replace("_", " ") for column in columns]
+    body = [
+        [drawn[column][i] if column in drawn else _cell(row, column) for column in columns]
+        for i, row in enumerate(rows)
+    ]
+    section = templates("parts.html").summary(wide_table(head, body), columns, kinds)
     lines = [f"seqray {__version__}", "a dot in place of a number means that the value is not known"]
     return document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
 
@@ -295,30 +307,39 @@ def _value(row: Mapping[str, str], column: str) -> float:
         return math.nan
 
 
-def _cell(row: Mapping[str, str], column: str) -> Markup:
+def _bounds(row: Mapping[str, str], column: str) -> tuple[float, float]:
+    return _value(row, f"{column}_low"), _value(row, f"{column}_high")
+
+
+def _text(row: Mapping[str, str], column: str) -> Markup:
     """Text and whole numbers unchanged, other numbers to three digits; and the interval."""
     value = _value(row, column)
     if math.isnan(value):
         return name(row[column])
-    low, high = _value(row, f"{column}_low"), _value(row, f"{column}_high")
+    low, high = map(number, _bounds(row, column))
     shown = row[column] if row[column].isdigit() else number(value)
-    return Markup(
-        f"<td class=n>{shown}" + ("" if math.isnan(low + high) else f" ({number(low)} to {number(high)})")
-    )
+    return Markup(shown if MISSING in (low, high) else f"{shown} <small>{low} to {high}</small>")
 
 
-def _summary_figures(rows: Sequence[Mapping[str, str]], calls: bool) -> list[Markup]:
-    """Draw a dot, a mark and its interval for each row, all to the same scale."""
-    interval = "false_calls_per_mb" if calls else "mcc"
-    dot, mark = ("calls_per_mb", "false_calls_per_mb") if calls else ("mcc", "floor_mcc")
-    columns = (dot, mark, f"{interval}_low", f"{interval}_high")
-    drawn = [[_value(row, column) for column in columns] for row in rows]
+def _cell(row: Mapping[str, str], column: str) -> Markup:
+    is_number = math.isfinite(_value(row, column))
+    return Markup(f"<td class={'n' if is_number else 'name'}>{_text(row, column)}")
+
+
+def _drawings(rows: Sequence[Mapping[str, str]], column: str) -> list[Markup]:
+    """For each row a dot, a mark and its interval, all to the same scale, with the numbers below."""
+    _, mark, interval_of, to_one = _DRAWN[column]
+    drawn = [[_value(row, column), _value(row, mark), *_bounds(row, interval_of)] for row in rows]
     known = [value for values in drawn for value in values if math.isfinite(value)]
-    low, high = min([0.0, *known]), max([0.0 if calls else 1.0, *known])
+    low, high = min([0.0, *known]), max([1.0 if to_one else 0.0, *known])
     scale = (_WIDTH - 2 * _EDGE) / (high - low or 1.0)
 
     def x(value: float) -> str:
         return compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
 
-    figure = templates("parts.html").summary_figure
-    return [figure(_WIDTH, _HEIGHT, _EDGE, *map(x, values)) for values in drawn]
+    figure = templates("parts.html").summary_cell
+    below = (mark if mark and math.isfinite(values[1]) else "" for values in drawn)
+    return [
+        figure(_WIDTH, _HEIGHT, _EDGE, [*map(x, values)], _text(row, column), other and _text(row, other))
+        for row, values, other in zip(rows, drawn, below, strict=True)
+    ]

@@ -114,7 +114,10 @@ def render_scan(report: ScanReport) -> str:
             "where": ("Where the calls lie" if report.genes else "Scores of the calls", _where(report)),
             "expected": ("How many of these calls are right?", words.expected(report)),
             "all": ("All calls", _all_calls(report)),
-            "card": ("Model card", words.folded(card_section(report.model)[1]) if report.model.lines else ""),
+            "card": (
+                "Model description",
+                words.folded(card_section(report.model)[1]) if report.model.lines else "",
+            ),
         },
         report.provenance,
         notes=report.cautions,

@@ -15,6 +15,7 @@ from seqray.core.arrays import Floats
 from seqray.core.card import Card
 from seqray.core.explanation import Check, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.text import counted, headline_metric
+from seqray.explanations.checks import MAX_RANDOM_CORRELATION
 from seqray.io.lines import ScanStatement
 from seqray.report.html import (
     MISSING,
@@ -100,26 +101,31 @@ def facts(
 def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
     """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted.
 
-    A badge summarizes the gains of a method over random rankings, where there is such a check.
+    A badge summarizes the gains of a method over random rankings, where there is such a check, and whether
+    random weights would rank alike.
     """
-    faithfulness, badges = report.faithfulness, {}
+    faithfulness = report.faithfulness
     checks = faithfulness.checks if faithfulness else ()
-    for method in faithfulness.verdicts if faithfulness else ():
-        gains = [
-            c for c in checks if c.method == method and c.against == "random" and c.measure.endswith("_gain")
-        ]
-        bounds = [(c.low, c.high) for c in gains if math.isfinite(c.low + c.high)]
-        if not bounds:
-            badges[method] = ("", "○ not assessed") if gains else None
-        elif all(low > 0 for low, _ in bounds):
-            badges[method] = "good", "▲ better than random"
-        elif any(high < 0 for _, high in bounds):
-            badges[method] = "bad", "▼ worse than random"
-        else:
-            badges[method] = "", "○ not distinguishable from random"
+    methods = faithfulness.verdicts if faithfulness else ()
+    badges = {method: _badge([c for c in checks if c.method == method]) for method in methods}
     reference = next((c.against for c in checks if c.measure == "share_of_reference"), "")
     words = templates("explained.html").verdicts(faithfulness, badges, unit, reference, report.checked)
     return "Can the rankings be trusted?", words
+
+
+def _badge(checks: Sequence[Check]) -> tuple[str, str] | None:
+    gains = [c for c in checks if c.against == "random" and c.measure.endswith("_gain")]
+    bounds = [(c.low, c.high) for c in gains if math.isfinite(c.low + c.high)]
+    alike = (c.value for c in checks if c.measure == "randomised_weights")
+    if not bounds:
+        return ("", "○ not assessed") if gains else None
+    if any(high < 0 for _, high in bounds):
+        return "bad", "▼ worse than random"
+    if not all(low > 0 for low, _ in bounds):
+        return "", "○ not distinguishable from random"
+    if any(value >= MAX_RANDOM_CORRELATION for value in alike):
+        return "", "○ better than random, but much the same with random weights"
+    return "good", "▲ better than random"
 
 
 def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
@@ -308,11 +314,11 @@ def render_sequences(report: SequenceReport) -> str:
         {
             "scan": ("Are these calls right?", words.calls(report.scan)),
             "verdict": verdict_section(report, "letter"),
+            "records": ("Records", _records(report, groups)),
             "set": (
                 "All records together",
                 checks(report.faithfulness, "letter") + words.motifs(motifs) + heads,
             ),
-            "records": ("Records", _records(report, groups)),
             "card": card_section(ModelText.of(report.card)),
         },
         report.provenance,

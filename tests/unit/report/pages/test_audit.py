@@ -24,8 +24,8 @@ def test_verdicts_come_first_with_effect_and_remedy(made_audit):
 
 def test_tables_hold_the_figures(made_audit):
     page = render_audit(made_audit(), [])
-    assert "0.876 (0.800 to 0.910)<td>0.432 (0.300 to 0.500)" in page
-    assert "0.912 (0.900 to 0.930)<td>n/a" in page
+    assert "0.876 <small>0.800 to 0.910</small><td>0.432 <small>0.300 to 0.500</small>" in page
+    assert "0.912 <small>0.900 to 0.930</small><td>n/a" in page
     assert "<th scope=col>duplicates" in page
     assert "strand duplicates" not in page  # there are none
 

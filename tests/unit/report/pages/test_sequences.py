@@ -125,32 +125,31 @@ def test_omitted_records_are_told():
     assert "1 record on this page; 7 records left out" in render_sequences(page_of(single(), omitted=7))
 
 
-def test_verdicts_come_first_with_a_cue(make_report):
+def test_verdicts_come_first_then_the_letters(make_report):
     data = make_report(records=1)
     page = render_sequences(data)
     places = [page.index(text) for text in data.faithfulness.verdicts.values()]
-    assert (
-        max(places)
-        < page.index("Deletion and insertion")
-        < page.index("<h3>Checks")
-        < page.index("id=records")
-    )
+    records, curves = page.index("id=records"), page.index("<h3>Deletion and insertion")
+    assert max(places) < records < curves < page.index("<h3>Checks")
     assert "associated with the model's output" in text_of(page)
     assert "causes" not in page
 
 
 @pytest.mark.parametrize(
-    ("bounds", "badge"),
+    ("bounds", "alike", "badge"),
     [
-        ([(0.1, 0.5), (0.2, 0.4)], "better than random"),
-        ([(0.1, 0.5), (-0.1, 0.4)], "not distinguishable from random"),
-        ([(-0.5, -0.1), (0.2, 0.4)], "worse than random"),
-        ([(np.nan, np.nan)], "not assessed"),
-        ([], None),
+        ([(0.1, 0.5), (0.2, 0.4)], 0.49, "better than random"),
+        ([(0.1, 0.5), (0.2, 0.4)], 0.5, "better than random, but much the same with random weights"),
+        ([(0.1, 0.5), (-0.1, 0.4)], 0.9, "not distinguishable from random"),
+        ([(-0.5, -0.1), (0.2, 0.4)], 0.9, "worse than random"),
+        ([(np.nan, np.nan)], 0.9, "not assessed"),
+        ([], 0.9, None),
     ],
 )
-def test_badges_follow_the_gains_over_random(bounds, badge):
-    checks = tuple(Check("rollout", "deletion_gain", "random", 0.0, low, high, 9) for low, high in bounds)
+def test_badges_follow_the_gains_over_random_and_the_check_with_random_weights(bounds, alike, badge):
+    checks = [Check("rollout", "deletion_gain", "random", 0.0, low, high, 9) for low, high in bounds]
+    checks += [Check("rollout", "randomised_weights", "random weights", alike, alike, alike, 9)]
+    checks = tuple(checks)
     page = render_sequences(page_of(single(), faithfulness=Faithfulness(checks, (), {"rollout": "So so."})))
     badges = re.findall(r"<span class='badge[^>]*>. ([^<]+)<", page)
     assert badges == ([badge] if badge else [])
