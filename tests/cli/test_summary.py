@@ -181,7 +181,7 @@ def test_the_page_draws_each_row_to_one_scale():
     assert 'class=span d="M26 9H66"' in page  # 6 + 118 * 20 / 118 and 6 + 118 * 60 / 118
     assert 'class=mark d="M46 2V16"' in page  # 6 + 118 * 40 / 118
     assert page.count("class=span d=") == page.count("class=mark d=") == 1  # of b nothing is known
-    assert "<br>118<br>against 40 <small>20 to 60</small>" in page
+    assert "<br>118<div>against 40 <small>20 to 60</small></div>" in page
     assert "<br>44.6" in page
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
