@@ -54,11 +54,7 @@ def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str
 
 
 def class_cutoffs(ranks: Mapping[str, HeldOutRanks], coverage: float, advice: str = RECALIBRATE) -> Floats:
-    """Lowest probability at which each class belongs to a set: (K,).
-
-    Raises ConfigError for a coverage outside 0 to 1, or one that a class has too few held-out examples for;
-    ``advice`` says how to get more.
-    """
+    """Lowest probability at which each class belongs to a set: (K,)."""
     if not 0 < coverage < 1:
         raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
     cutoffs = []
@@ -78,11 +74,7 @@ def class_cutoffs(ranks: Mapping[str, HeldOutRanks], coverage: float, advice: st
 
 
 def coverage_cutoffs(card: Card, coverage: float) -> Floats:
-    """`class_cutoffs` of a model that can give sets.
-
-    Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
-    that the table of predictions could not distinguish from a set.
-    """
+    """`class_cutoffs` of a model that can give sets."""
     advice = RECALIBRATE if not card.model.reads_alignments else RETRAIN
     if not card.conformal:
         add = "add them with 'seqray calibrate' and labeled sequences"
@@ -99,16 +91,7 @@ def coverage_cutoffs(card: Card, coverage: float) -> Floats:
 def label_sets(
     probabilities: np.ndarray, cutoffs: np.ndarray, classes: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Name the classes in the set of each record, in the order of the classes.
-
-    `probabilities`: (N, K) calibrated probabilities; `cutoffs`: (K,) of `coverage_cutoffs`; `classes`: names
-    [K].
-
-    Examples
-    --------
-    >>> label_sets(np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([0.4, 0.4]), ("a", "b"))
-    [('b',), ('a', 'b')]
-    """
+    """Name the classes in the set of each record: probabilities (N, K) at or above the cutoffs (K,)."""
     inside = (probabilities >= cutoffs).tolist()
     return [tuple(name for name, held in zip(classes, row, strict=True) if held) for row in inside]
 

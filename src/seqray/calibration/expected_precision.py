@@ -53,16 +53,7 @@ class Expectation:
 
 
 class ExpectedPrecision:
-    """The figures of a locator's card; of a ``foreign`` genome, those of species left out of training alone.
-
-    Examples
-    --------
-    >>> table = np.array([[0.8, 0.5, 0.4, 0.6, 0.5, 0.7], [0.4, 1.5, 0.8, 0.2, 0.1, 0.3]])
-    >>> one = SpeciesTable(species="E. coli", held_out="region", genes=True, rows=table)
-    >>> expected = ExpectedPrecision(LocatorFacts(expected=(one,), tolerance=25))
-    >>> round(expected.at(0.6, genes=True).median, 6), round(expected.threshold_for(0.5, genes=True), 6)
-    (0.4, 0.7)
-    """
+    """The figures of a locator's card; of a ``foreign`` genome, those of species left out of training."""
 
     def __init__(self, facts: LocatorFacts, *, foreign: bool = False) -> None:
         self.tolerance = facts.tolerance or 0

@@ -80,11 +80,10 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
 def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_KNOTS) -> RisingMap:
     """Fit a map to held-out examples by pooling adjacent violators.
 
-    ``log_odds`` (N,) are of the positive class, ``positive`` (N,) tells if an example is of it. Each block
-    of equal values gives one knot: the mean of its log-odds and the share of positives in it. A share of 0 or
-    1, which the first and the last block may have, is taken for half an example against: 0.5 / (n + 1).
-    Neighboring blocks are merged where there are more than ``max_knots``. Raises InputError where the scores
-    don't rank the positive class above the other at all.
+    ``log_odds`` (N,) are of the positive class, ``positive`` (N,) tells if an example is of it. Each block of
+    equal values gives one knot: the mean of its log-odds and the share of positives in it. A share of 0 or 1,
+    which the first and the last block may have, is taken for half an example against: 0.5 / (n + 1).
+    Neighboring blocks are merged where there are more than ``max_knots``.
 
     Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
     estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
@@ -184,15 +183,10 @@ class Calibration:
     def fit(
         cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: CalibrationMethod
     ) -> Calibration:
-        """Fit to held-out examples.
+        """Fit to held-out examples: log-probabilities (N, K) and class indices (N,).
 
-        `raw`, `labels`: (N, K) log-probabilities and (N,) class indices.
-
-        Notes
-        -----
-        Raises ConfigError for another method than ``temperature`` and more than two classes: a map for each
-        class against the rest would need as many examples of each, and changes which class is the most
-        probable; InputError if the examples can't be calibrated on.
+        Other methods than ``temperature`` are for two classes: a map for each class against the rest would
+        need as many examples of each, and changes which class is the most probable.
         """
         if method == "auto":
             method = choose_method(raw, labels, positive)
@@ -245,10 +239,6 @@ def cross_fitted(
 ) -> np.ndarray | None:
     """Probabilities (N, K), each by a calibration that was fitted without the example's group.
 
-    `raw`, `labels`, `groups`: (N, K) log-probabilities, (N,) class indices, (N,) groups of relatives.
-
-    Notes
-    -----
     A map judged on the examples that it was fitted to always looks good. None where that can't be done: all
     in one group, or a class in few groups.
     """

@@ -100,11 +100,7 @@ def _ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
 
 
 def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[LabeledSequence]:
-    """Rename labels by ``--map OLD=NEW``.
-
-    ConfigError is raised for a word of another form, a label that is renamed twice, and one that no example
-    has.
-    """
+    """Rename labels by ``--map OLD=NEW``."""
     names = dict[str, str]()
     for item in items:
         old, equals, new = item.rpartition("=")
@@ -254,8 +250,7 @@ def read_in_contexts(
 ) -> tuple[list[LabeledSequence], list[str]]:
     """Give each record the context in which the model reads it, and say so in notes.
 
-    A model without contexts takes the records as they are. ConfigError is raised for a context that the model
-    doesn't know.
+    A model without contexts takes the records as they are.
     """
     from seqray.inference.labeled import known_context, recognize_context
 

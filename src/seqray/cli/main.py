@@ -105,10 +105,7 @@ def request_type(verb: str) -> type[Request]:
 
 
 def parse(verb: str, words: list[str]) -> Request:
-    """The request of a verb, from the words after it.
-
-    ConfigError is raised for words that the verb doesn't know, and for ``--quiet`` with ``--verbose``.
-    """
+    """The request of a verb, from the words after it."""
     first = [word for word in words if word in ANYWHERE]
     rest = [word for word in words if word not in ANYWHERE]
     if verb in WITH_POSITIONAL_MODEL:

@@ -54,10 +54,7 @@ def prepare_process() -> None:
 
 
 def check_address_space(verb: str) -> None:
-    """Refuse a limit of the address space (``ulimit -v``) under which libraries abort while they are loaded.
-
-    Raises `InputError`; the limit of the system is asked, nothing is tried.
-    """
+    """Refuse a limit of the address space (``ulimit -v``) under which libraries abort while being loaded."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     least = MORE_ADDRESS_SPACE.get(verb, MIN_ADDRESS_SPACE)
     if 0 <= limit < least * 1_000_000:
@@ -71,7 +68,7 @@ def use_threads(asked: int | None) -> int:
     """Compute with that many threads; return their number.
 
     Where no number is asked for, take those of ``OMP_NUM_THREADS``, else torch's default, but no more than
-    `free_processors`. Raises `ConfigError` if so many can't be started.
+    `free_processors`.
     """
     from threading import Event, Thread
 

@@ -42,8 +42,6 @@ SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 class CallFiles:
     """All outputs of a scan, or its shard; without any, a TSV on standard output.
 
-    Raises `InputError` for a name without a known suffix where no format was chosen, and a page with that of
-    a table; `ConfigError` for a format that no output has, and for a shard without a file of its own.
     ``has_genbank`` says whether the sequences are written as well, ``staged_skipped`` where to write the
     table of skipped records while the files are open, None for nowhere; ``chosen`` is a format.
     """

@@ -275,8 +275,7 @@ def choose_settings(
 ) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
     """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
 
-    The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
-    genomes, and for alignments without a model to take the settings of.
+    The third value holds changes that a training tries, where the data must decide.
     """
     remedy = "give --like bacteria-genome, or --config YAML such as configs/genome.yaml"
     absent = {"genomes": ("needs settings of a locator", remedy)}
@@ -380,10 +379,7 @@ def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> It
 
 
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
-    """Read which genomes and sites a locator learns from.
-
-    InputError is raised where no genome is given, or one and a sheet.
-    """
+    """Read which genomes and sites a locator learns from."""
     from seqray.training.genomes.fit import train_locator
     from seqray.training.genomes.sheet import GenomeRow, read_sheet
 

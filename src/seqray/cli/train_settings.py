@@ -101,8 +101,7 @@ def configure(
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
     """Change settings by ``section.key=value``; values are read as YAML.
 
-    A value of a setting that is text is text, also where YAML reads ``no`` or ``1`` as something else. Raises
-    ConfigError for an unknown key (the nearest is named), or an assignment of another form.
+    A value of a setting that is text is text, also where YAML reads ``no`` or ``1`` as something else.
     """
     changes: dict[str, Any] = {}
     current = to_mapping(config)

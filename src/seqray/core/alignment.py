@@ -65,8 +65,6 @@ Choice = Literal["diverse", "random"]
 def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
     """Choose the rows that a model reads.
 
-    Raises `ValueError` for a depth below 1, or an unknown choice.
-
     ``diverse`` adds, from the query on, the row whose mean distance to all rows chosen is the largest (the
     first of equals), where the distance is the number of columns that differ (Rao et al. 2021, "MSA
     Transformer", section 3.2). ``random`` takes any rows; ``seed`` starts anew for each alignment.
@@ -117,10 +115,7 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
 
 
 def choose_cells(alignment: Alignment, depth: int, budget: int) -> tuple[Ints, Ints]:
-    """Choose the rows that a model reads, then the columns with letters in these rows.
-
-    Raises `InputError` if these rows have no letters.
-    """
+    """Choose the rows that a model reads, then the columns with letters in these rows."""
     rows = choose_rows(alignment.codes, depth)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
     if not len(columns):

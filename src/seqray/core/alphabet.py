@@ -80,9 +80,6 @@ class Alphabet:
     def normalize(self, text: str, where: str = "") -> str:
         """Fold case, write U as T (DNA) or T as U (RNA), and check every letter.
 
-        Raises `InputError` for a letter outside the alphabet, with its 1-based position; for a protein given
-        as nucleotides, or nucleotides given as a protein, judged by content.
-
         Gives upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
         """
         try:
@@ -112,8 +109,6 @@ class Alphabet:
     def encode(self, sequence: str, where: str = "") -> Codes:
         """Turn letters into codes.
 
-        Raises `InputError` as `normalize`, if a letter has no code.
-
         `sequence`: letters [n]; case does not matter. Gives shape (n,): 0 to ``unknown - 1`` for canonical
         letters, ``unknown`` for ambiguous ones. The array is the caller's own and may be written to.
         """
@@ -124,10 +119,7 @@ class Alphabet:
         return codes
 
     def decode(self, codes: npt.ArrayLike) -> str:
-        """Turn codes of shape (n,) into letters; `unknown` becomes ``N`` (protein: ``X``).
-
-        Raises `ValueError` for an array of another shape or a code outside 0 to ``unknown``.
-        """
+        """Turn codes of shape (n,) into letters; `unknown` becomes ``N`` (protein: ``X``)."""
         array = np.asarray(codes)
         if array.ndim != 1:
             raise ValueError(f"codes have shape {array.shape}, not (n,)")
@@ -210,10 +202,7 @@ _COMPLEMENT_TABLES = {a.name: _complement_table(a) for a in (DNA, RNA)}
 
 
 def reverse_complement(sequence: str, alphabet: Alphabet = DNA) -> str:
-    """Write the other strand of a normalized sequence, ambiguity codes included.
-
-    Raises `InputError` for a protein, which has no complement.
-    """
+    """Write the other strand of a normalized sequence, ambiguity codes included."""
     if not alphabet.is_nucleotide:
         raise InputError("a protein has no reverse complement")
     table = _COMPLEMENT_TABLES[alphabet.name]
@@ -239,9 +228,7 @@ _LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
     """Turn aligned rows into codes.
 
-    A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it. Raises
-    `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
-    given as nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
+    A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it.
 
     `rows`: R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA;
     `alphabet`: gives the letters.

@@ -120,7 +120,6 @@ class Card:
         """Threshold of scans: ``scan_threshold`` of `info`, or the one for single windows if it has none.
 
         Sites are far more frequent in training windows than in a genome: their best threshold calls too many.
-        Raises `ConfigError` if it is no probability.
         """
         threshold = self.info.get("scan_threshold", self.threshold)
         if not isinstance(threshold, int | float) or not 0 < threshold < 1:
@@ -142,11 +141,7 @@ def card_to_mapping(card: Card) -> dict[str, Any]:
 
 
 def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
-    """Build a card from plain data.
-
-    Raises `ModelFileError` for a newer format (naming the seqray that reads it), a missing key, a wrong type
-    or a value out of range.
-    """
+    """Build a card from plain data."""
     layout = mapping.get("format")
     if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
         raise ModelFileError(f"model card: 'format' is {layout!r}, not a version number")

@@ -42,13 +42,6 @@ def known_positive(names: Collection[str]) -> str | None:
     """The positive class of two, where their names tell; else None.
 
     Names are compared without case, with spaces, ``-`` and ``_`` alike, and numbers by their value.
-
-    Examples
-    --------
-    >>> known_positive(["N", "Y"]), known_positive(["1.0", "0.0"]), known_positive(["bound", "unbound"])
-    ('Y', '1.0', 'bound')
-    >>> known_positive(["helix", "coil"]) is None
-    True
     """
     by_form = {_form(name): name for name in names}
     if len(names) != 2 or len(by_form) != 2:

@@ -83,8 +83,7 @@ def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
 def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
     """Draw a sequence uniformly from all that have the same dinucleotide counts and the same first letter.
 
-    The last letter then is the same, too. Unknown letters are letters like any other. Raises `ValueError` for
-    an array of another shape.
+    The last letter then is the same, too. Unknown letters are letters like any other.
 
     `codes`: letter codes, shape (n,). Gives shape (n,): A new array.
     """

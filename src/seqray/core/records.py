@@ -272,29 +272,14 @@ class Region:
     where: str  # origin of the text, for errors
 
     def __str__(self) -> str:
-        """As `parse_region` reads it.
-
-        Examples
-        --------
-        >>> str(parse_region("chr1:11-1,020")), str(parse_region("chr1:11")), str(parse_region("chr1"))
-        ('chr1:11-1020', 'chr1:11', 'chr1')
-        """
+        """As `parse_region` reads it."""
         if self.end is not None:
             return f"{self.contig}:{self.start + 1}-{self.end}"
         return f"{self.contig}:{self.start + 1}" if self.start else self.contig
 
 
 def parse_region(text: str) -> Region:
-    """Read ``contig``, ``contig:start`` or ``contig:start-end`` (1-based, closed, thousands commas allowed).
-
-    Raises `InputError` for a start below 1 or an end before the start.
-
-    Examples
-    --------
-    >>> region = parse_region("chr1:11-1,020")
-    >>> region.contig, region.start, region.end  # 0-based and half-open
-    ('chr1', 10, 1020)
-    """
+    """Read ``contig``, ``contig:start`` or ``contig:start-end``: 1-based, closed, also as in 1,000."""
     where = f"--region {text}"
     match = _REGION.fullmatch(text)
     if match is None:
@@ -355,10 +340,7 @@ class RegionSet:
         self._names = MissingContigs((name, parts[0].where) for name, parts in self._by_contig.items())
 
     def parts_of(self, contig: str, length: int) -> Intervals | None:
-        """The regions on one contig, or None if nothing of it was selected.
-
-        Raises `InputError` for a part that ends beyond the contig.
-        """
+        """The regions on one contig, or None if nothing of it was selected."""
         self._names.see(contig)
         for region in self._by_text.get(contig, ()):  # "NAME:1-9" may be a contig's whole name
             self._names.drop(region.contig)

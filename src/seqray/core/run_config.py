@@ -251,10 +251,7 @@ MAX_TEXT = 1_000_000  # bytes of settings, or of figures for a card
 
 
 def change_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
-    """Return other settings: ``changes`` names them as in ``section.key``.
-
-    Raises ConfigError for a setting that is unknown (the nearest is named) or doesn't fit the others.
-    """
+    """Return other settings: ``changes`` names them as in ``section.key``."""
     mapping = to_mapping(config)
     for path, value in changes.items():
         *sections, key = path.split(".")
@@ -268,10 +265,7 @@ def change_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
 
 
 def read_small_text(path: str | Path) -> str:
-    """Text of a file that people write, of 1 MB at most, so that a pipe without an end ends here.
-
-    Raises `ConfigError` with the file's name in front, if the file can't be read, is larger, or is not UTF-8.
-    """
+    """Text of a file that people write, of 1 MB at most, so that a pipe without an end ends here."""
     try:
         with open(path, "rb") as handle:
             data = handle.read(MAX_TEXT + 1)
@@ -286,11 +280,7 @@ def read_small_text(path: str | Path) -> str:
 
 
 def load_run_config(path: str | Path) -> RunConfig:
-    """Read a `RunConfig` from a YAML file.
-
-    Raises `ConfigError` with the file's name in front, if the file can't be read, is no YAML or has a wrong
-    setting.
-    """
+    """Read a `RunConfig` from a YAML file."""
     return load_named_config(path)[0]
 
 

@@ -158,11 +158,7 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
-    """Build a dataclass of settings, or a card or one of its parts, from nested plain data.
-
-    Raises `ConfigError` for an unknown key of settings (the nearest known one is named), a missing key, a
-    wrong type or a value out of range.
-    """
+    """Build a dataclass of settings, or a card or one of its parts, from nested plain data."""
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")
     hints = _type_hints(cls)
@@ -193,9 +189,6 @@ def check_plain(value: Any, key: str) -> None:
     """Refuse what a model file can't hold: all but text, numbers, lists and mappings of these.
 
     It reads no more than `MAX_VALUES`, so that lists that hold themselves, or one list many times, end here.
-
-    Raises `ConfigError` for the first value of another type, number that is not finite, or text that is no
-    Unicode.
     """
     waiting: list[tuple[str, Any, int]] = [(key, value, 0)]
     read = 0

@@ -125,17 +125,7 @@ longer sequences."""
 
 
 def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice]:
-    """The two parts of a sequence that are read; the second is empty if one part is all.
-
-    Raises InputError for a sequence longer than the window where the rule is ``none``.
-
-    `length`, `window`: letters of the sequence, and most letters that are read.
-
-    Examples
-    --------
-    >>> kept_parts(9, 5, "ends")
-    (slice(0, 3, None), slice(7, 9, None))
-    """
+    """The two parts of a sequence of this length that are read; the second is empty if one part is all."""
     if length <= window:
         return slice(0, length), slice(length, length)
     if rule == "none":

@@ -42,8 +42,6 @@ def floor_answers(
 
     `classes`, `positive`: names [K], and of two classes the one that is called at a threshold; `groups`: (N,)
     keys of ``examples``, for the folds.
-
-    Raises an InputError for fewer than two groups to cross-validate, or training data of another class.
     """
     for example in train:
         if example.label not in classes:

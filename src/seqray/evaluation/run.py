@@ -90,11 +90,7 @@ WHOLE, MACRO = "all", "macro"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """The records that classifiers are measured on.
-
-    ConfigError is raised for a positive class that is none of the classes, InputError for a class with the
-    name of a summary over classes, and for more or fewer groups than labels.
-    """
+    """The records that classifiers are measured on."""
 
     classes: tuple[str, ...]  # names [K], and of two classes the one that counts as positive
     positive: str

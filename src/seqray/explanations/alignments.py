@@ -31,11 +31,7 @@ REFERENCE = "occlusion"
 def explain_alignments(
     model: TrainedModel, alignments: Iterable[Alignment], options: AlignmentOptions | None = None
 ) -> Iterator[AlignmentExplanation]:
-    """Explain each alignment by itself, in order: the mean over the members of the model.
-
-    ConfigError is raised for a model of sequences, a class that the model doesn't have, or more rows than it
-    reads; InputError for an alignment whose rows that are read have no letters.
-    """
+    """Explain each alignment by itself, in order: the mean over the members of the model."""
     chosen = options or AlignmentOptions()
     alignment_networks(model)
     class_explained(model, chosen.target, model.card.positive)

@@ -51,8 +51,7 @@ def extract_call_windows(
     """Cut the window of each call out of its contig, read on the call's strand; contigs are read once.
 
     With ``best`` these are the windows of the best calls alone, see `best_calls`, whose names the records
-    bear. InputError is raised for a call of another length, on a contig that isn't there, or beyond its end;
-    ``source`` is the file of the calls.
+    bear.
     """
     named = best_calls(calls, best)
     for name, call in named:
@@ -77,26 +76,14 @@ def extract_call_windows(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stretch:
-    """All letters and genes around a call that can change its score, in reading direction.
+    """All letters and genes around a call that can change its score, in reading direction."""
 
-    Attributes
-    ----------
-    id, label, place
-        Of the call: its name, its class, and where the stretch lies.
-    codes
-        (n,) letter codes; unknown beyond the ends of a contig. The site is in the middle.
-    tracks
-        (T, n) gene tracks; None where no genes are known.
-    phase
-        Place of the first letter within a token of the strand.
-    """
-
-    id: str
+    id: str  # of the call: its name, its class, and where the stretch lies
     label: str
     place: Place
-    codes: Codes
-    tracks: Tracks | None
-    phase: int
+    codes: Codes  # (n,) letter codes; unknown beyond the ends of a contig. The site is in the middle
+    tracks: Tracks | None  # (T, n) gene tracks; None where no genes are known
+    phase: int  # place of the first letter within a token of the strand
 
 
 def cut_stretches(

@@ -101,17 +101,10 @@ def areas(values: Floats) -> Floats:
 
 @dataclass
 class Evidence:
-    """Measurements of each record, by method; arrays grow as groups of records are added.
+    """Measurements of each record, by method; arrays grow as groups of records are added."""
 
-    Attributes
-    ----------
-    curves
-        (method, kind) to (N, S).
-    agreement
-        (method, measure, against) to (N,).
-    """
-
-    curves: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    curves: dict[tuple[str, str], Floats] = field(default_factory=dict)  # (method, kind) to (N, S)
+    # (method, measure, against) to (N,)
     agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
     @property

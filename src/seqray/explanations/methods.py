@@ -163,20 +163,13 @@ def leave_rows_out(target: AlignmentTarget) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to explain.
+    """One way to explain."""
 
-    Attributes
-    ----------
-    score
-        (target, codes (N, n) of one length, settings) to scores of the letters (N, n).
-    signed
-        Whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1.
-    predicts
-        Whether it changes letters and predicts again, so that it sees all that a model reads.
-    """
-
+    # (target, codes (N, n) of one length, settings) to scores of the letters (N, n)
     score: Callable[[LetterTarget, Codes, MethodSettings], Floats]
+    # whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1
     signed: bool = True
+    # whether it changes letters and predicts again, so that it sees all that a model reads
     predicts: bool = False
 
 

@@ -15,28 +15,15 @@ Spread = Literal["read", "span"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodSettings:
-    """Settings of single methods.
+    """Settings of single methods."""
 
-    Attributes
-    ----------
-    residual
-        Share of the residual connection in the rollouts.
-    heads
-        How rollout combines the heads.
-    steps
-        Of integrated gradients.
-    block
-        Letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None.
-    spread
-        How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
-        that the token has read, see `seqray.explanations.letters`; ``span`` is evenly over its
-        stride.
-    """
-
-    residual: float = RESIDUAL
-    heads: Fusion = "mean"
-    steps: int = STEPS
+    residual: float = RESIDUAL  # share of the residual connection in the rollouts
+    heads: Fusion = "mean"  # how rollout combines the heads
+    steps: int = STEPS  # of integrated gradients
+    # letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None
     block: int | None = None
+    # how the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
+    # that the token has read, see `seqray.explanations.letters`; ``span`` is evenly over its stride
     spread: Spread = "read"
 
     def __post_init__(self) -> None:
@@ -120,15 +107,7 @@ class ExplainOptions(_Options):
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentOptions(_Options):
-    """What is explained of alignments, and how.
-
-    Attributes
-    ----------
-    methods, target, seed, settings
-        As in `ExplainOptions`; names of methods are those of `known`.
-    rows
-        Most rows to read, query included; by default as many as the model reads.
-    """
+    """What is explained of alignments, and how; ``rows`` are the most to read, by default the model's."""
 
     known = ("rollout", "grad-rollout", "occlusion")
     unit = "alignments"

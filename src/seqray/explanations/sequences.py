@@ -99,15 +99,7 @@ def _explain_numbered(
 def check(
     model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
 ) -> Faithfulness:
-    """Measure how reliable the rankings of the methods are, for this model and these records.
-
-    Parameters
-    ----------
-    model, options
-        As for `explain_records`.
-    records
-        As for `explain_records`; all are used, and some hundred are plenty.
-    """
+    """Measure how reliable the rankings are, for this model and these records; some hundred suffice."""
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
     reference = reference_method(max((len(item.codes) for item in items), default=0), model.alphabet)
@@ -124,25 +116,13 @@ def check(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """A record to explain.
+    """A record to explain."""
 
-    Attributes
-    ----------
-    number, record, place
-        Its number in the input, its letters, and where it lies in a longer sequence, if known.
-    codes
-        (n,) letter codes of what the model reads.
-    read
-        (n,) indices of these letters in the record, which may be longer.
-    label, target, probability
-        The class called, the index of the class explained, and the probability of that.
-    """
-
-    number: int
+    number: int  # its number in the input, its letters, and where it lies in a longer sequence, if known
     record: SequenceRecord
-    codes: Codes
-    read: Ints
-    label: str
+    codes: Codes  # (n,) letter codes of what the model reads
+    read: Ints  # (n,) indices of these letters in the record, which may be longer
+    label: str  # the class called, the index of the class explained, and the probability of that
     target: int
     probability: float
     place: Place | None = None
@@ -280,8 +260,7 @@ def heads(
     """Describe the attention heads of all members by their means over the records.
 
     Entropy, distance and CLS mass are taken over the queries that the prediction uses: all, but only CLS in
-    the last layer of a model whose head reads CLS alone, where distance is undefined (nan). ConfigError is
-    raised for a model on a backbone.
+    the last layer of a model whose head reads CLS alone, where distance is undefined (nan).
     """
     check_heads(model)
     items = _read(model, list(enumerate(checked_records(records, model, ""))), options or ExplainOptions())

@@ -231,18 +231,12 @@ class SequenceTarget(_Target[SequenceNetwork]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocatorTarget(_Target[LocatorTransformer]):
-    """The score, a logit, of a class at the middle of a stretch around a call.
+    """The score, a logit, of a class at the middle of a stretch around a call."""
 
-    Attributes
-    ----------
-    tracks
-        (T, n) uint8 gene tracks of the stretch, where n is 2 radius + 1; None where no genes are known. They
-        stay as they are while letters change; what they add themselves is measured in `input_effects`.
-    phase
-        Place of the first letter within its token: tokens are counted from the first letter of the strand.
-    """
-
+    # (T, n) uint8 gene tracks of the stretch, where n is 2 radius + 1; None where no genes are known. They
+    # stay as they are while letters change; what they add themselves is measured in `input_effects`
     tracks: Tracks | None
+    # place of the first letter within its token: tokens are counted from the first letter of the strand
     phase: int
 
     def of_logits(self, logits: Tensor) -> Tensor:

@@ -45,25 +45,13 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class WeightBlock(NamedTuple):
-    """Attention weights of some queries.
+    """Attention weights of some queries."""
 
-    Attributes
-    ----------
-    terms
-        (n, H, q, k), the weights times the sums; (1, H, q, k) where all n lines share them.
-    sums
-        (n, H, q) of the rows of the terms; None where they are 1.
-    queries, keys
-        Where the n·q queries and the n·k keys are in `AttentionLayer.lines` of the tokens.
-    values
-        (n, H, k, E) of the keys; None where the network does not show them.
-    """
-
-    terms: Tensor
-    sums: Tensor | None
-    queries: Index
+    terms: Tensor  # (n, H, q, k), the weights times the sums; (1, H, q, k) where all n lines share them
+    sums: Tensor | None  # (n, H, q) of the rows of the terms; None where they are 1
+    queries: Index  # where the n·q queries and the n·k keys are in `AttentionLayer.lines` of the tokens
     keys: Index
-    values: Tensor | None
+    values: Tensor | None  # (n, H, k, E) of the keys; None where the network does not show them
 
     @property
     def weights(self) -> Tensor:
@@ -337,25 +325,15 @@ def _slope_of_weights(slope: Tensor, block: WeightBlock) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A forward pass.
+    """A forward pass."""
 
-    Attributes
-    ----------
-    logits
-        (B, K); for any module its ``logits``, or else its first output.
-    layers
-        Attention layers, first layer first.
-    embedded
-        (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
-        (B, L, E) of backbones, of all tokens; of any module its input.
-    start
-        Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
-        module the first token.
-    """
-
-    logits: Tensor
-    layers: tuple[Any, ...]
+    logits: Tensor  # (B, K); for any module its ``logits``, or else its first output
+    layers: tuple[Any, ...]  # attention layers, first layer first
+    # (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
+    # (B, L, E) of backbones, of all tokens; of any module its input
     embedded: Tensor
+    # share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
+    # module the first token
     start: Tensor
 
 

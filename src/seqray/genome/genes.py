@@ -25,47 +25,23 @@ _OPPOSITE = {"+": "-", "-": "+"}
 class Gene:
     """An interval that is transcribed: of a gene, or one piece of a gene in several pieces.
 
-    Attributes
-    ----------
-    start, end
-        0-based and half-open on the plus strand, with ``0 <= start`` below the length of the contig. ``end``
-        exceeds the length if the gene crosses the origin of a circular contig.
-    strand
-        ``+`` or ``-``.
-    name
-        Of the gene (``lacZ``), else its locus tag, else its ID.
-    locus
-        Locus tag or ID; empty if there is none.
-    product
-        Description of the product; empty if there is none.
-    partial_start, partial_end
-        Whether the 5' or 3' end of the gene lies elsewhere: beyond the contig, or in another piece. A coding
-        gene with a partial start begins with a whole codon.
-    pseudo
-        Whether the file calls it a pseudogene.
-    coding
-        Whether it is translated; genes of RNA, and pseudogenes without a reading frame, are not.
-    table
-        NCBI's number of its codon table; None if it is not stated.
-
-    Examples
-    --------
-    >>> gene = Gene(100, 400, "-", "yhbX")
-    >>> gene.start_codon, gene.coding
-    (399, True)
+    0-based and half-open on the plus strand; ``end`` exceeds the length of a circular contig if the gene
+    crosses its origin.
     """
 
     start: int
     end: int
-    strand: str
-    name: str
-    locus: str = ""
-    product: str = ""
+    strand: str  # ``+`` or ``-``
+    name: str  # of the gene (``lacZ``), else its locus tag, else its ID
+    locus: str = ""  # locus tag or ID; empty if there is none
+    product: str = ""  # description of the product; empty if there is none
+    # whether the 5' or 3' end lies elsewhere: beyond the contig, or in another piece. A coding gene with a
+    # partial start begins with a whole codon
     partial_start: bool = False
     partial_end: bool = False
-    pseudo: bool = False
-    coding: bool = True
-    table: int | None = None
+    pseudo: bool = False  # whether the file calls it a pseudogene
+    coding: bool = True  # genes of RNA, and pseudogenes without a reading frame, are not
+    table: int | None = None  # NCBI's number of its codon table; None if it is not stated
 
     @property
     def start_codon(self) -> int:
@@ -85,38 +61,21 @@ class Gene:
 
 @dataclass(frozen=True)
 class Genome:
-    """The genes of a genome, read or predicted.
+    """The genes of a genome, read or predicted."""
 
-    Attributes
-    ----------
-    genes
-        By contig, sorted by start and end; contigs whose genes are not known are missing.
-    source
-        Where they come from, for messages and headers of outputs.
-    lengths
-        Length of each contig, where it is stated.
-    circular
-        Names of the contigs that the file of genes, or who read it, calls circular.
-    file
-        That was read, for errors; empty for genes that were predicted.
-    others
-        Kinds of the features of the file that are no genes.
-    predict
-        Finds the genes of a contig, and whether it is circular, when they are first asked for.
-    names
-        Other names that the file states for its contigs, such as ``I`` for ``NC_001133.9``.
-    notes
-        What was left out of the file, and which of its contigs were matched under other names.
-    """
-
+    # by contig, sorted by start and end; contigs whose genes are not known are missing
     genes: Mapping[str, tuple[Gene, ...]]
-    source: str
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    source: str  # where they come from, for messages and headers of outputs
+    lengths: Mapping[str, int] = field(default_factory=dict)  # length of each contig, where it is stated
+    # names of the contigs that the file of genes, or who read it, calls circular
     circular: Collection[str] = frozenset()
-    file: str = ""
-    others: Collection[str] = ()
+    file: str = ""  # that was read, for errors; empty for genes that were predicted
+    others: Collection[str] = ()  # kinds of the features of the file that are no genes
+    # finds the genes of a contig, and whether it is circular, when they are first asked for
     predict: Callable[[SequenceRecord, bool], tuple[Gene, ...]] | None = None
+    # other names that the file states for its contigs, such as ``I`` for ``NC_001133.9``
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    # what was left out of the file, and which of its contigs were matched under other names
     notes: Sequence[str] = ()
 
     def of(self, contig: str) -> tuple[Gene, ...]:
@@ -216,17 +175,7 @@ REACH = 500
 
 
 class GeneIndex:
-    """The genes of one contig, for questions about single positions.
-
-    Parameters
-    ----------
-    genes
-        Of the contig, in any order.
-    length
-        Of the contig, in letters.
-    circular
-        Whether the last letter is followed by the first.
-    """
+    """The genes of one contig of this length, in any order, for questions about single positions."""
 
     def __init__(self, genes: Sequence[Gene], length: int, *, circular: bool = False) -> None:
         self._length, self._circular = length, circular
@@ -243,21 +192,8 @@ class GeneIndex:
     def downstream(self, site: int, strand: str, reach: int = REACH) -> tuple[Gene, int] | None:
         """The next gene on a strand whose start lies at or after a site in reading direction.
 
-        Parameters
-        ----------
-        site
-            0-based position of the first letter transcribed.
-        strand
-            Of the site and the gene.
-        reach
-            Largest distance, in letters.
-
-        Returns
-        -------
-        tuple of Gene and int, or None
-            The gene, and the letters from the site to the first letter of its start codon: 0 for a
-            transcript without a leader. Genes with a partial start are not found. Of several that start
-            at the same letter it is the longest.
+        It comes with the letters from the site to its start codon: 0 for a transcript without a leader. Genes
+        with a partial start are not found. Of several that start at the same letter it is the longest.
         """
         starts, genes = self._starts[strand]
         here = site if strand == "+" else -site
@@ -272,13 +208,6 @@ class GeneIndex:
         """The gene that contains a position, on one strand or on either.
 
         Of several, it is the one whose left end is nearest; on a tie, the longest.
-
-        Parameters
-        ----------
-        site
-            0-based position.
-        strand
-            Of the gene; either if None.
         """
         found: list[Gene] = []
         for one in strand or "+-":
@@ -316,21 +245,10 @@ _MIN_START_SHARE = 0.5
 def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
-    Sequences without genes, and genes of other sequences, are accepted, as long as one name is common. No
+    Sequences, of which ``contigs`` are the names and codes, without genes, and genes of other sequences, are
+    accepted, as long as one name is common. If none is, and each sequence has another name of one contig of
+    the file, as many as there are and of the same lengths, the genome comes back under these names. No
     sequences at all are another error, which reading them explains.
-
-    Parameters
-    ----------
-    genome
-        As read.
-    contigs
-        Name and codes (n,) of each sequence, see `seqray.core.alphabet.DNA`.
-
-    Returns
-    -------
-    Genome
-        As read; or under the names of the sequences, if none is common and each sequence has another name of
-        one contig of the file, as many as there are and of the same lengths.
     """
     same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
     known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file

@@ -59,7 +59,7 @@ class GenePredictor:
 
         Nothing is learned from fewer than `MIN_TRAINING_LETTERS`, or where contigs below `MIN_N50` hold more
         than half of them: ready-made models of many species are used, those of the codon table if one is
-        given. Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
+        given.
         """
         try:
             import pyrodigal
@@ -87,10 +87,7 @@ class GenePredictor:
         return cls(standard, STANDARD, trained=True)
 
     def genes_of(self, sequence: str, *, circular: bool = False, name: str = "gene") -> tuple[Gene, ...]:
-        """Genes of one contig; those that run beyond a linear contig are partial.
-
-        Raises `InputError` for a contig of more than `MAX_CONTIG_LETTERS`.
-        """
+        """Genes of one contig; those that run beyond a linear contig are partial."""
         check_predictable(sequence, where=f"record '{name}'")
         genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
         named = ((f"{name}_{number}", gene) for number, gene in enumerate(genes, start=1))
@@ -128,7 +125,6 @@ def predicted_genes(
 ) -> Genome:
     """Genes that are predicted, contig by contig, by what is learned from the first sequences.
 
-    Raises `InputError` if one of these is too long for a bacterium, and for a later one when it is reached.
     ``is_circular`` tells how a contig will be asked for: the genes of the first are then predicted at once.
     """
     for record in records:  # training reads a part; too long a contig is refused before the scan

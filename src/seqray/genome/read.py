@@ -167,19 +167,9 @@ def read_genes(
 ) -> Genome:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
-    Raises `InputError` if the file can't be read, has another format, is cut off or damaged, has a gene
-    without a strand, or if two of its GenBank records have one id.
-
-    Parameters
-    ----------
-    path
-        Plain or compressed; ``-`` is standard input. GFF3 of NCBI, Prokka, Bakta, Prodigal or Ensembl, with
-        or without its FASTA.
-    circles
-        Lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts
-        on either side of the origin is then one.
-    duplicates
-        As the sequences of the same GenBank file are read: under ``rename`` each record keeps its own genes.
+    GFF3 may be that of NCBI, Prokka, Bakta, Prodigal or Ensembl, with or without its FASTA. ``circles`` are
+    lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts on
+    either side of the origin is then one.
     """
     file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
     return _genome(file, display_name(path), circles or {})

@@ -73,10 +73,7 @@ def named_groups(names: Sequence[str | None]) -> Ints:
 
 
 def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], Ints]:
-    """Read contig and position from ids such as ``chr1:1234``, ``chr1:1234:+`` or ``chr1:1234-1315(-)``.
-
-    Raises an InputError for an id of another form.
-    """
+    """Read contig and position from ids such as ``chr1:1234``, ``chr1:1234:+`` or ``chr1:1234-1315(-)``."""
     contigs, positions = [], []
     for example in examples:
         match = _POSITION_ID.fullmatch(example.id)
@@ -92,10 +89,7 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
 
 
 def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[str], column: str) -> Ints:
-    """Read whole numbers: int64 (N,); ``texts`` are the cells of the examples.
-
-    Raises an InputError for a cell that is not a whole number.
-    """
+    """Read whole numbers: int64 (N,); ``texts`` are the cells of the examples."""
     for example, text in zip(examples, texts, strict=True):
         if not (text.isascii() and text.isdigit()):
             what = f"'{text}' in column '{column}' is not a position"

@@ -88,8 +88,6 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds. The shares
     are scaled to sum to 1; a share of 0 gives an empty part. The seed decides among groups of one size, and
     which single examples go where.
-
-    Raises an InputError for negative shares, shares that are all 0, or fewer groups than parts.
     """
     (y, g), wanted = _classes_and_groups(labels, groups), np.asarray(shares, dtype=np.float64)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:

@@ -46,9 +46,8 @@ def predict_alignments(
 ) -> Iterator[Prediction]:
     """Classify each alignment, in order, reading some hundred at a time.
 
-    The length is that of the query, the flags are about the query; ``truncated`` is about the columns:
-    more of them have letters than the model reads. Raises `ConfigError` for a model of sequences, or settings
-    that can't be used with this model, such as more rows than it reads.
+    The length is that of the query, the flags are about the query; ``truncated`` is about the columns: more
+    of them have letters than the model reads.
     """
     batches = predict_alignment_batches(model, alignments, options or PredictOptions(**settings))
     return (prediction for _, predictions in batches for prediction in predictions)

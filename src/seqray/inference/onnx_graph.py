@@ -47,9 +47,7 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     """Describe all members and the calibration as one graph.
 
     Gives inputs ``tokens`` (batch, length) int64 and ``mask`` (batch, length) bool, True at real tokens.
-    Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K). Raises
-    `ModelFileError` if the weights do not fit the card. Raises `ConfigError` if the model reads inputs too
-    long for a graph.
+    Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K).
     """
     g, members, card = Builder(), [], model.card
     for arrays in model.arrays():

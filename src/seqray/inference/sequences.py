@@ -337,10 +337,7 @@ class Read(NamedTuple):
 def prediction_builder(
     model: TrainedModel, options: PredictOptions
 ) -> Callable[[Sequence[Read], Floats], list[Prediction]]:
-    """Make a function from what was read of N records, and calibrated probabilities (N, K), to predictions.
-
-    Raises ConfigError for options that the model does not support.
-    """
+    """Make a function from what was read of N records, and probabilities (N, K), to predictions."""
     card, prior = model.card, options.prior
     if options.threshold is not None and len(card.classes) > 2:
         raise ConfigError(

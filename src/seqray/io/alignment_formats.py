@@ -39,11 +39,7 @@ def reason_empty(text: AlignedText) -> str:
 
 
 def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: str) -> Alignment:
-    """Validate an alignment and encode its rows; ``where`` is the name of its file for errors.
-
-    Raises `InputError` if it has no rows or no letters, if its rows differ in length, or as
-    `seqray.core.alphabet.encode_columns`.
-    """
+    """Validate an alignment and encode its rows; ``where`` is the name of its file for errors."""
     place = describe_record(where, identifier)
     if problem := reason_empty(text):
         raise InputError(f"the alignment can't be used ({problem})", where=place, remedy="remove it")
@@ -101,8 +97,7 @@ def parse_fasta_alignment(
 ) -> Iterator[AlignedText]:
     """Yield the one alignment of a file, if it has rows; one without a name is ``row_`` and its number.
 
-    It is A3M if that is known, or shows. Raises `InputError` for text before the first header, a row without
-    letters, and an A3M without a column.
+    It is A3M if that is known, or shows.
     """
     names: list[str] = []
     pieces: list[list[bytes]] = []
@@ -152,8 +147,7 @@ def _is_a3m(rows: Sequence[bytes]) -> bool:
 def _with_insertions(text: AlignedText, place: str) -> list[bytes]:
     """Give inserted letters their own columns, as many as the longest insertion there has.
 
-    An insertion begins at the left of its columns; the other rows have gaps (``.``) there. Raises
-    `InputError` if rows differ in the number of columns of the query.
+    An insertion begins at the left of its columns; the other rows have gaps (``.``) there.
     """
     columns = len(text.rows[0].translate(None, _INSERTED))
     room = np.zeros(columns + 1, dtype=np.int64)  # inserted columns before each column, and after the last
@@ -197,11 +191,7 @@ _AGREEMENT = b"*:. \t"
 
 
 def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
-    """Yield the alignments of a file; one that is cut off behind its header has no rows.
-
-    Raises `InputError` with the line if there is no header, a line isn't a name and letters, or a block has
-    other rows than the first one.
-    """
+    """Yield the alignments of a file; one that is cut off behind its header has no rows."""
     blocks: _Blocks | None = None
     number = 0
     for number, line in _numbered_lines(handle):
@@ -274,11 +264,7 @@ class _Layout(NamedTuple):
 
 
 def parse_phylip(handle: io.BufferedReader, where: str, alphabet: Alphabet) -> Iterator[AlignedText]:
-    """Yield the one alignment of a file.
-
-    Raises `InputError` if the first line is not two numbers, rows are missing, no layout gives every row its
-    columns, or several do, in different ways.
-    """
+    """Yield the one alignment of a file."""
     lines = [line.rstrip() for _, line in _numbered_lines(handle)]
     first = next((number for number, line in enumerate(lines) if line), 0)
     sizes = FIRST_LINE.match(lines[first]) if lines else None
@@ -415,11 +401,7 @@ _HEADER = b"# STOCKHOLM 1."
 
 
 def parse_stockholm(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
-    """Yield the alignments of a file.
-
-    Raises `InputError` if the header or the last ``//`` is missing, a line is not part of the format, or a
-    name occurs twice in a block.
-    """
+    """Yield the alignments of a file."""
     lines = _numbered_lines(handle)
     for number, line in lines:
         if line.startswith(_HEADER):

@@ -52,8 +52,7 @@ def read_alignments(
 
     The id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of ``#=GF ID``),
     else the name of the file without its ending (and that of a compression), with a number if a file contains
-    several. Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
-    (`NoRecordsError`); if rows differ in length, or contain letters outside the alphabet.
+    several.
 
     The form ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
     whose first row has no small letters, and whose rows differ in length only by small letters and dots, is
@@ -146,9 +145,7 @@ def read_labeled_alignments(
     """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
     A file's name is relative to the folder of the table; if it contains several alignments, the row's ``id``
-    selects one. ``on_unread`` is called once if there are other columns. Raises `InputError` with the line,
-    for a file that can't be read, an id that it doesn't contain, an empty cell or an unknown split; and for a
-    table without rows.
+    selects one. ``on_unread`` is called once if there are other columns.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
@@ -199,8 +196,7 @@ def read_labeled_stockholm(
     """Read many alignments, and their labels from a table: ``id``, ``label``[, ``group``, ``split``].
 
     Gives the examples of each file, in its order, and how many alignments are not in the table, which are
-    left out. Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two
-    files, and as `read_labeled_alignments`.
+    left out.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     remedy = "name the columns id,label[,group,split]"

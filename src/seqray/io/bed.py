@@ -61,11 +61,7 @@ def write_bed(
 
 
 def read_regions(path: str | Path) -> list[Feature]:
-    """Read the regions of a BED file, whatever their strands; those without a letter are left out.
-
-    Raises `InputError` with the line for too few columns, a position that is no number, or an end before the
-    start.
-    """
+    """Read the regions of a BED file, whatever their strands; those without a letter are left out."""
     regions = parse_bed(numbered_lines(path), with_strand=False)
     return [region for region in regions if region.start < region.end]
 
@@ -73,8 +69,7 @@ def read_regions(path: str | Path) -> list[Feature]:
 def parse_bed(lines: Iterable[tuple[str, str]], *, with_strand: bool = True) -> Iterator[Feature]:
     """Features of the lines of BED, with their places; ``track`` and ``browser`` lines are ignored.
 
-    A header that seqray wrote names the column of the site. Raises `InputError` as `read_regions`, and
-    ``with_strand`` for a strand that is none, and an empty interval.
+    A header that seqray wrote names the column of the site.
     """
     at_site = None
     for where, line in lines:

@@ -143,10 +143,7 @@ MOTIF_COLUMNS = (
 
 
 def motif_format(path: str | Path, alphabet: Alphabet) -> str:
-    """``meme``, ``jaspar`` or ``tsv`` by the ending of a file's name; call it before the work begins.
-
-    ConfigError is raised for another ending, InputError for JASPAR and letters that are not DNA.
-    """
+    """``meme``, ``jaspar`` or ``tsv`` by the ending of a file's name; call it before the work begins."""
     form = Path(str(path).lower().removesuffix(".gz")).suffix.removeprefix(".")
     if form not in ("meme", "jaspar", "tsv"):
         raise ConfigError(

@@ -63,10 +63,7 @@ def read_fasta(
 
 
 def split_fasta(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
-    """Records of an open binary stream; ``where`` is its name in errors.
-
-    Raises `InputError` for a file that is not FASTA, and for a record without an id.
-    """
+    """Records of an open binary stream; ``where`` is its name in errors."""
     pieces: list[bytes] = []
     count = 0
     for block in _from_first_header(_blocks(handle), where):

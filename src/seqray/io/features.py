@@ -43,9 +43,7 @@ def read_annotated(
     """Read the features of the kinds that ``wanted`` tells, from GenBank or GFF3.
 
     ``circles`` are lengths of contigs that are known to be circular, whether the file says so or not, and
-    ``duplicates`` says how the sequences of a GenBank file are read that has ids twice. Raises `InputError`
-    if the file can't be read, has another format, is cut off or has a line that is not GFF3, and for records
-    of GenBank that have one id.
+    ``duplicates`` says how the sequences of a GenBank file are read that has ids twice.
     """
     name, circles = display_name(path), circles or {}
     with open_input(path) as handle:
@@ -66,8 +64,7 @@ def read_features(path: str | Path) -> AnnotatedFile:
 
     The file is GFF3 (or GTF), GenBank, BED, or a table with the columns ``contig`` and ``site`` or
     ``position`` (0-based) and, if known, ``strand``, as `seqray scan` writes it; plain or compressed. The
-    kind of a feature of BED is empty, that of a table of positions is ``TSS``. Raises `InputError` if the
-    file can't be read or has none of these formats.
+    kind of a feature of BED is empty, that of a table of positions is ``TSS``.
     """
     with open_input(path) as handle:
         return _parse_features(handle.read(), display_name(path))
@@ -119,10 +116,7 @@ def _position(row: dict[str, str], where: str) -> Feature:
 
 
 def select_features(features: Iterable[Feature], kinds: Sequence[str], where: str | Path) -> list[Feature]:
-    """Keep features of some kinds, and those without a kind (BED).
-
-    Raises `InputError` if none is left; ``where`` is the name of the file for it.
-    """
+    """Keep features of some kinds, and those without a kind (BED)."""
     features = list(features)
     selected = [feature for feature in features if not feature.kind or feature.kind in kinds]
     if not selected:
@@ -161,9 +155,7 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
 
     A table has the columns ``contig``, ``position`` (1-based), ``strand`` and, if given, ``site`` (its class)
     and ``weight``. A feature of another format has one site: its first letter in reading direction, or the
-    one that a call of seqray states. ``on_left_out`` receives a line about features that have none. Raises
-    `InputError` for a file without a site or of another format, a column with nearly the name ``site`` or
-    ``weight``, a site without a strand, and numbers out of range.
+    one that a call of seqray states. ``on_left_out`` receives a line about features that have none.
     """
     name = display_name(path)
     with open_input(path) as handle:

@@ -109,10 +109,7 @@ def _identify(path: str | Path) -> _Pipe | None:
 
 @contextmanager
 def open_stream(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.
-
-    Raises `InputError` for a pipe that was read before and isn't kept, and for standard input that is closed.
-    """
+    """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open."""
     pipe = _identify(path)
     if pipe is not None and _pipes_read is not None:
         if (kept := _pipes_read.get(pipe)) is not None:
@@ -238,10 +235,7 @@ class _Reader(io.RawIOBase):
 def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.BufferedReader]:
     """Open a file or a pipe for reading, decompressed; ``peek`` shows the first mebibyte.
 
-    gzip, bgzip, bzip2 and xz are known by their first bytes, not by the name; ``-`` is standard input. Raises
-    `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of an
-    unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged, and
-    where ``is_text`` for a NUL byte.
+    gzip, bgzip, bzip2 and xz are known by their first bytes, not by the name; ``-`` is standard input.
     """
     where = display_name(path)
     with ExitStack() as stack:
@@ -266,8 +260,7 @@ _LOCK = ".lock"
 def hidden_folder(target: Path, where: str) -> Iterator[Path]:
     """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
 
-    Signals wait while it is made and while it is removed, so that none leaves it behind. Raises `InputError`,
-    which names the output by ``where``, if it can't be made.
+    Signals wait while it is made and while it is removed, so that none leaves it behind.
     """
     stem = f".seqray-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
     taken = None
@@ -435,8 +428,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end; on any
     exception, Ctrl-C included, they are removed. A link is followed: it stays, and the file that it names is
     replaced. Devices and pipes are written directly; ``-`` is standard output, and a name that ends in
-    ``.gz`` is compressed by bgzip (which gunzip reads). Raises `InputError` if the file can't be written: a
-    directory, a missing directory, no permission, a full disk.
+    ``.gz`` is compressed by bgzip (which gunzip reads).
     """
     if str(path) == "-":
         yield cast(BinaryIO, _StandardOutput())
@@ -472,10 +464,7 @@ def is_stream(path: str | Path) -> bool:
 
 
 def publish(working: Path, target: Path, where: str) -> None:
-    """Rename a complete file to its place in the same file system; it keeps the mode of the file there.
-
-    Raises `InputError` if that fails.
-    """
+    """Rename a complete file to its place in the same file system; it keeps the mode of the file there."""
     try:
         if target.exists():
             shutil.copymode(target, working)
@@ -504,8 +493,7 @@ class Staging:
     def path(self, target: str | Path) -> Path | str:
         """Where to write what shall appear as ``target``, or as the file that it links to.
 
-        Standard output (``-``), devices and pipes are written directly. Raises `InputError` if the target
-        can't be written or was staged before.
+        Standard output (``-``), devices and pipes are written directly.
         """
         name, real = str(target), Path(os.path.realpath(target))
         if name == "-" or (is_stream(target) and not real.is_dir()):

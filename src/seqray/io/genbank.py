@@ -82,8 +82,7 @@ def split_genbank(
 ) -> Iterator[RawRecord]:
     """Records of an open, buffered binary stream; ``where`` is its name in errors.
 
-    ``on_record`` is called with each as Biopython reads it, features included. Raises `InputError` for a file
-    that is not GenBank, is cut off or can't be parsed.
+    ``on_record`` is called with each as Biopython reads it, features included.
     """
     other = detect_format(handle.peek(1))
     if other not in ("", GENBANK):
@@ -146,8 +145,7 @@ class _Lines(io.TextIOWrapper):
 def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[SeqRecord]:
     """Yield the records of an open file of bytes, as Biopython reads them; ``where`` names it in errors.
 
-    To read the ``features``, too, takes four times as long. Raises `InputError` for a file that is cut off or
-    can't be parsed, and for a record without a first line. Of a damaged file the parser raises errors of any
+    To read the ``features``, too, takes four times as long. Of a damaged file the parser raises errors of any
     type, and of one that is cut off it only warns.
     """
     lines, records, count = _Lines(handle, where), None, 0
@@ -305,19 +303,11 @@ def write_genbank(
 
     A call is a ``regulatory`` feature of its class (``promoter``), or else a ``misc_feature``; its boxes are
     ``minus_10_signal`` and ``minus_35_signal``. Names of records that are too long for the LOCUS line are cut
-    there, and kept whole as VERSION. What Biopython does not read of a GenBank file is lost.
+    there, and kept whole as VERSION. What Biopython does not read of a GenBank file is lost. The provenance
+    is added to the COMMENT of each record; records that have ``genes`` of their own don't get others.
 
-    Parameters
-    ----------
-    path, provenance
-        See `seqray.io.files.open_output`; the lines are added to the COMMENT of each record.
-    source, duplicates
-        The file that was scanned, which must be readable again, and as it was read; or its records, with the
-        id of each, see `named_records`.
-    genes
-        Features by contig; records that have genes of their own don't get them.
-    is_circular
-        Says of the id of a record whether it was scanned as a circle, beside those that the file marks.
+    ``source`` is the file that was scanned, and is read again; or its records, with the id of each, see
+    `named_records`. ``is_circular`` says of an id whether it was scanned as a circle, beside those so marked.
     """
     named: dict[str, list[tuple[str, Call]]] = {}
     for name, call in call_ids(calls):

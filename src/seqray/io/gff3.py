@@ -113,8 +113,7 @@ class CalledFile(NamedTuple):
 def read_called(path: str | Path) -> CalledFile:
     """Read what `write_gff3` wrote; circular contigs may be those of another program.
 
-    Features without a site, or with neither score nor probability among their attributes, are ignored. Raises
-    `InputError` with the line for a line that isn't GFF3.
+    Features without a site, or with neither score nor probability among their attributes, are ignored.
     """
     if str(path).removesuffix(".gz").endswith((".tsv", ".bed")):
         remedy = "write the calls as GFF3, too: seqray scan --out calls.gff3"

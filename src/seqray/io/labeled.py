@@ -40,10 +40,7 @@ def report_unread(
 
 
 def check_label(row: Mapping[str, str], where: str) -> str | None:
-    """Return the split of a labeled row, or None.
-
-    Raises `InputError` for an empty label, one that can't name a class, and an unknown split.
-    """
+    """Return the split of a labeled row, or None."""
     if not row["label"]:
         raise InputError("has no label", where=where)
     if fault := class_name_fault(row["label"]):
@@ -58,10 +55,7 @@ def check_label(row: Mapping[str, str], where: str) -> str | None:
 def labeled_sequence(
     row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
 ) -> LabeledSequence:
-    """Make an example from a row of a label and any of `KNOWN`; it has no letters if the row has none.
-
-    Raises `InputError` for a sequence that is the text of a missing value, and as `check_label`.
-    """
+    """Make an example from a row of a label and any of `KNOWN`; it has no letters if the row has none."""
     split = check_label(row, where)
     letters = row.get("sequence", "")
     if letters.lower() in MISSING_TEXTS:
@@ -96,9 +90,7 @@ def read_labeled_table(
     from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
     ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
     of each example as they are in the file, before case is folded. ``keep`` receives the cells of more
-    columns, by their names in lower case; ``columns`` says how the table calls those above. Raises
-    `InputError` with file and line, for a missing column, a row of another width, an empty label or sequence,
-    an unknown split or letter, and for a table without rows.
+    columns, by their names in lower case; ``columns`` says how the table calls those above.
     """
     examples: list[LabeledSequence] = []
     for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY, columns or {}):

@@ -58,10 +58,7 @@ class Table:
 
 
 def read_prediction_table(path: str | Path) -> Table:
-    """Read predictions: TSV or CSV, plain or compressed, or Parquet.
-
-    Raises `InputError` if the file can't be read, has no header or no row, or rows of different widths.
-    """
+    """Read predictions: TSV or CSV, plain or compressed, or Parquet."""
     table = _read_parquet(path) if str(path).lower().endswith(".parquet") else _read_text(path)
     if not len(table):
         raise InputError("contains no predictions", where=table.where)
@@ -122,9 +119,8 @@ def read_labels(
 ) -> list[LabeledSequence]:
     """Read labels by id: a labeled table, or two columns of id and label without a header.
 
-    The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,
-    an empty or repeated id, an empty label, an unknown split or letter. ``on_unread`` is called once if there
-    are other columns.
+    The sequences are empty if the table has no column ``sequence``. ``on_unread`` is called once if there are
+    other columns.
     """
     needed = ("id", "label")
     table = _read_text(path, header=() if columns else needed)
@@ -163,8 +159,7 @@ def _rows_of_ids(ids: Sequence[str], where: str) -> dict[str, int]:
 def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
     """Row of each labeled id in a table of predictions; other rows are left out.
 
-    ``labels_name`` names the labels in errors. Raises `InputError` for a repeated id, a missing column, and
-    ids without a prediction.
+    ``labels_name`` names the labels in errors.
     """
     if id_column not in table.columns:
         raise InputError(
@@ -182,10 +177,7 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
 
 
 def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
-    """Numbers of a column at some rows (N,): float64 (N,).
-
-    Raises `InputError` for a missing column and for a cell that is no finite number.
-    """
+    """Numbers of a column at some rows (N,): float64 (N,)."""
     if column not in table.columns:
         raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
     cells, values = table.columns[column], np.empty(len(rows))
@@ -208,8 +200,7 @@ def name_classes(
     """Names of the classes in the order of the table's columns, and the positive one.
 
     ``labels`` are those in use, ``labels_name`` names their file in errors, ``score`` is the column of one
-    score for two classes. Raises `InputError` for columns and labels that don't go together, and
-    `ConfigError` for a positive class that is not known.
+    score for two classes.
     """
     columns = [name for name in table.columns if name.startswith("p_")]
     if not score and not columns:
@@ -247,8 +238,7 @@ def scores_and_calls(
 ) -> tuple[Floats, Ints, bool, float]:
     """One number a record for one of two classes: scores (N, 2), calls (N,), and the lowest score called.
 
-    They are probabilities, as the third value says, if all lie within 0 to 1. Raises `InputError` for other
-    scores without a ``threshold``, and `ConfigError` for a column of the other class.
+    They are probabilities, as the third value says, if all lie within 0 to 1.
     """
     k = classes.index(positive)
     if column == probability_column(classes[1 - k]):
@@ -272,10 +262,7 @@ PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 
 
 def table_format(path: str | Path) -> str:
-    """``tsv`` or ``parquet`` by the end of the name; ``-`` is TSV on standard output.
-
-    Raises `InputError` for any other name.
-    """
+    """``tsv`` or ``parquet`` by the end of the name; ``-`` is TSV on standard output."""
     name = str(path).lower()
     if name == "-" or name.endswith((".tsv", ".tsv.gz")):
         return "tsv"

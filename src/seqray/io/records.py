@@ -129,8 +129,7 @@ class UniqueIds:
     ) -> str:
         """The id to use for the next record, of another file than before where ``where`` names one.
 
-        ``source`` says where the file states ids. Raises `InputError` under ``error``, for an id that
-        occurred before.
+        ``source`` says where the file states ids.
         """
         if self._policy == "keep" or self._seen.add(identifier):
             return identifier
@@ -189,11 +188,7 @@ def validate_records(
     skip_unusable: bool = False,
     on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
-    """Validate the records of one file; for the options see `ReadOptions`.
-
-    Raises `InputError` for a record whose letters are on its header line; and at the end, if more than half
-    of the records, and ten or more, have no letters: the file is read wrongly.
-    """
+    """Validate the records of one file; for the options see `ReadOptions`."""
     ids = UniqueIds(duplicates, where)
     count, unread = 0, Counter[str]()
     for record in raw:

@@ -32,10 +32,7 @@ _Sink = Callable[[str, npt.NDArray[np.void]], None]
 
 
 def track_paths(path: str | Path) -> dict[str, Path]:
-    """The file of each strand: ``x.bw`` becomes ``x.plus.bw`` and ``x.minus.bw``.
-
-    Raises `InputError` for a name with another ending than those of the known formats.
-    """
+    """The file of each strand: ``x.bw`` becomes ``x.plus.bw`` and ``x.minus.bw``."""
     target = Path(path)
     for suffix in TRACK_SUFFIXES:
         stem = target.name[: -len(suffix)]
@@ -88,10 +85,7 @@ class TrackWriter:
         return self._stack.__exit__(kind, error, trace)
 
     def begin(self, contig: str, length: int) -> None:
-        """Begin the next contig; each comes once, also those that get no values.
-
-        Raises `InputError` for a name that came before: a track can't distinguish two contigs of one name.
-        """
+        """Begin the next contig; each comes once, also those that get no values."""
         if contig in self._contigs:
             raise InputError(
                 f"two contigs are called '{contig}'", remedy="rename duplicates to write a track"
@@ -103,7 +97,7 @@ class TrackWriter:
 
         Value i of (n,) belongs to the 0-based positions from start + i·span up to start + (i + 1)·span on the
         plus strand, whatever the strand. Positions beyond the ends of the contig are cut off; a value that is
-        not a number leaves a gap. Raises `ValueError` for another contig, or positions before earlier ones.
+        not a number leaves a gap.
         """
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:

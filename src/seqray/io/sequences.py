@@ -37,10 +37,6 @@ def read_sequences(
 
     With ``columns``, which may be empty, it may also be a TSV or CSV with a column ``sequence`` and perhaps
     ``id``, else ``row<N>``; see `seqray.io.tables.Columns`.
-
-    Raises `InputError` if the file can't be read, has another format, is cut off, contains no records
-    (`NoRecordsError`) or NUL bytes, or if a record has no id, an id that occurred before, no letters or
-    letters outside the alphabet.
     """
     where = display_name(path)
     with open_input(path) as handle:

@@ -210,11 +210,7 @@ _WRITE_AGAIN = "write it again with the command of its header"
 
 
 def summarize(path: str | Path) -> dict[str, str]:
-    """Summarize a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell.
-
-    Raises `InputError` for a table of another kind, one without the header that they write, or one that was
-    cut short.
-    """
+    """Summarize a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell."""
     where = str(path)
     with open_input(path) as handle:
         try:

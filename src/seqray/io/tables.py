@@ -44,9 +44,7 @@ def delimited_rows(
     """Place and cells of each line that is neither blank nor a ``#`` comment; the first is the header.
 
     Cells are divided by tabs if the header has one, else by commas, and have no ASCII white space around;
-    quoted ones may contain the delimiter. ``comments`` receives the comments, without their ``#``. Raises
-    `InputError` for text that is not UTF-8, cells that are divided by semicolons, as some spreadsheets write
-    them, a comment that may also be a row, and a row of another width than the header.
+    quoted ones may contain the delimiter. ``comments`` receives the comments, without their ``#``.
     """
     header, delimiter, width = "", ",", 0
     try:
@@ -99,7 +97,7 @@ def parse_rows(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows as mappings of column (in lower case) to cell, each with its place for errors.
 
-    For the columns see `column_places`. Raises `InputError` if there is no table, and as `delimited_rows`.
+    For the columns see `column_places`.
     """
     rows = delimited_rows(handle, where)
     place, header = next(rows, ("", []))
@@ -125,7 +123,7 @@ def column_places(
 
     The header, at ``place``, must have each of the ``required`` columns once; ``remedy`` says what to do if
     one is missing, beside ``columns``, unless None: they can't be named. ``head`` is the first block of the
-    file ``where``, which says what it is if it is no table. Raises `InputError`.
+    file ``where``, which says what it is if it is no table.
     """
     names, renamed = [name.lower() for name in header], {k: v.lower() for k, v in (columns or {}).items()}
     for name in renamed:

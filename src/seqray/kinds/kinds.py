@@ -107,10 +107,7 @@ def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[Labe
 
 
 def with_named_splits(parts: Sequence[tuple[str | None, Sequence[E]]]) -> list[E]:
-    """The examples of all parts, each of the split that is assigned to its file, if there is one.
-
-    InputError is raised for an example that its file says is of another split.
-    """
+    """The examples of all parts, each of the split that is assigned to its file, if there is one."""
     examples = []
     for split, part in parts:
         others = [one for one in part if split is not None and one.split not in (None, split)]

@@ -52,12 +52,6 @@ def as_records(
     """Turn whatever holds sequences into validated records, one at a time.
 
     ``columns`` says how a table, or a frame of pandas, calls those of sequences and ids.
-
-    Examples
-    --------
-    >>> from seqray.core.alphabet import DNA
-    >>> [(r.id, r.sequence) for r in as_records({"a": "acgu", "b": "TTT"}, DNA)]
-    [('a', 'ACGT'), ('b', 'TTT')]
     """
     if _is_path(sequences):
         skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
@@ -92,19 +86,7 @@ def _each(
 def as_alignments(
     alignments: Any, alphabet: Alphabet, *, on_skip: OnSkip | None = None
 ) -> Iterator[Alignment]:
-    """Turn whatever holds alignments into checked ones, one at a time.
-
-    Examples
-    --------
-    >>> from Bio.Align import MultipleSeqAlignment
-    >>> from Bio.Seq import Seq
-    >>> from Bio.SeqRecord import SeqRecord
-    >>> from seqray.core.alphabet import RNA
-    >>> rows = [SeqRecord(Seq("acg-u"), id="x"), SeqRecord(Seq("AC-GU"), id="y")]
-    >>> [alignment] = as_alignments(MultipleSeqAlignment(rows), RNA)
-    >>> alignment.id, alignment.names, alignment.text(0)
-    ('alignment_1', ('x', 'y'), 'ACG-U')
-    """
+    """Turn whatever holds alignments into checked ones, one at a time."""
     if isinstance(alignments, str | Path):
         skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
         return read_alignments(alignments, alphabet, **skips)

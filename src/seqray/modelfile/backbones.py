@@ -39,10 +39,7 @@ def _import_extra(name: str) -> Any:
 
 @contextmanager
 def transformers_offline(what: str, path: Path) -> Iterator[Any]:
-    """Provide transformers, silent and without access to the network, to load something from a directory.
-
-    Raises ConfigError if the extra is not installed, or transformers can't load it.
-    """
+    """Provide transformers, silent and without access to the network, to load something from a directory."""
     transformers = _import_extra("transformers")
     constants, log = _import_extra("huggingface_hub.constants"), _import_extra("transformers.utils.logging")
     offline, level, bar = constants.HF_HUB_OFFLINE, log.get_verbosity(), log.is_progress_bar_enabled()
@@ -79,11 +76,7 @@ _MOVED = f"name the directory where it lies now by --backbone DIR or the variabl
 
 
 def find_directory(config: BackboneConfig) -> Path:
-    """Find the directory that the settings name, and check that it is the one that they record.
-
-    Raises ConfigError for a directory that is missing, holds no encoder, pickled weights alone or code of its
-    own, or one in which a file is not the recorded one.
-    """
+    """Find the directory that the settings name, and check that it is the one that they record."""
     if not config.path:
         raise ConfigError("'model.backbone.path' names no directory", remedy="give it, or --backbone DIR")
     path = Path(config.path)
@@ -106,10 +99,7 @@ def find_directory(config: BackboneConfig) -> Path:
 
 
 def check_directory(path: Path) -> None:
-    """Refuse what isn't an encoder with safetensors weights, or would run code.
-
-    Raises ConfigError, saying what to do instead.
-    """
+    """Refuse what isn't an encoder with safetensors weights, or would run code."""
     if (path / "adapter_config.json").exists():
         raise ConfigError(
             "holds adapters of peft, not a whole encoder",
@@ -276,10 +266,7 @@ class BackboneTokenizer(Tokenizer):
         return tokens != PAD
 
     def spans(self, codes: npt.NDArray[np.uint8]) -> Ints:
-        """Half-open letter interval of each token of letter codes (n,): (L, 2); special ones cover none.
-
-        Raises ConfigError for a tokenizer without offsets whose words don't spell the sequence.
-        """
+        """Half-open letter interval of each token of letter codes (n,): (L, 2); special ones cover none."""
         text = self._text(codes)
         if self._tokenizer.is_fast:
             answer = self._tokenizer(text, truncation=False, return_offsets_mapping=True, verbose=False)
@@ -300,11 +287,7 @@ class BackboneTokenizer(Tokenizer):
 
 
 def load_tokenizer(config: BackboneConfig, alphabet: str) -> BackboneTokenizer:
-    """Load the tokenizer of a backbone's directory.
-
-    Raises ConfigError for a directory that `find_directory` refuses, a tokenizer that transformers can't load
-    without code of others, or one that doesn't know the alphabet.
-    """
+    """Load the tokenizer of a backbone's directory."""
     path = find_directory(config)
     return _load(path, alphabet, tuple(checksums(path).items()))
 
@@ -346,11 +329,7 @@ _NOT_NEEDED = "pooler."  # a layer of other tasks
 
 
 def build_backbone(config: ModelConfig) -> BackboneClassifier:
-    """Make a classifier on the encoder of the settings' directory; head and adapters are fresh.
-
-    Raises ConfigError for a directory that can't be used, and names of LoRA's targets that the encoder
-    doesn't have.
-    """
+    """Make a classifier on the encoder of the settings' directory; head and adapters are fresh."""
     assert isinstance(config.backbone, BackboneConfig)
     tokenizer = load_tokenizer(config.backbone, config.alphabet)
     encoder = load_encoder(find_directory(config.backbone))
@@ -361,11 +340,7 @@ def build_backbone(config: ModelConfig) -> BackboneClassifier:
 
 
 def load_encoder(path: Path) -> Any:
-    """Load the weights of a directory that was checked before, in float32, in evaluation mode.
-
-    Raises ConfigError if transformers does not know this kind of encoder, or the weights don't fit the
-    settings.
-    """
+    """Load the weights of a directory that was checked before, in float32, in evaluation mode."""
     with transformers_offline("the encoder", path) as transformers:
         encoder, report = transformers.AutoModel.from_pretrained(
             path,
@@ -419,10 +394,7 @@ def _add_adapters(encoder: Any, config: BackboneConfig) -> None:
 
 
 def resolve_backbone(config: ModelConfig) -> ModelConfig:
-    """Fill in what a backbone's directory settles, for the card; other models are returned as they are.
-
-    Raises ConfigError for a directory that can't be used, or settings that don't fit it.
-    """
+    """Fill in what a backbone's directory settles, for the card; other models are returned as they are."""
     if config.backbone is None:
         return config
     path = find_directory(config.backbone).resolve()

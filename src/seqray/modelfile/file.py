@@ -70,11 +70,7 @@ class SizeLimit(TorchFunctionMode):
 def save_model(
     path: str | Path, networks: Sequence[Network], card: Card, prefilter: Prefilter | None = None
 ) -> Card:
-    """Write a model file, through a temporary file in the same folder.
-
-    Raises `ModelFileError` where the networks don't fit the card, hold a number that is not finite, or the
-    name ends otherwise. Raises `InputError` where the file can't be written.
-    """
+    """Write a model file, through a temporary file in the same folder."""
     check_model_path(path)
     if len(networks) != card.members:
         raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")

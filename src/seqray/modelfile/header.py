@@ -30,11 +30,7 @@ def available_models() -> list[str]:
 
 
 def locate_model(name_or_path: str | Path) -> Path:
-    """Find a model file by the name of a shipped model or by path.
-
-    Raises `ModelFileError` for a name that no shipped model has (the nearest is suggested) or a path without
-    a file. Raises `ConfigError` for an object of another type.
-    """
+    """Find a model file by the name of a shipped model or by path."""
     if not isinstance(name_or_path, Path):
         require_type(name_or_path, str, "give the name of a shipped model, or the path of a model file")
     text = str(name_or_path)
@@ -59,11 +55,7 @@ def _suggestion(name: str) -> str:
 
 
 def check_model_path(path: str | Path) -> None:
-    """Refuse a place where a model file can't be written, before hours go into the model.
-
-    Raises ModelFileError for another suffix, InputError for a directory, and a folder that does not exist or
-    can't be written to.
-    """
+    """Refuse a place where a model file can't be written, before hours go into the model."""
     out, where = Path(path), str(path)
     if out.suffix != SUFFIX:
         raise ModelFileError(f"a model file ends in {SUFFIX}", where=where, remedy="give another name")
@@ -125,11 +117,7 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """Read and check the header of a model file; the tensors stay unread, and the card unchecked.
-
-    Raises ModelFileError for a file that is missing, foreign (named by its first bytes), damaged, or
-    without a card.
-    """
+    """Read and check the header of a model file; the tensors stay unread, and the card unchecked."""
     where, length = str(path), 0
     try:
         with open(path, "rb") as handle:
@@ -199,10 +187,7 @@ def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> Non
 
 
 def read_card(path: str | Path) -> Card:
-    """Read the card of a model file, without torch.
-
-    Raises ModelFileError as `read_header`, and where the checksum of the file does not match.
-    """
+    """Read the card of a model file, without torch."""
     header = read_header(path)
     card = header.card
     read_content(header, path)

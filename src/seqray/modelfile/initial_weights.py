@@ -78,10 +78,7 @@ def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]
 
 
 def load_pretrained(path: str | Path) -> InitialWeights:
-    """Read what `save_pretrained` wrote.
-
-    Raises ModelFileError for a file that is missing, foreign, damaged or of a newer format.
-    """
+    """Read what `save_pretrained` wrote."""
     where = str(path)
     try:
         with safe_open(where, framework="pt") as file:
@@ -110,10 +107,7 @@ def load_pretrained(path: str | Path) -> InitialWeights:
 
 
 def load_initial_weights(path: str | Path) -> InitialWeights:
-    """Read weights to begin with from a file of `save_pretrained`, or of the members of a model file.
-
-    Raises ModelFileError for a file that is neither.
-    """
+    """Read weights to begin with from a file of `save_pretrained`, or of the members of a model file."""
     if is_pretrained(path):
         return load_pretrained(path)
     model = load_model(path)
@@ -131,10 +125,7 @@ def is_pretrained(path: str | Path) -> bool:
 
 
 def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
-    """Refuse weights of a network of another shape.
-
-    Raises ConfigError, naming the first setting that differs.
-    """
+    """Refuse weights of a network of another shape."""
     if config.has_backbone:
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
     for name in (field.name for field in fields(ModelConfig) if field.name not in _MAY_DIFFER):
@@ -159,8 +150,6 @@ def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     The head of a locator is copied where the classes are as many: it scores the same kinds of site. Ends,
     k-mers and helices keep their random weights if the source has none, or fewer; those that only
     the source has are ignored.
-
-    Raises ModelFileError for weights that are not those of a network of their settings.
     """
     given = network.state_dict()
     own = _OWN

@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 
 def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
-    """Make the tokenizer for sequences of one context or of none.
-
-    Raises ConfigError for a context that the settings don't name, or a backbone that can't be used.
-    """
+    """Make the tokenizer for sequences of one context or of none."""
     if config.backbone is None:
         return make_tokenizer(config, context)
     if context is not None:
@@ -161,21 +158,13 @@ class TrainedModel:
         return self
 
     def with_context(self, name: str | None) -> TrainedModel:
-        """Return the same model for sequences of one context, such as a species; None for unknown ones.
-
-        Raises ConfigError for a context that the model doesn't know, see
-        `seqray.models.tokenizers.context_index`.
-        """
+        """Return the same model for sequences of one context, such as a species; None for unknown ones."""
         settings = self.card.model
         full = None if name is None else settings.contexts[context_index(settings, name)]
         return replace(self, context=full)
 
     def with_truncation(self, rule: Truncation | None) -> TrainedModel:
-        """Return the same model with another rule for sequences longer than its window; None changes nothing.
-
-        Raises ConfigError for an unknown rule, for a model that does not read sequences, and for one whose
-        windows are cut around a site.
-        """
+        """Return the same model with another rule for sequences that are too long; None changes nothing."""
         if rule is None:
             return self
         if rule not in (rules := get_args(Truncation)):
@@ -315,8 +304,7 @@ def make_self_test(model: TrainedModel) -> dict[str, list]:
 def check_self_test(model: TrainedModel, where: str = "") -> float:
     """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
 
-    Returns the largest absolute difference. ModelFileError is raised where one differs by more than 1e-4 +
-    1e-4 times its size, or the card holds no self-test.
+    Returns the largest absolute difference.
     """
     card, facts = model.card, model.card.self_test
     difference = limit = np.zeros(0)

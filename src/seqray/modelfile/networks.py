@@ -27,8 +27,7 @@ NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
 def build_network(config: ModelConfig) -> Network:
     """Make the network of a kind, with random weights (seeded by torch) except those of a backbone.
 
-    Its weights are of float32, whatever torch's default is. Raises ConfigError for a backbone that can't be
-    used.
+    Its weights are of float32, whatever torch's default is.
     """
     return NETWORKS[config.kind](config).float()
 

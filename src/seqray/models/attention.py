@@ -96,18 +96,10 @@ def sum_over_strides(x: Tensor, stride: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class PositionTerms:
-    """Position-dependent terms of the letters in a batch.
+    """Position-dependent terms of the letters in a batch."""
 
-    Attributes
-    ----------
-    gain
-        (B or 1, N, D) factors, see `PositionGain`.
-    matrix, up
-        (B or 1, N, V, r) and (D, r), see `PositionMatrix`.
-    """
-
-    gain: Tensor | None = None
-    matrix: Tensor | None = None
+    gain: Tensor | None = None  # (B or 1, N, D) factors, see `PositionGain`
+    matrix: Tensor | None = None  # (B or 1, N, V, r) and (D, r), see `PositionMatrix`
     up: Tensor | None = None
 
     def scale(self, x: Tensor) -> Tensor:

@@ -40,14 +40,7 @@ class TokenBatch:
 
 
 def collate(tokens: Sequence[np.ndarray]) -> TokenBatch:
-    """Stack token arrays, (L_i,) or (R_i, C_i), into one batch as large as the largest on each axis.
-
-    Examples
-    --------
-    >>> batch = collate([np.array([1, 5, 6]), np.array([1, 7])])
-    >>> batch.tokens.tolist(), batch.masks[0].tolist()
-    ([[1, 5, 6], [1, 7, 0]], [[True, True, True], [True, True, False]])
-    """
+    """Stack token arrays, (L_i,) or (R_i, C_i), into one batch as large as the largest on each axis."""
     padded, masks = pad_arrays(tokens)
     return TokenBatch(
         torch.from_numpy(padded), tuple(None if mask is None else torch.from_numpy(mask) for mask in masks)
@@ -59,41 +52,25 @@ def collate(tokens: Sequence[np.ndarray]) -> TokenBatch:
 
 @dataclass(frozen=True, slots=True)
 class AttentionStep:
-    """The attention weights of one layer.
+    """The attention weights of one layer."""
 
-    Attributes
-    ----------
-    axis
-        The axis along which tokens attend to each other: ``sequence``; in an alignment ``column`` (over the
-        rows of each column) or ``row`` (over the columns of each row).
-    weights
-        Share of each key (last axis) in the output of each query; rows sum to 1. ``sequence``: (B, H, L, L);
-        ``column``: (B, C, H, R, R); ``row``: (B, R, H, C, C), or (B, 1, H, C, C) where rows are tied.
-    mask
-        (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded.
-    """
-
+    # the axis along which tokens attend to each other: ``sequence``; in an alignment ``column`` (over the
+    # rows of each column) or ``row`` (over the columns of each row)
     axis: str
+    # share of each key (last axis) in the output of each query; rows sum to 1. ``sequence``: (B, H, L, L);
+    # ``column``: (B, C, H, R, R); ``row``: (B, R, H, C, C), or (B, 1, H, C, C) where rows are tied
     weights: Tensor
-    mask: Tensor | None
+    mask: Tensor | None  # (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """What a network answers.
+    """What a network answers."""
 
-    Attributes
-    ----------
-    logits
-        (B, K).
-    attention
-        On request an `AttentionStep` for each attention layer, first layer first.
-    subclasses
-        (B, M) logits of the subclasses of all classes; None of a network that learned none.
-    """
-
-    logits: Tensor
+    logits: Tensor  # (B, K)
+    # on request an `AttentionStep` for each attention layer, first layer first
     attention: tuple[AttentionStep, ...] = ()
+    # (B, M) logits of the subclasses of all classes; None of a network that learned none
     subclasses: Tensor | None = None
 
 
@@ -101,10 +78,7 @@ class ModelOutput:
 
 
 def torch_device(name: str) -> str:
-    """Check a name, and choose for ``auto`` a GPU if there is one.
-
-    Raises ConfigError for another name, or a GPU that isn't there.
-    """
+    """Check a name, and choose for ``auto`` a GPU if there is one."""
     kind, number = _parts(name)
     present = torch.cuda.device_count()
     if kind == "auto":
@@ -117,10 +91,7 @@ def torch_device(name: str) -> str:
 
 
 def trainer_device(name: str) -> dict[str, Any]:
-    """Settings of Lightning's trainer; none for ``auto``, which leaves them as they are.
-
-    Raises ConfigError for another name, or a GPU that isn't there.
-    """
+    """Settings of Lightning's trainer; none for ``auto``, which leaves them as they are."""
     kind, number = _parts(name)
     if kind == "auto":
         return {}

@@ -86,21 +86,13 @@ _FULL = 255.0  # of a track, which comes as bytes
 
 @dataclass(frozen=True, slots=True)
 class LocatorOutput:
-    """Scores along a strand.
+    """Scores along a strand."""
 
-    Attributes
-    ----------
-    logits
-        (B, L, K), for each class of site at each letter; the logistic is the probability of a site there.
-    tracks
-        (B, L, T), the logit of each gene track, predicted from what was read: the auxiliary task.
-    attention
-        A step for each layer, if asked for.
-    """
-
+    # (B, L, K), for each class of site at each letter; the logistic is the probability of a site there
     logits: Tensor
+    # (B, L, T), the logit of each gene track, predicted from what was read: the auxiliary task
     tracks: Tensor
-    attention: tuple[AttentionStep, ...] = ()
+    attention: tuple[AttentionStep, ...] = ()  # A step for each layer, if asked for
 
 
 class LocatorStem(nn.Module):

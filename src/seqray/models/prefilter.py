@@ -108,8 +108,7 @@ _SECOND = "second."
 def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
     """Make the prefilter of a model file; None where the card names none.
 
-    ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
-    are missing, unknown or of another shape or type than the card implies.
+    ``arrays`` are all of the file whose names begin with `PREFIX`.
     """
     if card.prefilter is None:
         if arrays:

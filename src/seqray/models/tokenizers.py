@@ -25,21 +25,12 @@ _MAX_VOCABULARY = 1 << 20
 
 
 class Tokenizer(ABC):
-    """Letters to tokens; PAD fills rows up.
+    """Letters to tokens; PAD fills rows up."""
 
-    Attributes
-    ----------
-    alphabet
-        Letters that are read.
-    """
-
-    alphabet: Alphabet
+    alphabet: Alphabet  # letters that are read
 
     def encode(self, sequence: str) -> Ints:
-        """Tokens of one sequence of n letters, shape (L,).
-
-        Raises InputError for a letter outside the alphabet, or a sequence that `check` refuses.
-        """
+        """Tokens of one sequence of n letters, shape (L,)."""
         return self.encode_codes(self.alphabet.encode(sequence))
 
     @abstractmethod
@@ -62,18 +53,10 @@ class Tokenizer(ABC):
 
 
 class OwnTokenizer(Tokenizer):
-    """Letters (n) to tokens (1 + T), CLS first; the number of letters alone decides the number of tokens.
+    """Letters (n) to tokens (1 + T), CLS first; the number of letters alone decides the number of tokens."""
 
-    Attributes
-    ----------
-    vocab_size
-        Number of token values, the four special ones included, contexts not.
-    first
-        The token in front: CLS, or that of a context.
-    """
-
-    vocab_size: int
-    first: int = CLS
+    vocab_size: int  # number of token values, the four special ones included, contexts not
+    first: int = CLS  # the token in front: CLS, or that of a context
 
     @abstractmethod
     def decode(self, tokens: npt.ArrayLike) -> str:
@@ -137,8 +120,7 @@ class CharacterTokenizer(OwnTokenizer):
 class KmerTokenizer(OwnTokenizer):
     """One token per overlapping k-mer, stride 1; a k-mer with an ambiguous letter is UNK.
 
-    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters. ConfigError is
-    raised where the vocabulary would exceed about a million tokens.
+    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
     """
 
     def __init__(self, alphabet: Alphabet, k: int) -> None:
@@ -189,8 +171,6 @@ def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokeni
     """Build the tokenizer that a model's settings name, for sequences of one context or of none.
 
     That of a backbone is made by `seqray.modelfile.model.build_tokenizer`, which calls this for all others.
-
-    Raises ConfigError for a context that the settings don't name.
     """
     alphabet = ALPHABETS[config.alphabet]
     tokenizer = (
@@ -202,10 +182,7 @@ def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokeni
 
 
 def context_index(config: ModelConfig, context: str) -> int:
-    """Find a context by its name, or by the beginning of it that no other has; case doesn't count.
-
-    Raises ConfigError for one that the settings don't name, or a beginning that several share.
-    """
+    """Find a context by its name, or by the beginning of it that no other has; case doesn't count."""
     if context in config.contexts:
         return config.contexts.index(context)
     fold = context.casefold()
@@ -256,10 +233,7 @@ class AlignmentTokenizer:
         return tokens
 
     def decode(self, tokens: npt.ArrayLike) -> Codes:
-        """Codes (..., R, C) of tokens (..., R, 1 + C); what is masked or padded becomes missing data.
-
-        Raises ValueError if a row doesn't begin with CLS, or a token is outside the vocabulary.
-        """
+        """Codes (..., R, C) of tokens (..., R, 1 + C); what is masked or padded becomes missing data."""
         array = np.asarray(tokens)
         if array.ndim < 2 or not (array[..., 0] == CLS).all():
             raise ValueError("each row of tokens begins with CLS")
@@ -276,12 +250,6 @@ def pad_arrays(tokens: Sequence[np.ndarray]) -> tuple[Ints, tuple[Bools | None, 
     """Stack token arrays, (L_i,) or (R_i, C_i), into one int64 array, padded at the end of each axis.
 
     The masks, one for each axis after the first, are True at real tokens; None for an axis without padding.
-
-    Examples
-    --------
-    >>> tokens, [mask] = pad_arrays([np.array([1, 5, 6]), np.array([1, 7])])
-    >>> tokens.tolist(), mask.tolist()
-    ([[1, 5, 6], [1, 7, 0]], [[True, True, True], [True, True, False]])
     """
     if not tokens:
         raise ValueError("a batch needs at least one sequence or alignment")

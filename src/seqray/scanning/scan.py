@@ -178,8 +178,7 @@ def scan_sequences(
     """Scan sequences with any scorer; the result is the same for any ``options.piece``.
 
     The scorer was made with the same options. Records are read once, one in memory at a time; ``origin``
-    watches them. Raises `InputError` for a contig shorter than the window if there is no ``on_skip``, and for
-    names in the options that no contig has or parts beyond a contig's end.
+    watches them.
     """
     scan = Scan(scorer, options, callbacks)
     calls = CallTable(scorer.label, scorer.extent)

@@ -192,11 +192,7 @@ class LocatorScorer(Scorer):
 
 
 def _locator_threshold(card: Card, options: ScanOptions, default: float, genome: Genome | None) -> float:
-    """The lowest threshold at which the precision that was asked for is to be expected, else the default.
-
-    Raises `ConfigError` for a precision that no threshold reaches, a species that was not measured, and a
-    card that says nothing of it.
-    """
+    """The lowest threshold at which the precision that was asked for is to be expected, else the default."""
     if options.precision is None and options.species is None:
         return float(default)
     genes, species = genome is not None, options.species
@@ -384,8 +380,7 @@ def make_scorer(
 ) -> Scorer:
     """Make the scorer of a model over nucleotides: of positions for a locator, else of windows.
 
-    ``genes`` are for a locator. Raises `InputError` for a protein model, because proteins have no strands,
-    and `ConfigError` for gene tracks that are not known, and a precision that no threshold reaches.
+    ``genes`` are for a locator.
     """
     card = model.card
     if not model.alphabet.is_nucleotide:

@@ -136,10 +136,7 @@ def _checksum(header: Mapping[str, Any], arrays: Iterable[tuple[str, Iterable[np
 
 
 class ShardFile(ExitStack):
-    """A shard, read piece by piece; use it in ``with``.
-
-    Raises `InputError` for a file that is missing, no shard, damaged, or of another format.
-    """
+    """A shard, read piece by piece; use it in ``with``."""
 
     def __init__(self, path: str | Path) -> None:
         from safetensors import SafetensorError, safe_open

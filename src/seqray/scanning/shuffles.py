@@ -82,12 +82,9 @@ class NullScores:
         """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
 
         The result is a score that occurs, or None if no threshold will do. ``scores`` (n,) are those of all
-        peaks in the user's sequence, ``positions`` those scanned there on each strand.
-
-        Notes
-        -----
-        One is added to the count in shuffled sequence, as in target-decoy searches (He et al. 2015,
-        arXiv:1501.00537): having met no false call above a threshold doesn't show that there are none.
+        peaks in the user's sequence, ``positions`` those scanned there on each strand. One is added to the
+        count in shuffled sequence, as in target-decoy searches (He et al. 2015, arXiv:1501.00537): having met
+        no false call above a threshold doesn't show that there are none.
         """
         thresholds = np.unique(scores)
         calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")

@@ -427,10 +427,7 @@ class AlignmentExamples(Examples):
 
 
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
-    """Encode some rows of the data.
-
-    Raises ConfigError for examples of a type that this kind of model does not read.
-    """
+    """Encode some rows of the data."""
     expected, encode_all = ENCODERS[config.model.kind]
     chosen = [data[i] for i in rows]
     for example in chosen:
@@ -441,10 +438,7 @@ def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config
 
 
 def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray | None:
-    """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts.
-
-    Raises InputError for an example of a context that the settings don't name.
-    """
+    """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts."""
     if not config.contexts:
         return None
     numbers = {name: i for i, name in enumerate(config.contexts)}

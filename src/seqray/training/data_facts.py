@@ -37,7 +37,7 @@ MIN_SUBCLASS_EXAMPLES = 10
 def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
     """Add the number of subclasses of each class to the settings, if the network learns subclasses.
 
-    Examples of split ``test`` don't count. ConfigError is raised where no example names its subclass.
+    Examples of split ``test`` don't count.
     """
     if not config.data.subclasses:
         return replace(config, model=replace(config.model, subclasses=()))

@@ -121,7 +121,7 @@ def call_side_by_side(
     """Call ``work(**call, **shared, progress=report)`` for each call.
 
     ``work`` is a function of a module; one process is this one. ``on_progress`` receives steps and total over
-    all calls. SeqrayError is raised where a call does, or a process was ended from outside.
+    all calls.
     """
     if processes == 1 or len(calls) < 2:
         torch.set_num_threads(threads)

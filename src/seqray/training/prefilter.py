@@ -209,9 +209,6 @@ def teach_prefilter(
     The records are genomes of the kind that will be scanned, of which the model scores so many windows: more
     take longer, and let the prefilter skip more. ``lost`` is the share of the windows at or above a level
     that it may skip; the card says what it lets pass. With contexts, the prefilter knows them, too.
-
-    Raises ConfigError for a model that can't have one, and for numbers out of range, InputError for too few
-    letters in all, and where too few windows score high.
     """
     _check(model, windows, lost)
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))

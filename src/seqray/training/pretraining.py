@@ -182,9 +182,7 @@ def pretrain(
     """Train a network to predict hidden letters, and save its weights for `seqray.training.fit.train`.
 
     The data are alignments for a model that reads them, else letters, cut into windows of ``data.window``; a
-    twentieth of them is held out. ``share`` is that of the letters that are hidden. Raises ConfigError for a
-    k-mer model, whose overlapping words reveal each other's letters, and for one on a backbone, InputError
-    for fewer than 20 windows or alignments, or a folder of another run.
+    twentieth of them is held out. ``share`` is that of the letters that are hidden.
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")

@@ -45,9 +45,6 @@ def recalibrate(
     Examples of split ``train`` are left out, and those of none where others name one. The share of the
     positive class in the rest becomes the model's prevalence. The card is for the networks of the model;
     ``training.calibrated_on`` says on what, and how far off the probabilities were before and are now.
-
-    Raises InputError for data that the model was trained on, of other labels or lengths, or too few of a
-    class, ConfigError for a method that the model can't take.
     """
     card = model.card
     if method not in ("temperature", "auto") and len(card.classes) != 2:

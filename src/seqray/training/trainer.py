@@ -91,8 +91,6 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
 
     Defaults: 30 epochs, one device, CUDA if available, gradients clipped to a norm of 1; bf16-mixed on CUDA,
     and on a CPU that computes with bfloat16 (not for backbones and locators), else float32.
-
-    Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.
     """
     known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
     for name in config.trainer:
@@ -133,10 +131,7 @@ def _prefers_bfloat16(config: RunConfig) -> bool:
 
 
 def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress) -> lightning.Trainer:
-    """Build the trainer.
-
-    Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
-    """
+    """Build the trainer."""
     settings = trainer_settings(config)
     if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
         settings.setdefault("plugins", [_Alone()])
@@ -344,10 +339,7 @@ class WorkDir:
     writes: bool = True  # whether this is the main process
 
     def claim(self) -> None:
-        """Make the folder this run's, or find that it is; a run that is not resumed is removed.
-
-        Raises InputError if it belongs to other settings or data, or can't be written.
-        """
+        """Make the folder this run's, or find that it is; a run that is not resumed is removed."""
         if not self.writes:
             return
         try:

@@ -15,3 +15,10 @@ def test_an_impossible_region_is_refused(part):
 def test_a_region_may_end_far_beyond_any_sequence():
     assert parse_region("chr1:1-" + "9" * 18).end == 10**18 - 1
     assert parse_region("chr1:0,010-0,020").start == 9
+
+
+@pytest.mark.parametrize(
+    "text, written", [("c:11-1,020", "c:11-1020"), ("c:11", "c:11"), ("c", "c"), ("c:1", "c")]
+)
+def test_a_region_is_written_as_it_is_read(text, written):
+    assert str(parse_region(text)) == written

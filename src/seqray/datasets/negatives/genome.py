@@ -167,8 +167,7 @@ def to_genome_coordinates(
 ) -> dict[str, list[tuple[int, int]]]:
     """Intervals of features in the coordinates of the genome, by strand.
 
-    A feature that ends beyond its contig crosses the origin of a circle, as in GFF3, and is cut in two. An
-    InputError for a contig that is not in the genome, or a feature that begins beyond its end.
+    A feature that ends beyond its contig crosses the origin of a circle, as in GFF3, and is cut in two.
     """
     placed: dict[str, list[tuple[int, int]]] = {"+": [], "-": [], ".": []}
     contigs: dict[str, int] = {}

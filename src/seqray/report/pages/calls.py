@@ -24,12 +24,7 @@ from seqray.report.svg.genome import CALL_REACH, MarkedBox, NearbyGene, draw_sur
 def short_names(genes: Mapping[str, Sequence[Gene]]) -> dict[str, str]:
     """Shorter names of genes that were named after their contig, where these are unique.
 
-    Names that stay are left out.
-
-    Examples
-    --------
-    >>> short_names({"gi|9626243|ref|NC_001416.1|": [Gene(0, 9, "+", "gi|9626243|ref|NC_001416.1|_46")]})
-    {'gi|9626243|ref|NC_001416.1|_46': 'NC_001416.1_46'}
+    ``gi|9626243|ref|NC_001416.1|_46`` becomes ``NC_001416.1_46``; names that stay are left out.
     """
     pairs = []
     for contig, its_genes in genes.items():

@@ -169,11 +169,7 @@ class GenomeParts:
 def divide_genomes(
     genomes: Sequence[LabeledGenome], classes: Sequence[str], hold_out: Sequence[str], config: RunConfig
 ) -> GenomeParts:
-    """Divide genomes into what is learned from and what is not, such as species and groups of ``hold_out``.
-
-    Raises `InputError` for a name to hold out that no genome has, where a class has no site to learn from,
-    where no region is left, and where no region has a site of the positive class.
-    """
+    """Divide genomes into what is learned from and what is not, such as those of ``hold_out``."""
     names = {name for genome in genomes for name in (genome.row.species, genome.row.group) if name}
     for name in hold_out:
         if name not in names:

@@ -52,11 +52,7 @@ class GenomeRow:
 
 
 def read_sheet(path: str | Path) -> list[GenomeRow]:
-    """Read a TSV with `COLUMNS`, and if needed `FURTHER`; paths in it are relative to its folder.
-
-    Raises `InputError` for a column that is missing or unknown, an empty cell that is needed, a number out of
-    range, and a genome that is named twice with the same species.
-    """
+    """Read a TSV with `COLUMNS`, and if needed `FURTHER`; paths in it are relative to its folder."""
     folder = Path(path).parent
     remedy = f"name the columns {', '.join(COLUMNS)}[, {', '.join(FURTHER)}]"
     rows: dict[tuple[str, str], GenomeRow] = {}
@@ -174,8 +170,7 @@ def read_genomes(
 
     ``rename`` maps other names of sites to classes; ``site_class`` is that of sites whose file names none:
     without it the only class, and of several every site has to name one. Regions are held out of contigs of
-    ``whole`` letters and more alone. Raises InputError for files that don't fit each other, and a site of an
-    unknown class or of none, ConfigError for a ``site_class`` that is none of the classes.
+    ``whole`` letters and more alone.
     """
     class_of = _class_index(classes, rename, site_class)
     with ThreadPoolExecutor(threads) as pool:
