@@ -1,16 +1,37 @@
-"""Arithmetic of benchmarks that have no file of tests of their own."""
+"""Small scripts of benchmarks and data."""
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
 
+import gpu
 import locator_explanations
 import memory
+import restate_cards
+from accuracy_page import PAGE, page, read
+from accuracy_sets import FOLDS, TEST_SETS
+from automatic import COLUMNS, SETS
 from locator_cards import FIGURES, rows_of
 from prefilter import count_missing
+from published_sets import BACKGROUND, PROMOTER, with_made_negatives
+from seqray.core.records import LabeledSequence
+from seqray.core.run_config import load_run_config
+from seqray.genome.read import read_genes
+from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.header import FOLDER
 from smoothing import Choice, call
+from training_sheet import genome_rows, read_table, training_rows, write_table
 
 
 def card(**values):
@@ -108,3 +129,194 @@ def test_company_within_the_region_outranks_a_site_alone():
     scores = strands(plus={40: 0.4, 150: 0.35, 200: 0.3})
     assert call(scores, Choice(0, 0, 25)).position.tolist() == [40, 150, 200]
     assert call(scores, Choice(0, 80, 25)).position[0] == 150
+
+
+RNG = np.random.default_rng(7)
+
+
+def rows(splits: list[str | None]) -> list[LabeledSequence]:
+    """A promoter and a background of each split, of 60 letters, each in a group of its own."""
+    return [
+        LabeledSequence("".join(RNG.choice(list("ACGT"), 60)), label, f"{label}{n}", f"{label}{n}", split)
+        for n, split in enumerate(splits)
+        for label in (PROMOTER, BACKGROUND)
+    ]
+
+
+def test_made_negatives_are_of_training_promoters_alone():
+    given = rows(["train"] * 30 + ["validation"] * 5 + ["test"] * 5)
+    found = with_made_negatives(given, Fraction(3, 5))
+    assert found[: len(given)] == given
+    made = found[len(given) :]
+    assert Counter(e.subclass for e in made) == {"substitution": 12, "shuffle": 6}
+    assert {(e.label, e.split) for e in made} == {(BACKGROUND, "train")}
+    parents = {e.id: e for e in given if e.label == PROMOTER and e.split == "train"}
+    for e in made:
+        parent = parents[e.id.split(":")[1]]
+        assert e.group == parent.group
+        if e.subclass == "shuffle":
+            assert Counter(e.sequence) == Counter(parent.sequence)
+            assert e.sequence != parent.sequence
+
+
+def test_without_a_split_some_groups_are_held_out_and_make_nothing():
+    found = with_made_negatives(rows([None] * 100), Fraction(1))
+    given, made = found[:200], found[200:]
+    parts = Counter(e.split for e in given)
+    assert parts["train"] + parts["validation"] == 200
+    assert 24 <= parts["validation"] <= 25  # .12 of 200 groups, and the one that exceeds it
+    held_out = {e.group for e in given if e.split == "validation"}
+    assert held_out.isdisjoint(e.group for e in made)
+
+
+def test_text_site_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, monkeypatch):
+    model = load_model(tiny_model_file)
+    shipped = tmp_path / "src" / "tiny.safetensors"
+    shipped.parent.mkdir()
+    save_model(shipped, model.networks, model.card)
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/tiny.yaml").write_text(
+        "data: {site: 3}\ncard: {use: as a test, limits: [it knows nothing]}\n"
+    )
+    (tmp_path / "benchmarks/results").mkdir(parents=True)
+    figures = {"headline": {"metric": "mcc", "value": 0.5, "low": 0.4, "high": 0.6}}
+    (tmp_path / "benchmarks/results/tiny.card.json").write_text(json.dumps(figures))
+    monkeypatch.setattr(restate_cards, "ROOT", tmp_path)
+    monkeypatch.setattr(restate_cards, "locate_model", lambda name: shipped)
+    monkeypatch.setattr(restate_cards, "load_model", lambda name: load_model(shipped))
+    before = load_file(shipped)
+    restate_cards.restate("tiny")
+    after, card = load_file(shipped), load_model(shipped).card
+    assert card.info == {"use": "as a test", "limits": ["it knows nothing"]}
+    assert card.site == 3
+    assert card.metrics == figures
+    assert before.keys() == after.keys()
+    assert all((before[name] == after[name]).all() for name in before)
+    kept = ("threshold", "temperature", "training")
+    assert all(getattr(card, name) == getattr(model.card, name) for name in kept)
+
+
+def test_without_a_gpu_it_says_so_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["benchmarks/gpu.py", "--out", str(tmp_path / "gpu.tsv")])
+    assert gpu.main() == 3
+    assert capsys.readouterr().err == "gpu.py: torch sees no GPU here; nothing was measured\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["windows", "locator"])
+def test_a_device_agrees_with_itself_and_bf16_does_not(kind, tiny_model_file, locator_file):
+    path = {"windows": tiny_model_file, "locator": locator_file}[kind]
+    rows = {(row[1], row[3]): float(row[5]) for row in gpu.equality(str(path), "cpu", 50)}
+    assert [rows[what, "fp32"] for what in ("difference", "other digits", "other calls")] == [0, 0, 0]
+    assert 0 < rows["difference", "bf16"] < 0.1
+    assert rows["other digits", "bf16"] > 0.5
+
+
+def test_scan_rollout_and_training_are_timed(tiny_model_file, locator_file):
+    rows = list(gpu.speeds(str(tiny_model_file), "cpu", 1))
+    kinds = product(("fp32", "bf16"), ("scan", "rollout", "train"))
+    assert [(row[3], row[1], row[6]) for row in rows] == [(*kind, "sequences/s") for kind in kinds]
+    assert all(float(row[5]) > 0 for row in rows)
+    rows = list(gpu.speeds(str(locator_file), "cpu", 1))
+    assert [(row[1], row[6]) for row in rows] == 2 * [("scan", "letters/s"), ("train", "letters/s")]
+    assert all(float(row[5]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["windows", "locator"])
+def test_a_step_of_training_lowers_the_loss(kind, tiny_model, locator):
+    model = {"windows": tiny_model, "locator": locator}[kind]
+    before = [parameter.clone() for parameter in model.networks[0].parameters()]
+    step, _, _ = gpu.works(model, 4, "fp32")["train"]
+    losses = np.array([step() for _ in range(20)], dtype=float)
+    assert losses[-1] < losses[0]
+    after = model.networks[0].parameters()  # the model itself stays as it is
+    assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+def test_the_page_is_that_of_the_table():
+    assert PAGE.read_text(encoding="utf-8") == page(*read())
+
+
+def test_every_row_is_of_a_known_set_and_every_set_has_a_configuration():
+    known = {task.shown: task for task in (*TEST_SETS, *FOLDS)}
+    _, rows = read()
+    assert {row["set"] for row in rows} <= set(known)
+    for task in TEST_SETS:
+        assert load_run_config(PAGE.parents[1] / "configs" / f"{task.model}.yaml").name == task.model
+    for task in FOLDS:
+        load_run_config(PAGE.parents[1] / "configs" / f"{task.config}.yaml")
+
+
+def test_figures_of_a_test_part_are_those_of_a_shipped_model():
+    _, rows = read()
+    tests = {task.shown for task in TEST_SETS}
+    for row in rows:
+        if row["set"] in tests:
+            assert (FOLDER / f"{row['model']}.safetensors").exists()
+            assert 0 <= float(row["seqray"]) <= 1
+            assert not row["low"] or float(row["low"]) <= float(row["seqray"]) <= float(row["high"])
+
+
+def test_the_trainings_without_settings_are_of_known_sets():
+    _, rows = read(PAGE.parents[1] / "benchmarks" / "results" / "automatic.tsv")
+    assert set(rows[0]) == set(COLUMNS)
+    assert {row["set"] for row in rows} <= set(SETS)
+    for row in rows:
+        if row["difference"]:
+            gap = float(row["automatic"]) - float(row["tuned"])
+            assert abs(gap - float(row["difference"])) < 2e-4
+
+
+GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}
+SITE = {"contig": "c", "position": 5, "strand": "+", "weight": 1.0}
+CONTEXT = {"species": "C d", "genus": "C", "weight": 0.2, "shares": "", "type": "CDS", "distance": ""}
+
+
+def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
+    rows = [
+        {"name": "ecoli", "domain": "bacteria", "weight": 1.0},
+        {"name": "upstream", "domain": "bacteria", "weight": 0.5},
+        {"name": "unclear", "domain": "bacteria", "weight": 0.0},
+        {"name": "archaeon", "domain": "archaea", "weight": 1.0},
+    ]
+    write_table(
+        tmp_path / "genomes.tsv", [{**GENOME, **row, "sites": f"{row['name']}.sites.tsv"} for row in rows]
+    )
+    write_table(tmp_path / "ecoli.sites.tsv", [{**SITE, "site": s} for s in ("promoter", "internal")])
+    write_table(tmp_path / "upstream.sites.tsv", [{**SITE, "site": "promoter"}] * 10)
+    contexts = [
+        {**CONTEXT, "sequence": "ACGTT", "index": 3},
+        {**CONTEXT, "sequence": "ACGTT", "index": 3},
+        {**CONTEXT, "sequence": "GGGTTATGCC", "index": 2, "distance": 3},
+        {**CONTEXT, "sequence": "CCCTT", "index": 2, "shares": "test"},
+        {**CONTEXT, "species": "E f", "sequence": "TTTTT", "index": 2, "weight": 0.0},
+    ]
+    write_table(tmp_path / "contexts.tsv.gz", contexts)
+
+    write_table(tmp_path / "archaeon.sites.tsv", [{**SITE, "site": "promoter"}])
+    assert [row["held_out"] for row in genome_rows(tmp_path, "archaea")] == ["archaeon.split.bed"]
+    found = list(training_rows(tmp_path))
+    kept = ("species", "group", "genes", "held_out", "weight", "inside")
+    assert [tuple(row[key] for key in kept) for row in found] == [
+        ("A b", "A", "predict", "ecoli.split.bed", 6.0, 1.0),
+        ("A b", "A", "predict", "upstream.split.bed", 0.5, 0.1),
+        ("C d (contexts)", "C", "contexts-c-d.gff3", "", 1.0, 1.0),
+    ]
+    with gzip.open(tmp_path / "contexts-c-d.fa.gz", "rt") as handle:
+        assert handle.read() == ">contexts-c-d-1\nACGTT\n>contexts-c-d-2\nGGGTTATGCC\n"
+    # The start is letter 3 of 10, counted from 1; the gene begins 3 letters on and ends beyond the context.
+    assert (tmp_path / "contexts-c-d.gff3").read_text() == (
+        "##gff-version 3\n##sequence-region contexts-c-d-1 1 5\n##sequence-region contexts-c-d-2 1 10\n"
+        "contexts-c-d-2\t.\tCDS\t6\t10\t.\t+\t0\tID=contexts-c-d-2;end_range=10,.\n"
+    )
+    genes = read_genes(tmp_path / "contexts-c-d.gff3").genes
+    assert {contig: len(found) for contig, found in genes.items()} == {
+        "contexts-c-d-1": 0,  # known to have none
+        "contexts-c-d-2": 1,
+    }
+    sites = read_table(tmp_path / "contexts-c-d.sites.tsv")
+    assert [(s["contig"], s["position"], s["strand"]) for s in sites] == [
+        ("contexts-c-d-1", "4", "+"),
+        ("contexts-c-d-2", "3", "+"),
+    ]

@@ -1,4 +1,4 @@
-"""Where a whole file comes from, by its words of four letters: counts, distances, what is said of them."""
+"""Composition of sequences, and samples of the training data."""
 
 from __future__ import annotations
 
@@ -19,16 +19,22 @@ from seqray.calibration.domain import fit_domain
 from seqray.calibration.signature import (
     MAX_SPECIES_DISTANCE,
     MIN_WORDS,
+    SAMPLE,
     SIZE,
     KmerCounter,
     Signature,
+    count_in_sketch,
     fit_signature,
+    make_sketch,
 )
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
+from seqray.core.card_parts import Sketch
+from seqray.core.errors import ConfigError
 from seqray.core.letters import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
+from seqray.core.serialization import from_mapping
 from seqray.inference.labeled import recognize_context
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.networks import build_model
@@ -309,3 +315,37 @@ def test_windows_of_a_stack_and_of_texts_count_alike():
     codes = drawn("rich", 30)
     direct = module.strandless_counts(stack_sequences(texts(codes), DNA))
     assert direct.tolist() == tallied(texts(codes)).tolist()
+
+
+def words(first: int, last: int) -> list[str]:
+    return [f"sequence {i}" for i in range(first, last)]
+
+
+def test_of_few_training_sequences_every_one_is_recognized():
+    count = count_in_sketch(make_sketch(words(0, SAMPLE) * 2), words(SAMPLE - 60, SAMPLE + 140))
+    assert (count.known, count.checked) == (60, 200)
+
+
+def test_of_many_a_tenth_shows_the_share_of_them():
+    sample = make_sketch(words(0, 10 * SAMPLE))
+    assert len(sample.hashes) < 6000
+    count = count_in_sketch(sample, words(8 * SAMPLE, 14 * SAMPLE))  # a third of them are training sequences
+    assert abs(count.checked - 600) < 5 * 600**0.5
+    assert abs(count.known - 200) < 5 * 200**0.5
+    assert count_in_sketch(sample, words(10 * SAMPLE, 14 * SAMPLE)).known == 0
+    whole = count_in_sketch(sample, words(0, 10 * SAMPLE))
+    assert whole.known == whole.checked == SAMPLE
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"limit": 3, "hashes": "?"},
+        {"limit": 3, "hashes": "AAA="},
+        {"limit": 3, "hashes": "AwAAAA=="},
+        {"limit": "3", "hashes": ""},
+    ],
+)
+def test_a_damaged_sample_is_refused(facts):
+    with pytest.raises(ConfigError):
+        from_mapping(Sketch, facts)

@@ -1,11 +1,13 @@
-"""Arrays: the logistic function against scipy, and items at equal distances."""
+"""Arrays: stretches, peaks, and a random sample of a stream."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.special import expit
 
-from seqray.core.arrays import logistic, mark_intervals, pick_evenly
+from seqray.core.arrays import Reservoir, logistic, mark_intervals, pick_evenly
 
 
 @given(st.floats(-1e6, 1e6))
@@ -30,3 +32,22 @@ def test_positions_in_intervals_are_marked(length, intervals):
     ends = np.array([start + size for start, size in intervals], dtype=np.int64)
     expected = [any(a <= i < b for a, b in zip(starts, ends, strict=True)) for i in range(length)]
     assert mark_intervals(starts, ends, length).tolist() == expected
+
+
+def drawn(size, count, seed=0):
+    reservoir = Reservoir(size, seed)
+    for i in range(count):
+        reservoir.offer(i)
+    return reservoir.kept
+
+
+def test_all_of_few_and_a_sorted_draw_of_many():
+    assert drawn(5, 3) == [0, 1, 2]
+    kept = drawn(5, 100)
+    assert len(kept) == 5 == len(set(kept))
+    assert kept == sorted(kept) == drawn(5, 100)
+
+
+def test_every_thing_has_the_same_chance():
+    counts = np.bincount(np.concatenate([drawn(5, 20, seed) for seed in range(2000)]), minlength=20)
+    assert abs(counts - 500).max() < 5 * np.sqrt(500 * 0.75)

@@ -18,7 +18,7 @@ def test_a_region_may_end_far_beyond_any_sequence():
 
 
 @pytest.mark.parametrize(
-    "text, written", [("c:11-1,020", "c:11-1020"), ("c:11", "c:11"), ("c", "c"), ("c:1", "c")]
+    ("text", "written"), [("c:11-1,020", "c:11-1020"), ("c:11", "c:11"), ("c", "c"), ("c:1", "c")]
 )
 def test_a_region_is_written_as_it_is_read(text, written):
     assert str(parse_region(text)) == written

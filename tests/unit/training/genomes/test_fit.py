@@ -1,4 +1,4 @@
-"""Whole runs: a planted motif is learned, a run resumes exactly, and the card says what to expect."""
+"""Trainings of a locator, and what its card states."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import pytest
 import torch
 
 from seqray.calibration.expected_precision import ExpectedPrecision
+from seqray.calibration.signature import KmerCounter, Signature
+from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import headline_metric
+from seqray.genome.genes import Gene
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
-from seqray.training.genomes.fit import LocatorModule, check_config, train_locator
-from seqray.training.genomes.sheet import GenomeRow
+from seqray.training.genomes.evaluation import measure
+from seqray.training.genomes.fit import PIECE, LocatorModule, check_config, species_domain, train_locator
+from seqray.training.genomes.sheet import DEV, GenomeRow
 from seqray.training.members import RunOptions
 
 
@@ -143,3 +147,66 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
 def test_settings_that_do_not_fit_are_refused(changes, words, make_config):
     with pytest.raises(ConfigError, match=words):
         check_config(make_config(**changes))
+
+
+SITES = {"known": [(500, "+", 0, 1.0), (900, "-", 0, 1.0)], "unknown": [(700, "+", 0, 1.0)]}
+REGIONS = {"known": [(0, 1500, DEV)], "unknown": [(200, 1200, DEV)]}
+GENES = {"known": [Gene(600, 840, "+", "a")]}
+
+
+@pytest.fixture
+def genome(make_genome, random_letters):
+    """Two contigs, of which an annotation names the first."""
+
+    def make(genes, **row):
+        contigs = {"known": random_letters(1500, 0), "unknown": random_letters(1500, 1)}
+        return make_genome(contigs, SITES, REGIONS, genes, **row)
+
+    return make
+
+
+def test_contigs_whose_genes_are_not_known_are_measured_without_genes_only(locator, genome):
+    given = [(genome(GENES), "region")]
+    [with_genes], [without] = (measure(locator, given, genes=genes) for genes in (True, False))
+    assert (with_genes.kilobases, len(with_genes.site_block)) == (1.5, 2)
+    assert (without.kilobases, len(without.site_block)) == (2.5, 3)
+    assert (with_genes.genes, without.genes) == (True, False)
+    assert (with_genes.species, with_genes.held_out) == ("Toy", "region")
+
+
+def test_a_contig_that_is_known_to_have_no_gene_is_measured_with_genes(locator, genome):
+    [found] = measure(locator, [(genome(GENES | {"unknown": []}), "region")], genes=True)
+    assert (found.kilobases, len(found.site_block)) == (2.5, 3)
+
+
+def test_a_species_without_known_genes_is_left_out_of_the_figures_with_genes(locator, genome):
+    other = genome(None, species="Other")
+    found = measure(locator, [(genome(GENES), "region"), (other, "species")], genes=True)
+    assert [one.species for one in found] == ["Toy"]
+    found = measure(locator, [(genome(GENES), "region"), (other, "species")], genes=False)
+    assert [(one.species, one.held_out) for one in found] == [("Toy", "region"), ("Other", "species")]
+
+
+def letters(gc, length, seed):
+    shares = [(1 - gc) / 2, gc / 2, gc / 2, (1 - gc) / 2]
+    return "".join(np.random.default_rng(seed).choice(list("ACGT"), length, p=shares))
+
+
+def test_a_new_part_of_a_genome_is_known_by_its_species(make_genome):
+    genomes = [
+        make_genome({"a": letters(0.3, 60_000, 0), "b": letters(0.3, 50_000, 1)}, species="Poor"),
+        make_genome({"c": letters(0.6, 90_000, 2)}, species="Rich"),
+        make_genome({"d": letters(0.3, PIECE - 1, 3)}, species="Contexts"),
+    ]
+    domain = species_domain(genomes)
+    assert domain is not None
+    assert domain.signature is not None
+    assert tuple(entry.context for entry in domain.signature) == ("Poor", "Rich")
+    for gc, species in ((0.3, "Poor"), (0.6, "Rich"), (0.45, None)):
+        counter = KmerCounter(DNA)
+        counter.add(letters(gc, 50_000, 9))
+        assert Signature(domain.signature).nearest_context(counter.counts) == species
+
+
+def test_contigs_around_sites_alone_say_nothing_of_a_genome(make_genome):
+    assert species_domain([make_genome({"d": letters(0.3, 300, 3)})]) is None

@@ -1,14 +1,110 @@
-"""Genes of another genome are one clear line."""
+"""Genes: coordinates, questions about positions, and whether they fit the sequences."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.genome.genes import Gene, Genome, check_contig, check_genes, count_starts
+from seqray.genome.genes import Gene, GeneIndex, Genome, check_contig, check_genes, count_starts, cut_genes
+from seqray.genome.tracks import gene_tracks
+
+
+@pytest.mark.parametrize("strand", ["+", "-"])
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 60), (12, 60), (13, 60), (14, 47), (20, 41), (45, 60), (0, 9)]
+)
+def test_what_is_left_of_a_gene_keeps_its_frame_and_loses_its_ends(strand, start, end):
+    gene = Gene(10, 40, strand, "a")
+    whole, cut = (
+        gene_tracks(genes, length, strand)[1:4]  # the frames
+        for genes, length in (((gene,), 60), (cut_genes((gene,), start, end), end - start))
+    )
+    if strand == "-":  # tracks are in reading direction
+        whole, cut = whole[:, ::-1], cut[:, ::-1]
+    seen = cut.any(axis=0)
+    np.testing.assert_array_equal(cut[:, seen], whole[:, start:end][:, seen])
+    assert seen.sum() >= whole[:, start:end].any(axis=0).sum() - 2  # of a codon that was cut
+
+
+def test_ends_that_are_cut_off_are_partial():
+    genes = (Gene(10, 40, "+", "a"), Gene(10, 40, "-", "b"), Gene(50, 60, "+", "c", coding=False))
+    assert cut_genes(genes, 20, 45) == (
+        Gene(2, 20, "+", "a", partial_start=True),
+        Gene(0, 20, "-", "b", partial_end=True),
+    )
+    assert cut_genes(genes, 0, 30)[1] == Gene(10, 28, "-", "b", partial_start=True)
+    assert cut_genes(genes, 55, 58) == (
+        Gene(0, 3, "+", "c", coding=False, partial_start=True, partial_end=True),
+    )
+
+
+LENGTH = 60
+
+
+@st.composite
+def genes(draw, circular):
+    start = draw(st.integers(0, LENGTH - 1))
+    most = 40 if circular else LENGTH - start
+    return Gene(
+        start,
+        start + draw(st.integers(1, most)),
+        draw(st.sampled_from("+-")),
+        draw(st.sampled_from("abc")),
+        partial_start=draw(st.booleans()),
+    )
+
+
+@st.composite
+def contigs(draw):
+    circular = draw(st.booleans())
+    return draw(st.lists(genes(circular), max_size=8)), circular
+
+
+def distance(gene, site, circular):
+    """Letters from the site to the start in reading direction; None where it lies behind."""
+    ahead = (gene.start_codon - site) * (1 if gene.strand == "+" else -1)
+    if circular:
+        return ahead % LENGTH
+    return ahead if ahead >= 0 else None
+
+
+def covers(gene, site, circular):
+    return any(gene.start <= place < gene.end for place in (site, site + LENGTH * circular))
+
+
+@given(contigs(), st.integers(0, LENGTH - 1), st.sampled_from("+-"), st.integers(0, LENGTH))
+def test_the_next_start_downstream(contig, site, strand, reach):
+    known, circular = contig
+    ahead = {
+        distance(gene, site, circular) for gene in known if gene.strand == strand and not gene.partial_start
+    } - {None}
+    expected = min((value for value in ahead if value <= reach), default=None)
+    found = GeneIndex(known, LENGTH, circular=circular).downstream(site, strand, reach)
+    assert (found[1] if found else None) == expected
+    if found:
+        assert found[0] in known
+        assert distance(found[0], site, circular) == found[1]
+
+
+@given(contigs(), st.integers(0, LENGTH - 1))
+def test_the_gene_around_a_site(contig, site):
+    known, circular = contig
+    index = GeneIndex(known, LENGTH, circular=circular)
+    for strand in (None, "+", "-"):
+        around = [g for g in known if strand in (None, g.strand) and covers(g, site, circular)]
+        found = index.containing(site, strand)
+        assert (found is None) == (not around)
+        if found:
+            assert found in around
+            assert (site - found.start) % LENGTH == min((site - gene.start) % LENGTH for gene in around)
+    assert index.antisense(site, "+") == index.containing(site, "-")
+    assert index.antisense(site, "-") == index.containing(site, "+")
+
 
 NINE = Gene(0, 9, "+", "a")
 
