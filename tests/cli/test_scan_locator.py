@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import random
 from dataclasses import replace
@@ -268,11 +269,13 @@ def test_a_contig_too_long_for_a_bacterium_is_refused_when_it_is_reached(scan, t
 # --- outputs ------------------------------------------------------------------------------------------------
 
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
+NAMES += ("genes.csv", "g.gff3")
 
 
 @pytest.mark.parametrize("more", ["", "--circular", "--region one:500-1200 --per-kb 2"])
 def test_gathered_shards_are_the_whole_scan(scan, run, tmp_path, more):
     outputs = "--out calls.gff3 --out calls.tsv --track x.bedgraph --track x.bw"
+    outputs += " --genes-out genes.csv --genes-out g.gff3"
     words = ("genome.fa --genes genes.gff3 --min-distance 9", more)
     scan(*words, outputs)
     whole = [(tmp_path / name).read_bytes() for name in NAMES]
@@ -286,11 +289,50 @@ def test_gathered_shards_are_the_whole_scan(scan, run, tmp_path, more):
 @pytest.mark.parametrize("genes", ["predict", "none"])
 def test_an_empty_file_gives_every_output(scan, tmp_path, genes):
     write(tmp_path / "empty.fa", "")
-    outputs = "--out x.gb --out x.gff3 --out x.bed --out x.tsv --html x.html"
+    outputs = "--out x.gb --out x.fa --out x.gff3 --out x.bed --out x.tsv --html x.html"
     assert "0 sequences" in scan("empty.fa --allow-empty", outputs, "--genes", genes).err
     assert (tmp_path / "x.gb").read_text() == ""
     assert all((tmp_path / f"x.{end}").read_text().startswith("#") for end in ("gff3", "bed", "tsv"))
     assert "There are no calls." in (tmp_path / "x.html").read_text()
+
+
+def test_genes_with_their_starts_and_the_bases_around_calls(scan, tmp_path):
+    """Predicted genes are read back from their GFF3, and calls from the tables that others open."""
+    more = "--out c.fa --out c.tsv --out c.csv --upstream 5 --downstream 2"
+    scan("genome.fa --circular-id two --threshold 0.3 --genes-out g.tsv --genes-out g.gff3", more)
+    calls, genes = (table((tmp_path / name).read_text()) for name in ("c.tsv", "g.tsv"))
+    assert {row["gene"] for row in genes} >= {row["gene"] for row in calls} - {"."}
+    for row in genes:
+        own = [call for call in calls if call["gene"] == row["gene"]]
+        assert (row["call"] == ".") == (row["reason"] != ".") == (not own)
+        assert float(row["score"] if own else 0) == max((float(c["score"]) for c in own), default=0)
+    again = scan("genome.fa --circular-id two --threshold 0.3 --genes g.gff3").rows
+    assert again == calls
+    with (tmp_path / "c.csv").open(newline="") as handle:
+        assert list(csv.DictReader(handle)) == calls
+    records = list(SeqIO.parse(tmp_path / "c.fa", "fasta"))
+    assert [record.id for record in records] == [call["id"] for call in calls]
+    for record, call in zip(records, calls, strict=True):
+        circle = SEQUENCES[call["contig"]] * 2
+        site, length = int(call["site"]), len(SEQUENCES[call["contig"]])
+        if call["strand"] == "-":
+            circle, site = circle.translate(TURNED)[::-1], length - 1 - site
+        if 5 <= site < length - 2:
+            assert str(record.seq) == circle[site - 5 : site + 3]
+        assert ("cut=" in record.description) == (len(record) < 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("--out c.xlsx", ".csv, which spreadsheets open"),
+        ("--out c.tsv --upstream 9", "--out FILE.fa"),
+        ("--genes none --genes-out g.tsv", "--genes FILE"),
+        ("--genes-out g.bed.csv.html", "use .tsv or .csv"),
+    ],
+)
+def test_outputs_that_can_t_be_written_are_refused(scan, words, named):
+    scan.refused("genome.fa", words, names=named)
 
 
 def test_genbank_out_of_fasta(scan, tmp_path):

@@ -25,12 +25,14 @@ from seqray.io.predictions import prediction_columns, prediction_row
 from seqray.kinds.kinds import tracks_reader
 from seqray.kinds.objects import annotated_records, as_records, holds_genes
 from seqray.modelfile.model import TrainedModel
+from seqray.scanning.gene_starts import GENE_COLUMNS
 
 # --- Results as pandas frames, with the same columns and words as the output tables
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
+_GENE_TYPES = {"site": "Int64", "distance": "Int64", "score": "float64", "precision": "float64"}
 _CONTEXT_TYPES = {
-    **dict.fromkeys(("probability", "precision"), "float64"),
+    "precision": "float64",
     **dict.fromkeys(("distance", "minus10_start", "minus35_start", "spacer"), "Int64"),
 }
 _EXPLANATION_TYPES = {
@@ -49,14 +51,31 @@ def prediction_frame(
     return frame.astype({"length": "int64", **dict.fromkeys(columns[3 : 3 + len(classes)], "float64")})
 
 
-def call_frame(calls: Iterable[Call], described: bool = False) -> pd.DataFrame:
+class CallFrame(pd.DataFrame):
+    """The calls of a scan, a row each; what is derived from it is a plain frame."""
+
+    _gene_rows: Sequence[Sequence[object]] = ()
+
+    def genes(self) -> pd.DataFrame:
+        """A row a gene: its best start, or why it has none, as ``seqray scan --genes-out`` writes it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns that docs/formats.md lists; empty where no genes were known.
+        """
+        frame = pd.DataFrame(list(self._gene_rows), columns=list(GENE_COLUMNS))
+        return frame.astype({"start": "int64", "end": "int64", **_GENE_TYPES})
+
+
+def call_frame(calls: Iterable[Call], described: bool = False) -> CallFrame:
     """A row per call, with the columns of `write_calls_tsv`: 0-based, half-open, on the plus strand.
 
     With ``described`` the contexts of the calls of a locator are added.
     """
     columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
     types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})
-    return pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types)
+    return CallFrame(pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types))
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -42,6 +42,7 @@ from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import torch_device
+from seqray.scanning.gene_starts import gene_rows, gene_starts
 from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions, other_kind
 from seqray.scanning.scan import scan_records
 
@@ -272,7 +273,8 @@ def scan(
     pandas.DataFrame
         ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
         half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
-        lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
+        lists. Its method ``genes()`` gives a row a gene: the best start, or why there is none.
+        Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
         read, number and source of the ``genes``, the ``circular`` sequences that have calls, the reason why
         each of the ``skipped`` sequences was, and ``findings`` as `predict` gives them.
@@ -326,6 +328,7 @@ def scan(
     )
     bar.close()
     frame = call_frame(result.calls, described=result.from_positions)
+    frame._gene_rows = list(gene_rows(gene_starts(result)))
     null = None if result.from_positions else result.false_calls
     frame.attrs = {
         "threshold": result.threshold,

@@ -24,16 +24,16 @@ class GatherRequest(Request):
 
 def run(request: GatherRequest) -> Outcome:
     """Read the shards, merge them, write."""
-    from seqray.cli.scan_outputs import CallFiles
     from seqray.core.results import SkippedRecord
     from seqray.core.version import __version__
     from seqray.scanning.options import ScanOptions
     from seqray.scanning.shards import ShardFile, check_shards, gather_shards
     from seqray.scanning.words import result_facts, summary
 
-    files = CallFiles(*request.outputs.named(), request.skipped)
-    if files.has_genbank:
-        raise ConfigError("GenBank holds the sequences, which shards lack", remedy="write another format")
+    files = request.outputs.files(request.skipped)
+    if files.has_letters:
+        what = "GenBank and FASTA hold the sequences, which shards lack"
+        raise ConfigError(what, remedy="write another format")
     for shard in request.shards:
         check_files([shard], files.paths())
     with ExitStack() as stack:
@@ -51,6 +51,7 @@ def run(request: GatherRequest) -> Outcome:
             with SkipLog(files.staged_skipped, lines, quiet=True) as skipped:
                 for name, reason in header["skipped"]:
                     skipped(SkippedRecord(name, reason))
+                files.check_genes(known=bool(header["genes"]))
                 result = gather_shards(shards, files.callbacks())
             facts = result_facts(result, ScanOptions(**header["options"]))
             files.write(result, _provenance(request, header, facts), [header["model"][0], *header["card"]])

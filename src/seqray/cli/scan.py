@@ -59,7 +59,11 @@ PYTORCH = "PyTorch"
 """The engine of a shard whose outputs name none."""
 GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
-OUTPUT_OPTIONS = ("--out", "-o", "--html", "--track", "--format", "--skipped")
+UPSTREAM, DOWNSTREAM = 60, 20  # as many models of windows read: 81 bases with the start
+OUTPUT_OPTIONS = (
+    *("--out", "-o", "--html", "--track", "--format", "--skipped"),
+    *("--genes-out", "--upstream", "--downstream"),
+)
 _MESSAGE_OPTIONS = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
 
 
@@ -98,8 +102,20 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
 
     out: tuple[str, ...] = option(
         "--out -o FILE",
-        "calls as .gff3, .bed or .tsv (+ .gz), or .gb (not of shards); may be repeated (default: TSV on "
-        "stdout)",
+        "calls as .gff3, .bed, .tsv or .csv (+ .gz), their bases as .fa, or .gb (both not of shards); may be "
+        "repeated (default: TSV on stdout)",
+    )
+    genes_out: tuple[str, ...] = option(
+        "--genes-out FILE",
+        "a row a gene: its best start, or why it has none, as .tsv or .csv; or the genes as .gff3; may be "
+        "repeated",
+        only_for="whole scans, genomes",
+    )
+    upstream: WholeNumber | None = option(
+        "--upstream N", f"bases before each start in --out FILE.fa (default: {UPSTREAM})"
+    )
+    downstream: WholeNumber | None = option(
+        "--downstream N", f"bases after each start in --out FILE.fa (default: {DOWNSTREAM})"
     )
     html: str | None = option(
         "--html FILE", "a page with figures, maps of calls and a table to search", only_for="whole scans"
@@ -114,9 +130,17 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
         only_for="whole scans",
     )
 
-    def named(self) -> tuple[Sequence[str], str | None, str | None, Sequence[str]]:
-        """Tables of calls, their format, page and tracks."""
-        return self.out, self.format, self.html, self.track
+    def files(self, skipped: str | None, *, is_shard: bool = False) -> CallFiles:
+        """The files to write, see `CallFiles`."""
+        from seqray.cli.scan_outputs import CallFiles
+
+        around = self.upstream, self.downstream
+        return CallFiles(
+            *(self.out, self.format, self.html, self.track, skipped),
+            genes=self.genes_out,
+            around=None if around == (None, None) else around,
+            is_shard=is_shard,
+        )
 
 
 class ScanOutputs(CallOutputs):
@@ -229,7 +253,6 @@ class ScanRequest(Request):
 
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
-    from seqray.cli.scan_outputs import CallFiles
     from seqray.core.alphabet import ALPHABETS
     from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
@@ -240,7 +263,7 @@ def run(request: ScanRequest) -> Outcome:
     if outputs.shard:
         given_both = "and --shard can't both be given", "give it to 'seqray gather'"
         refuse_unused(request, {"whole scans": given_both})
-    files = CallFiles(*outputs.named(), reading.skipped, is_shard=outputs.shard is not None)
+    files = outputs.files(reading.skipped, is_shard=outputs.shard is not None)
     beside = (request.model.model, request.windows.bed, request.genes.genes)
     check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
@@ -251,7 +274,7 @@ def run(request: ScanRequest) -> Outcome:
         *(request.input, ALPHABETS[card.model.alphabet], reading),
         request.genes if card.model.is_locator else None,
         soft_masks=options.skip_soft_masked,
-        again=files.has_genbank or (card.model.is_locator and bool(outputs.html)),
+        again=files.has_letters or (card.model.is_locator and bool(outputs.html)),
         features=files.has_genbank,
     )
     ahead = options.regions is None  # else the first contig may not be scanned
@@ -260,6 +283,7 @@ def run(request: ScanRequest) -> Outcome:
         finding = pool.submit(find, options.is_circular)
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         finding.result()
+    files.check_genes(known=source.genome is not None)
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
@@ -318,6 +342,7 @@ def _scan_and_write(
         if files.has_genbank:
             circular = None if options.circular else options.circular_ids
             files.write_genbank(result, lines, source.for_genbank, circular, reading.duplicates)
+        files.write_fasta(result, source)
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         files.write(result, lines, about, partial(_letter_shares, model, source, result))
     return result.findings, summary(result, skipped.count)

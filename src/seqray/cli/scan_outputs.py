@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqray.cli.inputs import check_suffix
+from seqray.cli.scan import DOWNSTREAM, UPSTREAM
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.bed import write_bed
 from seqray.io.calls import write_calls_tsv
-from seqray.io.files import Staging, write_file
-from seqray.io.gff3 import write_gff3
+from seqray.io.files import Staging, encode_text, open_output, write_file
+from seqray.io.gff3 import write_features, write_gff3
 from seqray.io.scores import TrackWriter, track_paths
+from seqray.io.tables import write_table
+from seqray.scanning.calls import call_records
 from seqray.scanning.contigs import ScoreProfile
 from seqray.scanning.options import ScanCallbacks
 from seqray.scanning.results import ScanResult
@@ -27,12 +30,14 @@ if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
 
     from seqray.core.arrays import Floats
+    from seqray.core.records import SequenceRecord
     from seqray.core.results import Call
     from seqray.io.records import Duplicates, OnSkip
 
-GENBANK, SHARD = "genbank", "shard"
+GENBANK, FASTA, SHARD = "genbank", "fasta", "shard"
 FORMATS = {
-    **{".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"},
+    **{".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv", ".csv": "tsv"},
+    **dict.fromkeys((".fa", ".fasta", ".fna"), FASTA),
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
 }
 SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
@@ -42,8 +47,9 @@ SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 class CallFiles:
     """All outputs of a scan, or its shard; without any, a TSV on standard output.
 
-    ``has_genbank`` says whether the sequences are written as well, ``staged_skipped`` where to write the
-    table of skipped records while the files are open, None for nowhere; ``chosen`` is a format.
+    ``has_letters`` says whether sequences are written as well, whole (``has_genbank``) or so many letters
+    ``around`` each site, ``staged_skipped`` where to write the table of skipped records while the files are
+    open, None for nowhere; ``chosen`` is a format, ``genes`` are tables and GFF3 of genes.
     """
 
     def __init__(
@@ -54,6 +60,8 @@ class CallFiles:
         tracks: Sequence[str],
         skipped: str | None,
         *,
+        genes: Sequence[str] = (),
+        around: tuple[int | None, int | None] | None = None,
         is_shard: bool = False,
     ) -> None:
         if is_shard and (len(calls) != 1 or not (calls[0] == "-" or calls[0].endswith(".shard"))):
@@ -64,13 +72,26 @@ class CallFiles:
             raise ConfigError(what, remedy="leave out --format")
         check_suffix(html, ".html", ".htm")
         self._tracks, self._skipped, self._html = tracks, skipped, html
-        self.has_genbank = any(kind == GENBANK for _, kind in self._calls)
+        for path in genes:
+            check_suffix(path, ".tsv", ".csv", ".gff3", ".gff")
+        self._genes, kinds = genes, {kind for _, kind in self._calls}
+        self.has_genbank, self.has_letters = GENBANK in kinds, not kinds.isdisjoint((GENBANK, FASTA))
+        if around and FASTA not in kinds:
+            what = "--upstream and --downstream are for calls as FASTA"
+            raise ConfigError(what, remedy="give --out FILE.fa, too")
+        before, after = around or (None, None)
+        self._around = UPSTREAM if before is None else before, DOWNSTREAM if after is None else after
         self.staged_skipped: str | Path | None = None
 
     def paths(self) -> list[str | None]:
         """Every file that will be written."""
         tracks = [str(path) for track in self._tracks for path in track_paths(track).values()]
-        return [*(path for path, _ in self._calls), *tracks, self._skipped, self._html]
+        return [*(path for path, _ in self._calls), *tracks, self._skipped, self._html, *self._genes]
+
+    def check_genes(self, *, known: bool) -> None:
+        """Raise `ConfigError` if genes are to be written where none are known."""
+        if self._genes and not known:
+            raise ConfigError("--genes-out needs genes", remedy="give --genes FILE, or install seqray[genes]")
 
     @contextmanager
     def open(self, provenance: Sequence[str], name: str) -> Iterator[None]:
@@ -80,6 +101,7 @@ class CallFiles:
         """
         with Staging() as staging:
             self._staged = [(staging.path(path), kind) for path, kind in self._calls]
+            self._staged_genes = [staging.path(path) for path in self._genes]
             self.staged_skipped = staging.path(self._skipped) if self._skipped else None
             self._page = ScanPage(staging.path(self._html), name) if self._html else None
             writers = [TrackWriter(path, provenance, name, staging.path) for path in self._tracks]
@@ -139,8 +161,30 @@ class CallFiles:
                 write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
             elif kind == "tsv":
                 write_calls_tsv(path, calls, provenance, described=described)
+        self._write_genes(result, provenance)
         if self._page is not None:
             self._page.write(result, provenance, model, shares_of)
+
+    def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
+        from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, started_features
+
+        starts = gene_starts(result) if self._staged_genes else []
+        for path in map(str, self._staged_genes):
+            if path.removesuffix(".gz").lower().endswith((".gff3", ".gff")):
+                lengths = {contig.name: contig.length for contig in result.scanned}
+                circular = [contig.name for contig in result.scanned if contig.circular]
+                features = started_features(result, starts)
+                write_features(path, features, provenance, contigs=lengths, circular=circular)
+            else:
+                write_table(path, GENE_COLUMNS, gene_rows(starts), provenance)
+
+    def write_fasta(self, result: ScanResult, contigs: Iterable[SequenceRecord]) -> None:
+        """Write the bases around each site; ``contigs`` are those of the scan, read again."""
+        for path, kind in self._staged:
+            if kind == FASTA:
+                with open_output(path) as handle:
+                    for record in call_records(result.calls, contigs, *self._around):
+                        handle.write(encode_text(f">{record.id} {record.description}\n{record.sequence}\n"))
 
     def write_shard(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Write the only output of a share of a scan."""
@@ -174,11 +218,10 @@ def _format(path: str, chosen: str | None) -> str:
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     known = FORMATS.get(suffix, chosen or ("tsv" if path == "-" else None))
     if known is None:
-        raise InputError(
-            "does not end in the suffix of a known format",
-            where=path,
-            remedy="use .gff3, .bed, .tsv or .gb (+ .gz), or --format",
-        )
+        excel = "use .csv, which spreadsheets open"
+        others = "use .gff3, .bed, .tsv, .csv, .fa or .gb (+ .gz), or --format"
+        remedy = excel if suffix in (".xlsx", ".xls", ".ods") else others
+        raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
     return known
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from seqray.core.errors import InputError
-from seqray.core.results import Call
+from seqray.core.results import Call, CallContext
 from seqray.core.text import format_number
 from seqray.io.calls import call_ids, context_attributes, context_from_attributes, parse_number
 from seqray.io.files import display_name, encode_text, open_output
@@ -50,8 +50,9 @@ def write_gff3(
     """Write calls as GFF3 features, and return how many.
 
     The type is the class if it is a term of the Sequence Ontology (``promoter``), else ``sequence_feature``
-    with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based. A call of a
-    locator has ``score`` and what its context knows, in place of ``probability``. Each of the ``contigs``,
+    with the class as ``label``. It spans the boxes of a promoter where they are known. ``tss`` (``site`` for
+    other classes than promoters) is 1-based. A call of a locator has ``score`` and what its
+    context knows, in place of ``probability``. Each of the ``contigs``,
     given with their lengths, has a line ``##sequence-region``; a circular one also gets a ``region`` with
     ``Is_circular=true``. The calls of a contig come together, by start, as tabix requires.
     """
@@ -64,9 +65,10 @@ def write_gff3(
         circles = {name: _region_line(name, contigs[name]) for name in contigs if name in circular}
         for contig, group in groupby(call_ids(calls), key=lambda pair: pair[1].contig):
             handle.write(circles.pop(contig, b""))  # with its calls, and in order, as tabix requires
-            named = sorted(group, key=lambda pair: pair[1].start)
-            handle.writelines(_call_line(name, call) for name, call in named)
-            count += len(named)
+            spanned = [(*_span(call, contigs.get(contig, 0)), name, call) for name, call in group]
+            for start, end, name, call in sorted(spanned, key=lambda row: row[0]):
+                handle.write(_call_line(name, call, start, end))
+            count += len(spanned)
         handle.writelines(circles.values())
     return count
 
@@ -74,6 +76,39 @@ def write_gff3(
 def _region_line(contig: str, length: int) -> bytes:
     text = f"ID={_attribute(contig)};Name={_attribute(contig)};Is_circular=true"
     return _line(contig, "region", 1, length, ".", ".", ".", text)
+
+
+def write_features(
+    path: str | Path,
+    features: Mapping[str, Sequence[Feature]],
+    provenance: Sequence[str] = (),
+    *,
+    contigs: Mapping[str, int],
+    circular: Collection[str] = (),
+) -> None:
+    """Write features by contig, each of one part, so that they are read back as genes."""
+    with open_output(path) as handle:
+        handle.write(b"##gff-version 3\n")
+        for contig, length in contigs.items():
+            handle.write(f"##sequence-region {_seqid(contig)} 1 {length}\n".encode())
+        handle.write(comment_lines(provenance))
+        for contig, ones in features.items():
+            handle.write(_region_line(contig, contigs[contig]) if contig in circular else b"")
+            handle.writelines(map(_feature_line, ones))
+
+
+def _feature_line(feature: Feature) -> bytes:
+    attributes, is_gene = dict(feature.attributes), feature.kind == "gene"
+    name = attributes.get("locus_tag") or f"{attributes.get('gene', 'gene')}_{feature.start + 1}"
+    about = {"ID": name, "Name": attributes.get("gene", name)} if is_gene else {"Parent": name}
+    if feature.partial_start or feature.partial_end:  # of the left and the right end
+        ends = (feature.partial_start, feature.partial_end)[:: -1 if feature.strand == "-" else 1]
+        about["partial"] = "".join("01"[one] for one in ends)
+    attributes.pop("codon_start", None)
+    text = ";".join(f"{key}={_attribute(value)}" for key, value in (about | attributes).items())
+    phase = "." if is_gene else "0"
+    place = feature.start + 1, feature.end, ".", feature.strand
+    return _line(feature.contig, feature.kind, *place, phase, text)
 
 
 def _seqid(name: str) -> str:
@@ -88,10 +123,22 @@ def _line(contig: str, *cells: object) -> bytes:
     return encode_text("\t".join(map(str, (_seqid(contig), "seqray", *cells))) + "\n")
 
 
-def _call_line(name: str, call: Call) -> bytes:
+def _span(call: Call, length: int) -> tuple[int, int]:
+    """Start and end of a call with the boxes before its site; on a circle they may lie across the origin."""
+    context, start, end = call.context or CallContext(), call.start, call.end
+    for box in filter(None, (context.minus35, context.minus10)):
+        if call.strand == "+":
+            start = min(start, box.start if box.start <= call.site else box.start - length)
+        else:
+            end = max(end, box.start + len(box.letters) + (0 if box.start >= call.site else length))
+    return (start + length, end + length) if start < 0 else (start, end)
+
+
+def _call_line(name: str, call: Call, start: int, end: int) -> bytes:
     kind = call.label if call.label in GFF3_TYPES else "sequence_feature"
     score = format_number(call.score)
-    attributes = [f"ID={_attribute(name)}"]
+    context = call.context or CallContext()
+    attributes = [f"ID={_attribute(name)}", f"Name={_attribute(context.gene or name)}"]
     attributes += [f"label={_attribute(call.label)}"] if kind != call.label else []
     attributes += [f"{'tss' if call.label in ('promoter', 'TSS') else 'site'}={call.site + 1}"]
     if call.context is None:
@@ -99,7 +146,7 @@ def _call_line(name: str, call: Call) -> bytes:
     else:
         stated = context_attributes(call.context)
         attributes += [f"score={score}", *(f"{key}={_attribute(text)}" for key, text in stated)]
-    return _line(call.contig, kind, call.start + 1, call.end, score, call.strand, ".", ";".join(attributes))
+    return _line(call.contig, kind, start + 1, end, score, call.strand, ".", ";".join(attributes))
 
 
 class CalledFile(NamedTuple):

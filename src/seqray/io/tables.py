@@ -187,18 +187,27 @@ def comment_lines(provenance: Iterable[str]) -> bytes:
 def open_table(
     path: str | Path, columns: Sequence[str], provenance: Iterable[str] = (), *, quotes: bool = True
 ) -> Iterator[WriteRows]:
-    """Open a TSV whose rows come in parts, below lines of provenance and a header.
+    """Open a TSV whose rows come in parts, below lines of provenance and a header; or a CSV.
 
+    The name decides. A CSV is for spreadsheets, so its header comes first and it has no other lines.
     ``quotes`` says whether cells that begin with ``#`` or a quote are quoted; BED has no quotes.
     """
+    is_csv = str(path).lower().removesuffix(".gz").endswith(".csv")
+
+    def line(cells: Iterable[str], *, quotes: bool = quotes) -> bytes:
+        if is_csv:
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerow(list(cells))
+            return encode_text(text.getvalue())
+        return encode_text("\t".join(map(_quoted, cells) if quotes else cells) + "\n")
+
     with open_output(path) as handle:
-        handle.write(comment_lines(provenance) + encode_text("\t".join(columns) + "\n"))
+        handle.write((b"" if is_csv else comment_lines(provenance)) + line(columns, quotes=False))
 
         def write(rows: Iterable[Sequence[object]]) -> int:
             count = 0
             for row in rows:
-                cells = map(format_cell, row)
-                handle.write(encode_text("\t".join(map(_quoted, cells) if quotes else cells) + "\n"))
+                handle.write(line(map(format_cell, row)))
                 count += 1
             return count
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, overload
 
 import numpy as np
 
 from seqray.calibration.expected_precision import ExpectedPrecision
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.records import SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
+from seqray.core.text import counted, format_number
 from seqray.genome.boxes import LENGTH, MISSING, find_boxes
 from seqray.genome.genes import GeneIndex, Genome
+from seqray.io.calls import call_ids
 from seqray.scanning.contigs import Contig
 from seqray.scanning.scorers import LETTERS_BEFORE
 
@@ -166,6 +169,35 @@ class CallTable(Sequence[Call]):
             label=self.label,
             context=CallContext(**context) if context else None,
         )
+
+
+def call_records(
+    calls: CallTable, contigs: Iterable[SequenceRecord], upstream: int, downstream: int
+) -> Iterator[SequenceRecord]:
+    """The letters around the site of each call, on its strand; none lie beyond the end of a contig."""
+    by_contig: dict[str, list[tuple[str, Call]]] = {}
+    for name, call in call_ids(calls):
+        by_contig.setdefault(call.contig, []).append((name, call))
+    for contig in contigs if by_contig else ():
+        letters, length = contig.sequence, len(contig)
+        for name, call in by_contig.get(contig.id, ()):
+            left, right = (upstream, downstream)[:: -1 if call.strand == "-" else 1]
+            start, end = call.site - left, call.site + right + 1
+            places = range(start, end)
+            if call.contig not in calls.circular:
+                places = range(max(start, 0), min(end, length))
+            piece = "".join(letters[place % length] for place in places)
+            context, lost = call.context or CallContext(), left + right + 1 - len(places)
+            about = {
+                "gene": "_".join(context.gene.split()),
+                "distance": "" if context.distance is None else str(context.distance),
+                "site": f"{call.contig}:{call.site + 1}({call.strand})",
+                "score": format_number(call.score),
+                "trust": context.trust,
+                "cut": f"{counted(lost, 'base')} beyond the end of the contig" if lost else "",
+            }
+            text = " ".join(f"{key}={value}" for key, value in about.items() if value)
+            yield SequenceRecord(name, reverse_complement(piece, DNA) if call.strand == "-" else piece, text)
 
 
 def _beside_genes(

@@ -276,6 +276,9 @@ def test_genes_of_biopython_records_are_those_of_their_file(locator, tmp_path):
         assert frame.attrs["genes"] == "1, GenBank the records"
         ours = frame[frame.contig == "c"].reset_index(drop=True)
         assert plain_cells(ours).tolist() == plain_cells(read).tolist()
+    [gene] = read.genes().to_dict("records")
+    assert (gene["start"], gene["end"]) == (0, 90)
+    assert gene["reason"] == "at the end of the contig: 0 bases before it"
     assert seqray.scan(locator, record, genes="predict").attrs["genes"].startswith("0, predicted")
     for none in (None, "none"):
         assert seqray.scan(locator, record, genes=none).attrs["genes"] is None

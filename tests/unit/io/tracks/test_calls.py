@@ -35,10 +35,10 @@ def test_gff3_by_hand(tmp_path):
         "##sequence-region chr1 1 1000",
         "##sequence-region plasmid 1 1000",
         "# seqray x",
-        "chr1\tseqray\tpromoter\t1\t81\t0.987654\t+\t.\tID=promoter_1;tss=61;probability=0.987654",
-        "chr1\tseqray\tpromoter\t920\t1000\t0.5\t-\t.\tID=promoter_2;tss=940;probability=0.5",
+        "chr1\tseqray\tpromoter\t1\t81\t0.987654\t+\t.\tID=promoter_1;Name=promoter_1;tss=61;probability=0.987654",
+        "chr1\tseqray\tpromoter\t920\t1000\t0.5\t-\t.\tID=promoter_2;Name=promoter_2;tss=940;probability=0.5",
         "plasmid\tseqray\tregion\t1\t1000\t.\t.\t.\tID=plasmid;Name=plasmid;Is_circular=true",
-        "plasmid\tseqray\tpromoter\t961\t1041\t1\t+\t.\tID=promoter_3;tss=21;probability=1",
+        "plasmid\tseqray\tpromoter\t961\t1041\t1\t+\t.\tID=promoter_3;Name=promoter_3;tss=21;probability=1",
     ]
 
 
@@ -72,7 +72,7 @@ def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_
     assert lines[1] == "##sequence-region a%3Bb%25c%3Dd 1 50"
     assert lines[3] == (
         "a%3Bb%25c%3Dd\tseqray\tsequence_feature\t5\t9\t0.25\t-\t.\t"
-        "ID=my_site%2C_100%25_1;label=my site%2C 100%25;site=7;probability=0.25"
+        "ID=my_site%2C_100%25_1;Name=my_site%2C_100%25_1;label=my site%2C 100%25;site=7;probability=0.25"
     )
     assert read_called(path).calls == [call]
 
@@ -173,13 +173,24 @@ def test_described_gff3_by_hand(tmp_path):
     path = tmp_path / "c.gff3"
     write_gff3(path, CALLS)
     assert path.read_text().splitlines()[1:] == [
-        "chr\tseqray\tpromoter\t149\t149\t0.875\t+\t.\tID=promoter_1;tss=149;score=0.875;trust=medium;"
+        "chr\tseqray\tpromoter\t113\t149\t0.875\t+\t.\tID=promoter_1;Name=thrL;tss=149;score=0.875;trust=medium;"
         "precision=0.5;gene=thrL;locus_tag=b0001;distance=42;within=yaaX%3B 100%25;within_strand=opposite;"
         "minus10=TATAAT;minus10_start=136;minus35=TTGACA;minus35_start=113;spacer=17;extended=yes",
-        "chr\tseqray\tpromoter\t301\t301\t0.25\t-\t.\tID=promoter_2;tss=301;score=0.25",
-        "chr\tseqray\tpromoter\t401\t401\t0.5\t+\t.\tID=promoter_3;tss=401;score=0.5;gene=a;distance=0",
+        "chr\tseqray\tpromoter\t301\t301\t0.25\t-\t.\tID=promoter_2;Name=promoter_2;tss=301;score=0.25",
+        "chr\tseqray\tpromoter\t401\t401\t0.5\t+\t.\tID=promoter_3;Name=a;tss=401;score=0.5;gene=a;distance=0",
     ]
-    assert read_called(path).calls == CALLS
+    assert read_called(path).calls == [replace(DRIVEN, start=112), LONE, LEADERLESS]  # with its boxes
+
+
+@pytest.mark.parametrize(
+    ("strand", "site", "box", "start", "end"),
+    [("+", 9, 15, 16, 30), ("+", 15, 9, 10, 16), ("-", 9, 12, 10, 18), ("-", 18, 2, 19, 28)],
+)
+def test_a_box_across_the_origin_of_a_circle_of_20(tmp_path, strand, site, box, start, end):
+    call = Call("c", site, site + 1, strand, site, 0.5, "promoter", CallContext(minus10=Box(box, "TATAAT")))
+    write_gff3(tmp_path / "c.gff3", [call], contigs={"c": 20}, circular={"c"})
+    [line] = [one for one in (tmp_path / "c.gff3").read_text().splitlines() if "promoter" in one]
+    assert line.split("\t")[3:5] == [str(start), str(end)]
 
 
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1)
@@ -213,7 +224,8 @@ def test_what_is_written_is_read(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("round") / "c.gff3"
     calls = [Call("c", 5, 6, "+", 5, 0.5, "promoter", context) for context in found]
     write_gff3(path, calls)
-    assert read_called(path).calls == calls
+    read = sorted(read_called(path).calls, key=lambda call: int(call.id.rpartition("_")[2]))
+    assert [replace(call, start=5, end=6) for call in read] == calls  # they span their boxes
 
 
 @pytest.mark.parametrize(

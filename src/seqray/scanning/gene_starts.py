@@ -1,0 +1,196 @@
+"""From calls to genes: the start of each gene, or why none was called."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seqray.core.results import Call, CallContext
+from seqray.core.text import counted
+from seqray.genome.genes import Gene, GeneIndex, flip_genes
+from seqray.genome.read import gene_features
+from seqray.io.calls import call_ids
+from seqray.io.lines import Feature
+from seqray.io.tables import one_line
+from seqray.scanning.contigs import Contig
+from seqray.scanning.results import ScanResult
+
+# --- Operons: genes that follow each other on one strand, without room for a start of their own
+
+MAX_OPERON_GAP = 50
+"""Bases between two genes of a probable operon; benchmarks/operons.py measures the rule."""
+MAX_OVERLAP = 50
+
+
+def genes_before(
+    genes: Sequence[Gene], length: int, *, circular: bool, most: int = MAX_OPERON_GAP
+) -> dict[Gene, tuple[Gene, int]]:
+    """By gene, the one before it in its probable operon, and the bases between (below 0 if they overlap).
+
+    Genes are those of one contig. The first genes of operons, and genes that stand alone, are missing.
+    """
+    before = {}
+    for strand in "+-":
+        own = [gene for gene in genes if gene.strand == strand]
+        read = own if strand == "+" else flip_genes(own, length)
+        turns = (0, length) if circular else (0,)
+        ends = sorted(
+            (one.end - turn, i) for i, one in enumerate(read) for turn in turns if not one.partial_end
+        )
+        for gene, one in zip(own, read, strict=True):
+            if one.partial_start:
+                continue
+            at = bisect_right(ends, (one.start + MAX_OVERLAP, len(read))) - 1
+            while at >= 0 and (gap := one.start - ends[at][0]) <= most:
+                other = own[ends[at][1]]
+                # one that lies within it ends here, too, and is not before it
+                if gene_key(other) != gene_key(gene) and other.end - other.start > -gap:
+                    before[gene] = other, gap
+                    break
+                at -= 1
+    return before
+
+
+def gene_key(gene: Gene) -> str:
+    """What the pieces of a gene share."""
+    return gene.locus or (str(gene.place) if gene.complete else gene.name)
+
+
+# --- The start of each gene
+
+MIN_ROOM = 100  # bases before a gene in which most starts lie
+_PLACES = np.arange(0, MIN_ROOM + 1, 20)  # of these
+
+
+@dataclass(frozen=True, slots=True)
+class GeneStart:
+    """A gene with the calls before it, the best first, each with its id; or the reason why there is none."""
+
+    contig: str
+    gene: Gene  # over all its pieces
+    operon: str  # the first gene of its probable operon: its own name if nothing is before it
+    calls: tuple[tuple[str, Call], ...]
+    reason: str
+
+
+GENE_COLUMNS = (
+    *("gene", "locus_tag", "contig", "start", "end", "strand", "call", "site", "distance", "score", "trust"),
+    *("precision", "alternatives", "operon", "reason", "product"),
+)
+
+
+def gene_rows(starts: Iterable[GeneStart]) -> Iterator[tuple[object, ...]]:
+    """Cells of `GENE_COLUMNS`; None for what is not known."""
+    for one in starts:
+        gene, best = one.gene, one.calls[0] if one.calls else None
+        context = (best and best[1].context) or CallContext()
+        others = [f"{name}:{_distance(call)}:{_trust(call)}" for name, call in one.calls[1:]]
+        place = one.contig, gene.start, gene.end, gene.strand
+        called = (best[0], best[1].site, context.distance, best[1].score) if best else (None,) * 4
+        names = (one_line(text) or None for text in (one.operon, one.reason, gene.product))
+        yield (
+            *(one_line(gene.name), one_line(gene.locus) or None, *place, *called),
+            *(context.trust or None, context.precision, ", ".join(others) or None, *names),
+        )
+
+
+def gene_starts(result: ScanResult) -> list[GeneStart]:
+    """A row for each gene whose upstream region was searched, by contig and place."""
+    starts = list[GeneStart]()
+    by_contig: dict[str, list[tuple[str, Call]]] = {}
+    for name, call in call_ids(result.calls):
+        by_contig.setdefault(call.contig, []).append((name, call))
+    strands = {"both": "+-", "plus": "+", "minus": "-"}[result.strand]
+    for contig in result.scanned:
+        genes = result.genes.of(contig.name) if result.genes else ()
+        index = GeneIndex(genes, contig.length, circular=contig.circular)
+        calls: dict[str, list[tuple[str, Call]]] = {}
+        for name, call in by_contig.get(contig.name, ()):
+            if ahead := index.downstream(call.site, call.strand):
+                calls.setdefault(gene_key(ahead[0]), []).append((name, call))
+        pieces: dict[str, list[Gene]] = {}
+        for gene in genes:
+            pieces.setdefault(gene_key(gene), []).append(gene)
+        before = genes_before(genes, contig.length, circular=contig.circular)
+        leaders = {gene_key(gene): pair for gene, pair in before.items()}
+        for key, parts in pieces.items():
+            first = next((part for part in parts if not part.partial_start), None)
+            if parts[0].strand not in strands or not _is_searched(first or parts[0], contig):
+                continue
+            whole = replace(
+                first or parts[0],
+                start=min(part.start for part in parts),
+                end=max(part.end for part in parts),
+            )
+            ranked = sorted(calls.get(key, ()), key=lambda pair: -pair[1].score)
+            reason = "" if ranked else _reason(first, contig, leaders.get(key))
+            first_gene = _first_of_operon(key, leaders) or whole
+            starts.append(GeneStart(contig.name, whole, first_gene.name, tuple(ranked), reason))
+    return starts
+
+
+def _first_of_operon(key: str, leaders: Mapping[str, tuple[Gene, int]]) -> Gene | None:
+    """The first gene of an operon, None where a gene has none before it; on a circle it may have no first."""
+    first, seen = None, {key}
+    while key in leaders and gene_key(leaders[key][0]) not in seen:
+        first = leaders[key][0]
+        key = gene_key(first)
+        seen.add(key)
+    return first
+
+
+def _is_searched(gene: Gene, contig: Contig) -> bool:
+    """Whether any place before the gene was searched, or lies beyond the end of its contig."""
+    places = gene.start_codon + _PLACES * (-1 if gene.strand == "+" else 1)
+    places = places % contig.length if contig.circular else np.clip(places, 0, contig.length - 1)
+    return bool(contig.scanned.contains(places).any())
+
+
+def _reason(gene: Gene | None, contig: Contig, leader: tuple[Gene, int] | None) -> str:
+    """Why no start was called before a gene, None if it has no first letter on the contig."""
+    if gene is None:
+        return "begins beyond the end of the contig, or in a part that the file leaves out"
+    if leader is not None:
+        other, gap = leader
+        how = f"{'follows' if gap > 0 else 'overlaps'} {other.name} by {counted(abs(gap), 'base')}"
+        how = how if gap else f"begins where {other.name} ends"
+        return f"{how} on its strand: probably in one operon"
+    room = gene.start_codon if gene.strand == "+" else contig.length - gene.end
+    if not contig.circular and room < MIN_ROOM:
+        return f"at the end of the contig: {counted(room, 'base')} before it"
+    return "no start above the threshold"
+
+
+def _distance(call: Call) -> int | None:
+    return call.context.distance if call.context else None
+
+
+def _trust(call: Call) -> str:
+    return (call.context.trust if call.context else "") or "unknown"
+
+
+def started_features(result: ScanResult, starts: Sequence[GeneStart]) -> dict[str, list[Feature]]:
+    """The genes of each contig as features, with their best start, counted from 1, or why they have none."""
+    stated = {}
+    for one in starts:
+        context = (one.calls[0][1].context if one.calls else None) or CallContext()
+        about = {"reason": one.reason}
+        if one.calls:
+            name, call = one.calls[0]
+            about = {"call": name, "tss": str(call.site + 1), "distance": str(context.distance)}
+            about |= {"trust": context.trust} if context.trust else {}
+        stated[one.contig, gene_key(one.gene)] = about
+    features: dict[str, list[Feature]] = {}
+    genes = result.genes.genes if result.genes else {}
+    for contig, its_features in (gene_features(result.genes) if result.genes else {}).items():
+        keys = [gene_key(gene) for gene in genes[contig] for _ in range(1 + gene.coding)]
+        features[contig] = [
+            replace(one, attributes={**one.attributes, **stated.get((contig, key), {})})
+            if one.kind == "gene"
+            else one
+            for key, one in zip(keys, its_features, strict=True)
+        ]
+    return features

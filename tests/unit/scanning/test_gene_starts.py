@@ -1,0 +1,148 @@
+"""The start of each gene, operons, and the letters around calls; every number here is worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqray.core.records import Intervals, SequenceRecord
+from seqray.genome.genes import Gene, Genome, flip_genes
+from seqray.genome.read import read_genes
+from seqray.io.gff3 import write_features
+from seqray.scanning.calls import CallTable, call_records
+from seqray.scanning.contigs import Contig
+from seqray.scanning.gene_starts import (
+    GENE_COLUMNS,
+    gene_rows,
+    gene_starts,
+    genes_before,
+    started_features,
+)
+from seqray.scanning.results import ScanCounts, ScanResult
+
+LENGTH = 5000
+GENES = (
+    Gene(50, 200, "+", "near", "t0"),  # 50 bases from the end of the contig
+    Gene(500, 800, "+", "first", "t1"),
+    Gene(812, 1100, "+", "second", "t2"),  # 12 bases behind
+    Gene(1096, 1300, "+", "third", "t3"),  # overlaps by 4
+    Gene(1300, 1400, "-", "other", "t4"),
+    Gene(1351, 1600, "+", "alone", "t5"),  # 51 bases behind the third
+    Gene(2000, 2300, "-", "last", "t6"),
+    Gene(2310, 2600, "-", "leader", "t7"),
+    Gene(4800, 5000, "-", "cut", "t8", partial_start=True),
+)
+
+
+def result_of(*calls, genes=GENES, parts=None, circular=False, strand="both"):
+    """A scan with these calls (site, strand, score)."""
+    contig = Contig("c", LENGTH, circular, parts)
+    table = CallTable("start", (0, 0))
+    strands = []
+    for sign in "+-":
+        own = [call for call in calls if call[1] == sign]
+        sites, scores = np.array([c[0] for c in own], int), np.array([c[2] for c in own], float)
+        strands.append((sign, sites, scores, np.empty((len(own), 0), np.uint8)))
+    if calls:
+        table.add(contig, strands)
+    genome = Genome({"c": genes}, "test")
+    table.describe(genome)
+    return ScanResult(
+        calls=table, threshold=0.5, counts=ScanCounts(), scanned=[contig], genes=genome, strand=strand
+    )
+
+
+def rows_of(result):
+    rows = [dict(zip(GENE_COLUMNS, row, strict=True)) for row in gene_rows(gene_starts(result))]
+    return {row["gene"]: row for row in rows}
+
+
+def test_each_gene_has_its_best_start_or_a_reason():
+    rows = rows_of(result_of((470, "+", 0.6), (440, "+", 0.9), (2650, "-", 0.7)))
+    assert list(rows) == [gene.name for gene in GENES]
+    first = rows["first"]
+    assert (first["call"], first["site"], first["distance"], first["score"]) == ("start_1", 440, 60, 0.9)
+    assert first["alternatives"] == "start_2:30:unknown"
+    assert (rows["leader"]["distance"], rows["leader"]["reason"]) == (51, None)
+    reasons = {name: row["reason"] for name, row in rows.items() if row["call"] is None}
+    assert reasons == {
+        "near": "at the end of the contig: 50 bases before it",
+        "second": "follows first by 12 bases on its strand: probably in one operon",
+        "third": "overlaps second by 4 bases on its strand: probably in one operon",
+        "other": "no start above the threshold",
+        "alone": "no start above the threshold",
+        "last": "follows leader by 10 bases on its strand: probably in one operon",
+        "cut": "begins beyond the end of the contig, or in a part that the file leaves out",
+    }
+    assert {rows[name]["operon"] for name in ("first", "second", "third")} == {"first"}
+    assert (rows["last"]["operon"], rows["alone"]["operon"]) == ("leader", "alone")
+
+
+def test_genes_whose_upstream_bases_were_not_searched_have_no_row():
+    assert list(rows_of(result_of(parts=Intervals.merge([(2600, 2800)])))) == ["leader"]
+    assert set(rows_of(result_of(strand="minus"))) == {"other", "last", "leader", "cut"}
+
+
+def test_an_operon_across_the_origin_of_a_circle():
+    genes = (Gene(20, 300, "+", "b"), Gene(4700, 5010, "+", "a"), Gene(4000, 4690, "+", "z"))
+    found = genes_before(genes, LENGTH, circular=True)
+    assert {gene.name: (other.name, gap) for gene, (other, gap) in found.items()} == {
+        "b": ("a", 10),
+        "a": ("z", 10),
+    }
+    assert [gene.name for gene in genes_before(genes, LENGTH, circular=False)] == ["a"]
+    assert rows_of(result_of(genes=genes, circular=True))["b"]["operon"] == "z"
+
+
+GENE_LISTS = st.lists(
+    st.builds(
+        lambda start, size, strand, name: Gene(start, start + size, strand, str(name)),
+        st.integers(0, 900),
+        st.integers(3, 90),
+        st.sampled_from("+-"),
+        st.integers(0, 999),
+    ),
+    max_size=12,
+    unique_by=(lambda gene: gene.place, lambda gene: gene.name),
+)
+
+
+@given(GENE_LISTS)
+def test_operons_are_the_same_on_the_other_strand(genes):
+    turned = flip_genes(genes, 1000)
+    here, there = (genes_before(ones, 1000, circular=False) for ones in (genes, turned))
+    names = [{g.name: gap for g, (_, gap) in found.items()} for found in (here, there)]
+    assert names[0] == names[1]
+
+
+def test_genes_are_read_back_from_the_gff3_of_a_scan(tmp_path):
+    path = tmp_path / "genes.gff3"
+    result = result_of((440, "+", 0.9))
+    write_features(path, started_features(result, gene_starts(result)), contigs={"c": LENGTH})
+    read = read_genes(path).of("c")
+    assert [(g.name, g.locus, *g.place, g.complete) for g in read] == [
+        (g.name, g.locus, *g.place, g.complete) for g in GENES
+    ]
+    assert "call=start_1;tss=441;distance=60" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("circular", "site", "strand", "letters", "cut"),
+    [
+        (False, 2, "+", "AACC", "cut=1 base beyond"),  # 3 before, the site, and 1 behind
+        (True, 2, "+", "CAACC", ""),
+        (False, 2, "-", "CCGGT", ""),  # of ACCGG
+        (False, 8, "-", "GTA", "cut=2 bases beyond"),  # of TAC, and two behind the end
+        (True, 8, "-", "TTGTA", ""),
+    ],
+)
+def test_the_letters_around_a_call(circular, site, strand, letters, cut):
+    table = CallTable("promoter", (0, 0))
+    one = (strand, np.array([site]), np.array([0.5]), np.empty((1, 0), np.uint8))
+    table.add(Contig("c", 10, circular), [one])
+    [record] = call_records(table, [SequenceRecord("c", "AACCGGTTAC")], upstream=3, downstream=1)
+    assert (record.id, record.sequence) == ("promoter_1", letters)
+    assert f"site=c:{site + 1}({strand}) score=0.5" in record.description
+    assert cut in record.description
+    assert bool(cut) == ("cut=" in record.description)
