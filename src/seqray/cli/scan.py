@@ -43,7 +43,7 @@ from seqray.cli.options import (
     refuse_unused,
 )
 from seqray.core.errors import InputError
-from seqray.scanning.options import ONLY_FOR, ScanOptions, other_kind
+from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
@@ -59,7 +59,6 @@ PYTORCH = "PyTorch"
 """The engine of a shard whose outputs name none."""
 GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
-UPSTREAM, DOWNSTREAM = 60, 20  # as many models of windows read: 81 bases with the start
 OUTPUT_OPTIONS = (
     *("--out", "-o", "--html", "--track", "--format", "--skipped"),
     *("--genes-out", "--upstream", "--downstream"),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqray.cli.inputs import check_suffix
-from seqray.cli.scan import DOWNSTREAM, UPSTREAM
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.bed import write_bed
@@ -21,7 +20,7 @@ from seqray.io.scores import TrackWriter, track_paths
 from seqray.io.tables import write_table
 from seqray.scanning.calls import call_records
 from seqray.scanning.contigs import ScoreProfile
-from seqray.scanning.options import ScanCallbacks
+from seqray.scanning.options import DOWNSTREAM, UPSTREAM, ScanCallbacks
 from seqray.scanning.results import ScanResult
 from seqray.scanning.scorers import LETTERS_BEFORE
 from seqray.scanning.shards import write_shard

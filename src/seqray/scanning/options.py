@@ -21,6 +21,7 @@ STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 FDR_SEARCH_THRESHOLD = 0.5
 STRIDE = 10
+UPSTREAM, DOWNSTREAM = 60, 20  # of a site in FASTA, as many models of windows read: 81 bases
 ONLY_FOR = {
     **dict.fromkeys(("stride", "prefilter", "fdr", "max_ambiguous"), "sequences"),
     **dict.fromkeys(("genes", "codon_table", "per_kb", "precision", "species"), "genomes"),
