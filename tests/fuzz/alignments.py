@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from fuzz.target import Target, write_beside
@@ -49,23 +48,17 @@ TABLE = (
 LABELS = b"id\tlabel\tgroup\tsplit\nRF1.1\tyes\tg\ttrain\nlabeled_2\tno\t\t\n"
 
 
-def read_all(form: str, path: Path) -> None:
-    """In the form that the content has, and in the one that the seeds have."""
-    for alphabet, chosen, insertions in (
-        (RNA, "auto", "keep"),
-        (PROTEIN, "auto", "remove"),
-        (RNA, form, "keep"),
-    ):
+def read_all(path: Path) -> None:
+    """As letters of either kind; A3M as its name says."""
+    for alphabet in (RNA, PROTEIN):
         try:
-            for alignment in read_alignments(
-                path, alphabet, form=chosen, insertions=insertions, duplicates="rename", on_skip=str
-            ):
+            for alignment in read_alignments(path, alphabet, duplicates="rename", on_skip=str):
                 if alignment.codes.shape[0] != len(alignment.names) or not alignment.codes.size:
                     raise RuntimeError("an alignment of another shape than its names")
                 alignment.query()
         except InputError:
             continue
-    for _ in read_alignments(path, RNA, form=form):
+    for _ in read_alignments(path, RNA):
         pass
 
 
@@ -86,19 +79,19 @@ TABLE_TOKENS = (b"\t", b'"', b"#", b"\nRF1.1\t", b"label", b"split", b"validatio
 TARGETS = (
     Target(
         "stockholm",
-        partial(read_all, "stockholm"),
+        read_all,
         lambda: [STOCKHOLM, STOCKHOLM.replace(b"\n", b"\r\n"), STOCKHOLM.replace(b"RF1.1", b"a\xe9")],
         tokens=(b"# STOCKHOLM 1.0\n", b"#=GF AC ", b"#=GC SS_cons ", b"#=GR ", b"\n//\n", b"\n\n"),
     ),
-    Target("a3m", partial(read_all, "a3m"), lambda: [A3M], suffix=".a3m", tokens=(b"\n>", b".", b"-", b"~")),
-    Target("aligned-fasta", partial(read_all, "fasta"), lambda: [FASTA, A3M], tokens=(b"\n>", b".", b"~")),
+    Target("a3m", read_all, lambda: [A3M], suffix=".a3m", tokens=(b"\n>", b".", b"-", b"~")),
+    Target("aligned-fasta", read_all, lambda: [FASTA, A3M], tokens=(b"\n>", b".", b"~")),
     Target(
         "clustal",
-        partial(read_all, "clustal"),
+        read_all,
         lambda: [CLUSTAL, CLUSTAL * 2],
         tokens=(b"CLUSTAL", b"MUSCLE", b"PROBCONS", b"\n\n", b"*:. "),
     ),
-    Target("phylip", partial(read_all, "phylip"), lambda: [PHYLIP, STRICT], tokens=(b" 2 ", b"999999999")),
+    Target("phylip", read_all, lambda: [PHYLIP, STRICT], tokens=(b" 2 ", b"999999999")),
     Target("labeled-alignments", read_table, lambda: [TABLE[: TABLE.rindex(b"row")]], tokens=TABLE_TOKENS),
     Target("alignment-labels", read_labels, lambda: [LABELS], tokens=TABLE_TOKENS),
 )

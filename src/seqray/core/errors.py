@@ -154,6 +154,12 @@ def require(condition: bool, key: str, rule: str) -> None:
         raise ConfigError(f"{field_name(key)} {rule}")
 
 
+def require_all(section: str, *rules: tuple[bool, str, str]) -> None:
+    """Raise `ConfigError` for the first rule (condition, name, rule) of some settings that does not hold."""
+    for condition, name, rule in rules:
+        require(condition, f"{section}.{name}", rule)
+
+
 def require_ranges(settings: object, section: str, **ranges: str) -> None:
     """Raise `ConfigError` for the first number of some settings out of its range.
 

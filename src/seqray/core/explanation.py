@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,35 +121,29 @@ class Explanation:
         if len(kept) == size:
             return self
 
-        def spread(values: Floats | None, axis: int = 0, unread: float = np.nan) -> Floats | None:
-            if values is None:
-                return None
-            shape = (*values.shape[:axis], size, *values.shape[axis + 1 :])
-            whole = np.full(shape, unread)
-            np.moveaxis(whole, axis, 0)[kept] = np.moveaxis(values, axis, 0)
+        def spread(values: Floats) -> Floats:
+            whole = np.full((size, *values.shape[1:]), np.nan)
+            whole[kept] = values
             return whole
 
-        scores = np.full(size, np.nan)
-        scores[kept] = self.scores
-        return replace(
-            self,
-            scores=scores,
-            effects=spread(self.effects),
-            p=spread(self.p),
-            q=spread(self.q),
-            attention=spread(self.attention, axis=2, unread=0.0),
-        )
+        spread_out = self._with_letters(spread)
+        if self.attention is None:
+            return spread_out
+        attention = np.zeros((*self.attention.shape[:2], size))
+        attention[..., kept] = self.attention
+        return replace(spread_out, attention=attention)
+
+    def _with_letters(self, change: Callable[[Floats], Floats]) -> Explanation:
+        """The same with other values of the letters, the first axis of all but the attention."""
+        values = {name: getattr(self, name) for name in ("scores", "effects", "p", "q")}
+        return replace(self, **{name: None if v is None else change(v) for name, v in values.items()})
 
     def part(self, start: int, stop: int) -> Explanation:
         """The same for a part of the record, its letters ``start`` to ``stop``."""
         cut = slice(start, stop)
         return replace(
-            self,
+            self._with_letters(lambda values: values[cut]),
             sequence=self.sequence[cut],
-            scores=self.scores[cut],
-            effects=None if self.effects is None else self.effects[cut],
-            p=None if self.p is None else self.p[cut],
-            q=None if self.q is None else self.q[cut],
             attention=None if self.attention is None else self.attention[..., cut],
             place=None if self.place is None else self.place.part(start, stop),
             first=self.first + start,

@@ -91,17 +91,12 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
         raise ValueError(f"codes have shape {codes.shape}, not (n,)")
     if len(codes) < 4:  # no other sequence has the same dinucleotides
         return codes.copy()
-    successors = _successors(codes)
+    order = np.argsort(codes[:-1], kind="stable")  # radix sort on bytes
+    counts = np.bincount(codes[:-1], minlength=int(codes.max()) + 1)
+    successors = np.split(codes[1:][order], np.cumsum(counts)[:-1])  # of each letter, as they occur
     last = _draw_last_edges(successors, int(codes[-1]), rng)
     shuffled = [_shuffle_edges(edges, last.get(letter), rng) for letter, edges in enumerate(successors)]
     return _walk(shuffled, int(codes[0]), len(codes))
-
-
-def _successors(codes: Codes) -> list[Codes]:
-    """For each letter, the letters that follow it, in order of occurrence."""
-    order = np.argsort(codes[:-1], kind="stable")  # radix sort on bytes
-    counts = np.bincount(codes[:-1], minlength=int(codes.max()) + 1)
-    return np.split(codes[1:][order], np.cumsum(counts)[:-1])
 
 
 def _draw_last_edges(successors: list[Codes], end: int, rng: np.random.Generator) -> dict[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from seqray.core.errors import field_name, require, require_ranges
+from seqray.core.errors import field_name, require, require_all, require_ranges
 
 # --- Parts of a network that have settings of their own: stem, backbone, and what a locator adds
 
@@ -30,13 +30,10 @@ class StemConfig:
     depth: int = 0  # residual convolutions of width 5 at full resolution before the stride is taken
 
     def __post_init__(self) -> None:
+        odd = all(0 < k < 1024 and k % 2 == 1 for k in self.kernels)
         require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
         require(len(self.kernels) <= 64, "stem.kernels", "must have at most 64 widths")
-        require(
-            all(0 < k < 1024 and k % 2 == 1 for k in self.kernels),
-            "stem.kernels",
-            "takes odd widths below 1024",
-        )
+        require(odd, "stem.kernels", "takes odd widths below 1024")
         require_ranges(self, "stem", stride="between 1 and 64", depth="between 0 and 8")
 
 
@@ -92,14 +89,15 @@ class LocatorConfig:
     region: int = 0
 
     def __post_init__(self) -> None:
-        known = {"known", "to-start"} <= set(self.tracks)
-        name = "model.locator.no_gene_ahead"
-        require(known or not self.no_gene_ahead, name, "requires the tracks 'known' and 'to-start'")
-        require(
-            all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "must lie between -100 and 100"
+        known, ahead = {"known", "to-start"} <= set(self.tracks), self.no_gene_ahead
+        within = all(-100 <= value <= 100 for value in ahead)
+        require_all(
+            "model.locator",
+            (known or not ahead, "no_gene_ahead", "requires the tracks 'known' and 'to-start'"),
+            (within, "no_gene_ahead", "must lie between -100 and 100"),
+            (len(set(self.tracks)) == len(self.tracks), "tracks", "repeats a name"),
         )
         require_ranges(self, "model.locator", smoothing="between 0 and 100", region="between 0 and 1000")
-        require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
         require_ranges(self, "model.locator", window="between 1 and 1024", stem="between 1 and 1024")
 
 
@@ -234,7 +232,10 @@ class ModelConfig:
 
     def _check_kind(self) -> None:
         if self.kind == "backbone":
-            self._check_backbone()
+            settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
+            refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
+            if self.backbone is None:  # its directory may be named on the command line alone
+                object.__setattr__(self, "backbone", BackboneConfig())
         else:
             require(self.backbone is None, "model.backbone", "requires 'model.kind: backbone'")
         if self.kind == "locator":
@@ -244,83 +245,64 @@ class ModelConfig:
         require(self.max_rows >= 1, "model.max_rows", "must be 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
-        require(
-            not self.helices or (self.kind == "alignment" and self.alphabet != "protein"),
-            "model.helices",
-            "requires alignments ('model.kind') of rna or dna ('model.alphabet')",
-        )
+        pairs = not self.helices or (self.kind == "alignment" and self.alphabet != "protein")
+        rule = "requires alignments ('model.kind') of rna or dna ('model.alphabet')"
+        require(pairs, "model.helices", rule)
 
     def _check_reading(self) -> None:
         """What the head and the first layer read beside tokens: ends, pooled parts, k-mers."""
-        character = self.tokenizer == "character"
-        require(0 <= self.ends <= self.max_length, "model.ends", "must lie between 0 and 'model.max_length'")
-        require(self.ends == 0 or character, "model.ends", "requires the character tokenizer")
-        require(
-            0 < len(set(self.pooling)) == len(self.pooling),
-            "model.pooling",
-            "names one or more parts, each once",
+        longest, parts = MAX_KMER_LENGTH[self.alphabet], self.composition
+        character, by_letter = self.tokenizer == "character", "requires the character tokenizer"
+        require_all(
+            "model",
+            (0 <= self.ends <= self.max_length, "ends", "must lie between 0 and 'model.max_length'"),
+            (self.ends == 0 or character, "ends", by_letter),
+            (
+                0 < len(set(self.pooling)) == len(self.pooling),
+                "pooling",
+                "names one or more parts, each once",
+            ),
+            ("ends" not in self.pooling or self.ends > 0, "pooling", "takes ends only with 'model.ends'"),
+            (
+                self.words in (0, *range(2, longest + 1)),
+                "words",
+                f"must be 0, or 2 to {longest} for {self.alphabet}",
+            ),
+            (self.words == 0 or character, "words", by_letter),
+            (len(set(parts)) == len(parts), "composition", "names each part once"),
+            (not parts or character, "composition", by_letter),
+            (not parts or "cls" in self.pooling, "composition", "requires 'cls' in 'model.pooling'"),
         )
-        require(
-            "ends" not in self.pooling or self.ends > 0,
-            "model.pooling",
-            "takes ends only with 'model.ends'",
-        )
-        longest = MAX_KMER_LENGTH[self.alphabet]
-        require(
-            self.words == 0 or 2 <= self.words <= longest,
-            "model.words",
-            f"must be 0, or 2 to {longest} for {self.alphabet}",
-        )
-        require(self.words == 0 or character, "model.words", "requires the character tokenizer")
-        parts = self.composition
-        require(len(set(parts)) == len(parts), "model.composition", "names each part once")
-        require(
-            not parts or character,
-            "model.composition",
-            "requires the character tokenizer",
-        )
-        require(not parts or "cls" in self.pooling, "model.composition", "requires 'cls' in 'model.pooling'")
 
     def _check_contexts(self) -> None:
-        require(all(self.contexts), "model.contexts", "must be names, none of them empty")
-        require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
-        fewest = 1 if self.kind == "locator" else 2
-        require(self.classes >= fewest, "model.classes", f"must be {fewest} or more")
-        require(
-            len(self.subclasses) in (0, self.classes), "model.subclasses", "has one number for each class"
+        fewest, most, subclasses = 1 if self.kind == "locator" else 2, _MAX_SIZES["classes"], self.subclasses
+        require_all(
+            "model",
+            (all(self.contexts), "contexts", "must be names, none of them empty"),
+            (len(set(self.contexts)) == len(self.contexts), "contexts", "repeats a name"),
+            (self.classes >= fewest, "classes", f"must be {fewest} or more"),
+            (len(subclasses) in (0, self.classes), "subclasses", "has one number for each class"),
+            (all(count >= 1 for count in subclasses), "subclasses", "must be numbers of 1 and more"),
+            (sum(subclasses) <= most, "subclasses", f"must be at most {most} together"),
         )
-        require(
-            all(count >= 1 for count in self.subclasses), "model.subclasses", "must be numbers of 1 and more"
-        )
-        most = _MAX_SIZES["classes"]
-        require(sum(self.subclasses) <= most, "model.subclasses", f"must be at most {most} together")
         for name in ("position_gain", "position_matrix"):
-            require(
-                getattr(self, name) != "context" or bool(self.contexts),
-                f"model.{name}",
-                "takes context only with 'model.contexts'",
-            )
+            known = getattr(self, name) != "context" or bool(self.contexts)
+            require(known, f"model.{name}", "takes context only with 'model.contexts'")
 
     def _check_network(self) -> None:
         require_ranges(self, "model", layers="1 or more", heads="1 or more")
-        require(
-            self.d_model >= self.heads and self.d_model % self.heads == 0,
-            "model.d_model",
-            f"({self.d_model}) must be a multiple of {field_name('model.heads')} ({self.heads})",
+        divides = self.d_model >= self.heads and self.d_model % self.heads == 0
+        heads = f"{field_name('model.heads')} ({self.heads})"
+        even = self.positions != "rotary" or (self.d_model // self.heads) % 2 == 0
+        require_all(
+            "model",
+            (divides, "d_model", f"({self.d_model}) must be a multiple of {heads}"),
+            (self.d_model % 2 == 0, "d_model", "must be even"),
+            (even, "heads", "must give heads of even width for rotary"),
         )
-        require(self.d_model % 2 == 0, "model.d_model", "must be even")
-        if self.positions == "rotary":
-            require(
-                (self.d_model // self.heads) % 2 == 0,
-                "model.heads",
-                "must give heads of even width for rotary",
-            )
         if self.kv_heads is not None:
-            require(
-                1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0,
-                "model.kv_heads",
-                f"({self.kv_heads}) must divide {field_name('model.heads')} ({self.heads})",
-            )
+            fits = 1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0
+            require(fits, "model.kv_heads", f"({self.kv_heads}) must divide {heads}")
         require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "must be 1 or more")
         require_ranges(self, "model", dropout="[0, 1)", max_length="1 or more")
         if self.tokenizer == "character":
@@ -329,17 +311,8 @@ class ModelConfig:
             require(2 <= self.k <= 8, "model.k", "must lie between 2 and 8 for the k-mer tokenizer")
         if self.stem is not None:
             require(self.tokenizer == "character", "model.stem", "requires the character tokenizer")
-            require(
-                self.d_model % len(self.stem.kernels) == 0,
-                "model.stem.kernels",
-                f"must divide {field_name('model.d_model')} by their number",
-            )
-
-    def _check_backbone(self) -> None:
-        settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
-        refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
-        if self.backbone is None:  # its directory may be named on the command line alone
-            object.__setattr__(self, "backbone", BackboneConfig())
+            rule = f"must divide {field_name('model.d_model')} by their number"
+            require(self.d_model % len(self.stem.kernels) == 0, "model.stem.kernels", rule)
 
     def _check_locator(self) -> None:
         settled = [f.name for f in dataclasses.fields(self) if f.name not in LOCATOR_SETTINGS]
@@ -352,13 +325,14 @@ class ModelConfig:
 
     def _check_alignment(self) -> None:
         why = "requires 'model.kind: sequence'"
-        require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
-        require(
-            self.kv_heads in (None, self.heads), "model.kv_heads", f"below {field_name('model.heads')} {why}"
+        require_all(
+            "model",
+            (self.tokenizer == "character", "tokenizer", f"'kmer' {why}"),
+            (self.kv_heads in (None, self.heads), "kv_heads", f"below {field_name('model.heads')} {why}"),
+            (self.stem is None or self.stem.stride == 1, "stem.stride", f"above 1 {why}"),
+            (not self.contexts, "contexts", why),
+            (self.pooling == ("cls",), "pooling", f"of more than CLS {why}"),
+            (not self.composition, "composition", why),
+            (self.position_gain == "none", "position_gain", why),
+            (self.position_matrix == "none", "position_matrix", why),
         )
-        require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
-        require(not self.contexts, "model.contexts", why)
-        require(self.pooling == ("cls",), "model.pooling", f"of more than CLS {why}")
-        require(not self.composition, "model.composition", why)
-        require(self.position_gain == "none", "model.position_gain", why)
-        require(self.position_matrix == "none", "model.position_matrix", why)

@@ -44,12 +44,11 @@ class DataConfig:
         if self.site is not None:
             require(0 <= self.site < self.window, "data.site", "must lie within the window")
         require_ranges(self, "data", validation="(0, 0.9)", flank="0 or more")
-        fixed = self.flank > 0 or self.site is not None
-        require(
-            self.truncate == "none" or not fixed,
-            "data.truncate",
+        fixed, rule = (
+            self.flank > 0 or self.site is not None,
             "must be none where 'data.site' or 'flank' is set",
         )
+        require(self.truncate == "none" or not fixed, "data.truncate", rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +136,8 @@ class GenomesConfig:
         require(len(set(self.classes)) == len(self.classes), "genomes.classes", "repeats a name")
         for name in self.classes:
             _require_class("genomes.classes", name)
-        require(
-            self.chunk >= 64 and self.chunk % 4 == 0,
-            "genomes.chunk",
-            "must be a multiple of 4, and 64 or more",
-        )
+        fits = self.chunk >= 64 and self.chunk % 4 == 0
+        require(fits, "genomes.chunk", "must be a multiple of 4, and 64 or more")
         ranges = dict.fromkeys(("steps_per_epoch", "validation_chunks"), "1 or more")
         ranges |= {"sigma": "(0, 10]", "auxiliary": "0 or more"}
         ranges |= dict.fromkeys(("gap", "hide", "mutate", "cut"), "[0, 1]")
@@ -202,40 +198,29 @@ class RunConfig:
     def __post_init__(self) -> None:
         for one in fields(self):  # all of it is written to the model file
             check_plain(getattr(self, one.name), one.name)
-        require(1 <= self.members <= MAX_MEMBERS, "members", f"must lie between 1 and {MAX_MEMBERS}")
-        require(0 <= self.seed < 2**31, "seed", "must lie between 0 and 2^31 - 1")
-        require(
-            self.calibration.method in ("temperature", "auto") or self.model.classes == 2,
-            "calibration.method",
-            f"must be temperature or auto for {self.model.classes} classes",
-        )
-        require(
-            self.augment.mask == 0 or not self.model.has_backbone,
-            "augment.mask",
-            "requires seqray's own tokenizers, not 'model.kind: backbone'",
-        )
-        require(
-            self.name.isprintable() and bool(self.name) and not set(self.name) & set("/\\ "),
-            "name",
-            "must be one word without slashes",
-        )
-        for name, unset in (
-            ("truncate", self.data.truncate == "none"),
-            ("subclasses", not self.data.subclasses),
-        ):
-            rule = f"requires a model of single sequences, but 'model.kind' is {self.model.kind}"
-            require(unset or self.model.reads_sequences, f"data.{name}", rule)
-        require(
-            self.data.window <= self.model.max_length,
-            "data.window",
-            f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length}); set both",
-        )
-        require(
-            self.augment.shift < self.data.window,
-            "augment.shift",
-            f"({self.augment.shift}) moves all letters out of "
-            f"{field_name('data.window')} ({self.data.window})",
-        )
+        model, data, shift = self.model, self.data, self.augment.shift
+        any_classes = self.calibration.method in ("temperature", "auto")
+        is_word = self.name.isprintable() and bool(self.name) and not set(self.name) & set("/\\ ")
+        own = "requires seqray's own tokenizers, not 'model.kind: backbone'"
+        single = f"requires a model of single sequences, but 'model.kind' is {model.kind}"
+        beyond = f"({data.window}) exceeds 'model.max_length' ({model.max_length}); set both"
+        out = f"({shift}) moves all letters out of {field_name('data.window')} ({data.window})"
+        rules = {
+            "members": (1 <= self.members <= MAX_MEMBERS, f"must lie between 1 and {MAX_MEMBERS}"),
+            "seed": (0 <= self.seed < 2**31, "must lie between 0 and 2^31 - 1"),
+            "calibration.method": (
+                any_classes or model.classes == 2,
+                f"must be temperature or auto for {model.classes} classes",
+            ),
+            "augment.mask": (self.augment.mask == 0 or not model.has_backbone, own),
+            "name": (is_word, "must be one word without slashes"),
+            "data.truncate": (data.truncate == "none" or model.reads_sequences, single),
+            "data.subclasses": (not data.subclasses or model.reads_sequences, single),
+            "data.window": (data.window <= model.max_length, beyond),
+            "augment.shift": (shift < data.window, out),
+        }
+        for name, (condition, rule) in rules.items():
+            require(condition, name, rule)
 
 
 def _require_class(key: str, name: str) -> None:

@@ -335,7 +335,10 @@ def _mean_of(values: Floats) -> _Ratio:
 
 def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str, str], _Ratio]:
     """(method, measure, against) to the figure."""
-    gains = {method: _gains(evidence, method) for method in evidence.methods}
+    gains = {}  # area between the method's curve and the random one, positive where the method does better
+    for method in evidence.methods:
+        above = {k: areas(evidence.curves[method, k] - evidence.curves["random", k]) for k in KINDS}
+        gains[method] = {"deletion": -above["deletion"], "insertion": above["insertion"]}
     ratios = {}
     for method, by_kind in gains.items():
         for kind in KINDS:
@@ -344,12 +347,6 @@ def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str
             both, best = (gains[m]["deletion"] + gains[m]["insertion"] for m in (method, reference))
             ratios[method, _SHARE, reference] = _Ratio(both, best, len(both))
     return ratios | {key: _mean_of(values) for key, values in evidence.agreement.items()}
-
-
-def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
-    """Area between the method's curve and the random one, positive where the method does better: (N,)."""
-    below = {kind: areas(evidence.curves[method, kind] - evidence.curves["random", kind]) for kind in KINDS}
-    return {"deletion": -below["deletion"], "insertion": below["insertion"]}
 
 
 def _bootstrap(

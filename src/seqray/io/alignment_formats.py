@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, groupby, product
-from typing import Literal, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from seqray.core.alphabet import GAPS, MISSING, Alphabet, encode_columns, is_aligned_text
-from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import InputError
 from seqray.core.records import Alignment
 from seqray.io.records import BYTE_ORDER_MARK, CLUSTAL, describe_record, shorten
@@ -83,21 +80,16 @@ def _damaged(what: str, place: str) -> InputError:
 
 # ------------------------------------------- A3M (HH-suite, ColabFold) and aligned FASTA: rows below headers
 
-Insertions = Literal["remove", "keep"]
-
 _INSERTED = bytes(range(ord("a"), ord("z") + 1)) + b"."
-_MAX_LETTERS = 1 << 32  # of an alignment with columns for insertions, which grow with rows times columns
 _WHITE_SPACE = b" \t\v\f"
 # Rows that HH-suite writes above the sequences: predicted and observed structure, not letters of a sequence.
 _NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp", "aa_dssp", "aa_pred"}
 
 
-def parse_fasta_alignment(
-    handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions
-) -> Iterator[AlignedText]:
+def parse_fasta_alignment(handle: io.BufferedReader, where: str, a3m: bool) -> Iterator[AlignedText]:
     """Yield the one alignment of a file, if it has rows; one without a name is ``row_`` and its number.
 
-    It is A3M if that is known, or shows.
+    It is A3M if that is known, or shows: then the columns are those of the query, and inserted letters go.
     """
     names: list[str] = []
     pieces: list[list[bytes]] = []
@@ -121,10 +113,7 @@ def parse_fasta_alignment(
     if not text.rows:
         return
     if a3m or _is_a3m(text.rows):
-        if insertions == "keep":
-            text.rows = _with_insertions(text, describe_record(where, text.names[0]))
-        else:
-            text.rows = [row.translate(None, _INSERTED) for row in text.rows]
+        text.rows = [row.translate(None, _INSERTED) for row in text.rows]
         if not any(text.rows):
             raise InputError(
                 "all letters are small, which are insertions in A3M, so there is no column",
@@ -142,46 +131,6 @@ def _is_a3m(rows: Sequence[bytes]) -> bool:
     if len({len(row) for row in rows}) < 2 or rows[0] != rows[0].upper():
         return False
     return len({len(row.translate(None, _INSERTED)) for row in rows}) == 1
-
-
-def _with_insertions(text: AlignedText, place: str) -> list[bytes]:
-    """Give inserted letters their own columns, as many as the longest insertion there has.
-
-    An insertion begins at the left of its columns; the other rows have gaps (``.``) there.
-    """
-    columns = len(text.rows[0].translate(None, _INSERTED))
-    room = np.zeros(columns + 1, dtype=np.int64)  # inserted columns before each column, and after the last
-    split: list[tuple[Codes, Bools]] = []  # letters of each row without dots, and which are in a column
-    for name, row in zip(text.names, text.rows, strict=True):
-        letters = np.frombuffer(row.translate(None, b"."), dtype=np.uint8)
-        match = (letters < ord("a")) | (letters > ord("z"))
-        if match.sum() != columns:
-            raise InputError(
-                f"row {name!r} has {match.sum()} columns, the first row has {columns}",
-                where=place,
-                remedy="write inserted letters small, and a '-' for each letter that is missing",
-            )
-        split.append((letters, match))
-        np.maximum(room, _insertions(match), out=room)
-    width = int(room.sum()) + columns
-    if width * len(split) > _MAX_LETTERS:
-        what = f"{len(split)} rows with columns for all insertions would have {width} columns each"
-        raise InputError(what, where=place, remedy="remove the insertions")
-    starts = np.concatenate([[0], np.cumsum(room + 1)[:-1]])  # where the insertions of each slot begin
-    rows = []
-    for letters, match in split:
-        slots = np.cumsum(match) - match  # a column is at the end of its own slot
-        first = np.concatenate([[0], np.cumsum(_insertions(match) + 1)[:-1]])
-        within = np.arange(len(letters)) - first[slots]
-        line = np.full(width, ord("."), dtype=np.uint8)
-        line[starts[slots] + np.where(match, room[slots], within)] = letters
-        rows.append(line.tobytes())
-    return rows
-
-
-def _insertions(match: Bools) -> np.ndarray:
-    """How many letters are inserted before each column, and after the last."""
-    return np.bincount((np.cumsum(match) - match)[~match], minlength=int(match.sum()) + 1)
 
 
 # ------------------------ Clustal: a header, then blocks with a line for each row, its name and some letters

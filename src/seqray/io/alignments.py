@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError, NoRecordsError
@@ -15,7 +14,6 @@ from seqray.core.results import SkippedRecord
 from seqray.io.alignment_formats import (
     FIRST_LINE,
     AlignedText,
-    Insertions,
     parse_clustal,
     parse_fasta_alignment,
     parse_phylip,
@@ -27,8 +25,6 @@ from seqray.io.files import display_name, encode_text, open_input
 from seqray.io.labeled import OnUnread, check_label, report_unread
 from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format
 from seqray.io.tables import Columns, read_rows
-
-Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
 _PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
@@ -42,8 +38,6 @@ def read_alignments(
     path: str | Path,
     alphabet: Alphabet,
     *,
-    form: Form = "auto",
-    insertions: Insertions = "remove",
     duplicates: Duplicates = "error",
     on_skip: OnSkip | None = None,
     skip_unusable: bool = False,
@@ -54,20 +48,17 @@ def read_alignments(
     else the name of the file without its ending (and that of a compression), with a number if a file contains
     several.
 
-    The form ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
-    whose first row has no small letters, and whose rows differ in length only by small letters and dots, is
-    A3M, of which ``remove`` keeps the columns of the query, and ``keep`` gives inserted letters their own.
+    The content decides on the format, and the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file whose
+    first row has no small letters, and whose rows differ in length only by small letters and dots, is A3M, of
+    which the columns of the query are kept.
     ``on_skip`` is called with each alignment without rows or letters; if None, such an alignment is an error.
     With ``skip_unusable`` it is also called with one that has other letters, or rows that differ in length.
     """
-    if form not in get_args(Form):
-        raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")
     where = display_name(path)
     with open_input(path) as handle:
-        chosen = _form_of(handle.peek(1), path, where) if form == "auto" else form
-        if chosen in ("a3m", "fasta"):
-            a3m = chosen == "a3m" or _is_a3m_name(path)
-            texts = parse_fasta_alignment(handle, where, a3m, insertions)
+        chosen = _form_of(handle.peek(1), where)
+        if chosen == "fasta":
+            texts = parse_fasta_alignment(handle, where, _is_a3m_name(path))
         elif chosen == "phylip":
             texts = parse_phylip(handle, where, alphabet)
         else:
@@ -99,7 +90,7 @@ def _is_a3m_name(path: str | Path) -> bool:
     return [ending for ending in endings if ending not in _COMPRESSED][-1:] in ([".a3m"], [".a2m"])
 
 
-def _form_of(head: bytes, path: str | Path, where: str) -> Form:
+def _form_of(head: bytes, where: str) -> str:
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not head:
         raise NoRecordsError("contains no alignments", where=where)
@@ -107,7 +98,7 @@ def _form_of(head: bytes, path: str | Path, where: str) -> Form:
     if name == "a Stockholm alignment":
         return "stockholm"
     if name == "FASTA":
-        return "a3m" if _is_a3m_name(path) else "fasta"
+        return "fasta"
     if name == "a Clustal alignment":
         return "clustal"
     if FIRST_LINE.match(head):

@@ -79,12 +79,12 @@ def bootstrap_samples(
     return {key: (value, np.concatenate([np.empty(0), *samples[key]])) for key, value in values.items()}
 
 
-def percentile_interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
+def percentile_interval(samples: Floats) -> tuple[float, float]:
     """Percentile interval of a metric over draws (S,); draws on which it is undefined are left out."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return math.nan, math.nan
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(defined, (tail, 1 - tail))
     return float(low), float(high)
 

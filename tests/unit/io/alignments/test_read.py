@@ -333,21 +333,13 @@ match_states = st.sampled_from("ACDEFGHIKLMNPQRSTVWY-")
         )
     )
 )
-def test_insertions_removed_and_kept_agree(tmp_path_factory, made):
-    """Each row is a list of (insertion, column); kept, all letters are there and columns stay in line."""
+def test_insertions_are_removed_and_columns_stay_in_line(tmp_path_factory, made):
+    """Each row is a list of (insertion, column)."""
     made[0][0] = ("", "M")
     path = tmp_path_factory.mktemp("made") / "x.a3m"
     rows = ["".join(inserted + column for inserted, column in row) for row in made]
     path.write_text("".join(f">{i}\n{row}\n" for i, row in enumerate(rows)))
-    removed = read_one(path, PROTEIN)
-    assert texts(removed) == ["".join(column for _, column in row) for row in made]
-    kept = read_one(path, PROTEIN, insertions="keep")
-    longest = [max(len(row[i][0]) for row in made) for i in range(len(made[0]))]
-    expected = [
-        "".join(ins.upper().ljust(room, "-") + col for (ins, col), room in zip(row, longest, strict=True))
-        for row in made
-    ]
-    assert texts(kept) == expected
+    assert texts(read_one(path, PROTEIN)) == ["".join(column for _, column in row) for row in made]
 
 
 # --- what is unusual or wrong ----------------------------------------------------------------------------
@@ -414,13 +406,6 @@ def test_an_empty_file_holds_no_alignments(tmp_path, name):
         list(read_alignments(write(tmp_path / name, "\n\n"), RNA))
 
 
-def test_a_format_can_be_named(tmp_path):
-    path = write(tmp_path / "x.txt", A3M)
-    assert texts(read_one(path, PROTEIN, form="a3m"))[0] == "MKV-LA"
-    with pytest.raises(InputError, match="choose one of"):
-        read_one(path, PROTEIN, form="nexus")
-
-
 # --- the record ------------------------------------------------------------------------------------------
 
 
@@ -449,12 +434,3 @@ def test_rows_and_columns_are_taken():
     columns = made.take_columns([0, 2])
     assert (texts(columns), columns.ss_cons, columns.metadata) == (["AC", "~U"], "()", {"TP": "x"})
     assert made.query() == "AC"
-
-
-def test_columns_for_insertions_are_bounded_before_they_are_made(tmp_path, monkeypatch):
-    path = write(tmp_path / "x.a3m", ">q\nAC\n>a\nAuuuC\n>b\nACggg\n")  # 2 columns and 3 + 3 for insertions
-    monkeypatch.setattr("seqray.io.alignment_formats._MAX_LETTERS", 24)
-    assert read_one(path, RNA, insertions="keep").codes.shape == (3, 8)
-    monkeypatch.setattr("seqray.io.alignment_formats._MAX_LETTERS", 23)
-    with pytest.raises(InputError, match="would have 8 columns each; remove the insertions"):
-        read_one(path, RNA, insertions="keep")
