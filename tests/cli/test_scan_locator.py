@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -322,9 +324,29 @@ def test_genes_with_their_starts_and_the_bases_around_calls(scan, tmp_path):
         assert ("cut=" in record.description) == (len(record) < 8)
 
 
+def test_one_gene_with_its_neighbors(scan, tmp_path):
+    """Gene 2 of three lies at 1001 to 1900 on the minus strand, so its best call comes behind 1900."""
+    write(tmp_path / "three.gff3", gff3([*GENES[:2], ("one", 2100, 2700, "+")]))
+    whole = scan("genome.fa --genes three.gff3 --threshold 0.3")
+    some = scan("genome.fa --genes three.gff3 --threshold 0.3 --gene cds-1001")
+    assert [row["site"] for row in some.rows] == [
+        row["site"] for row in whole.rows if row["contig"] == "one" and int(row["site"]) < 2900
+    ]
+    best = max((row for row in whole.rows if row["gene"] == "cds-1001"), key=lambda row: float(row["score"]))
+    lines = some.err.splitlines()
+    assert any(
+        f"cds-1001, one:1,001-1,900 (-): best start {int(best['site']) + 1:,} (" in line for line in lines
+    )
+    sides = [line.split()[1:5] for line in lines if " of it: " in line]
+    assert sides == [["left", "of", "it:", "cds-301,"], ["right", "of", "it:", "cds-2100,"]]
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
+        ("--genes genes.gff3 --gene cds-302", "no gene 'cds-302'; did you mean"),
+        ("--genes none --gene cds-301", "--genes FILE"),
+        ("--genes genes.gff3 --gene cds-301 --region one", "--gene and other parts"),
         ("--out c.xlsx", ".csv, which spreadsheets open"),
         ("--out c.tsv --upstream 9", "--out FILE.fa"),
         ("--genes none --genes-out g.tsv", "--genes FILE"),
@@ -445,6 +467,40 @@ def test_input_unlike_the_only_species_that_was_measured_has_no_precision(distan
         distant(f"--threshold 0.01 --shard {number}/2 --out {number}.shard")
     run("gather 1.shard 2.shard --out calls.tsv")
     assert (tmp_path / "calls.tsv").read_text() == whole
+
+
+GYRA_OMPC3 = ("-", 29456), ("-", 2886)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The stretch of the examples as FASTA and as GenBank, and GFF3 of its genes of proteins."""
+    folder, source = tmp_path_factory.mktemp("demo"), Path(__file__).parents[2] / "data/example/stretch.gb"
+    record = SeqIO.read(source, "genbank")
+    SeqIO.write(record, folder / "stretch.fa", "fasta")
+    shutil.copy(source, folder)
+    coding = [gene for gene in read_genes(source).of(record.id) if gene.coding]
+    rows = [(record.id, gene.start + 1, gene.end, gene.strand) for gene in coding]
+    write(folder / "coding.gff3", gff3(rows))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    # Known promoters of ompC lie 81, 115 and 138 bases before it. Without micF, a gene of RNA that begins 255
+    # bases behind P1 on the other strand, the model prefers the last. So it is with nrdA without the short ypaB.
+    [
+        ("stretch.gb", (*GYRA_OMPC3, ("-", 2829), ("+", 34754))),
+        ("stretch.fa --genes coding.gff3", (*GYRA_OMPC3, ("+", 34754))),
+        ("stretch.fa", GYRA_OMPC3),
+    ],
+)
+def test_known_starts_of_the_example_with_genes_of_any_source(run, demo, monkeypatch, words, known):
+    monkeypatch.chdir(demo)
+    rows = run("scan", words, "--model bacteria-genome --threads 1").rows
+    calls = [(row["strand"], int(row["site"])) for row in rows]
+    for strand, site in known:
+        assert any(abs(call - site) <= 25 for sign, call in calls if sign == strand), (strand, site)
 
 
 def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(distant):

@@ -42,12 +42,13 @@ from seqray.cli.options import (
     option,
     refuse_unused,
 )
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError
 from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
     from seqray.core.arrays import Floats
+    from seqray.core.records import Region
     from seqray.inference.origin import Origin
     from seqray.modelfile.model import TrainedModel
     from seqray.scanning.results import ScanResult
@@ -207,6 +208,11 @@ class WindowOptions(Options, heading="sequences"):
         "--region NAME[:START[-END]]",
         "only sites within this part, 1-based, both ends included; may be repeated",
     )
+    gene: str | None = option(
+        "--gene NAME",
+        "only sites around this gene, by its name or locus tag; tells its starts and its neighbors",
+        only_for="whole scans, genomes",
+    )
     bed: str | None = option(
         "--bed FILE", "only sites within the parts in a BED file; its strand column is ignored"
     )
@@ -273,7 +279,9 @@ def run(request: ScanRequest) -> Outcome:
         *(request.input, ALPHABETS[card.model.alphabet], reading),
         request.genes if card.model.is_locator else None,
         soft_masks=options.skip_soft_masked,
-        again=files.has_letters or (card.model.is_locator and bool(outputs.html)),
+        again=files.has_letters
+        or bool(request.windows.gene)
+        or (card.model.is_locator and bool(outputs.html)),
         features=files.has_genbank,
     )
     ahead = options.regions is None  # else the first contig may not be scanned
@@ -283,6 +291,8 @@ def run(request: ScanRequest) -> Outcome:
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         finding.result()
     files.check_genes(known=source.genome is not None)
+    if request.windows.gene:
+        options = replace(options, regions=_around_gene(request, source, options))
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
@@ -302,6 +312,7 @@ def _scan_and_write(
     """Scan all or a share, and write it; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
     from seqray.inference.origin import Origin
+    from seqray.scanning.gene_starts import describe_gene
     from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.shards import scan_shard
@@ -344,7 +355,8 @@ def _scan_and_write(
         files.write_fasta(result, source)
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         files.write(result, lines, about, partial(_letter_shares, model, source, result))
-    return result.findings, summary(result, skipped.count)
+    about_gene = describe_gene(result, request.windows.gene) if request.windows.gene else []
+    return [*result.findings, *about_gene], summary(result, skipped.count)
 
 
 def _scan_options(request: ScanRequest) -> ScanOptions:
@@ -361,7 +373,35 @@ def _scan_options(request: ScanRequest) -> ScanOptions:
         remedy = "leave it out to scan all; --allow-empty scans nothing"
         raise InputError("contains no parts to scan", where=windows.bed, remedy=remedy)
     regions = tuple(parts) if windows.region or windows.bed else None
+    if windows.gene and regions is not None:
+        raise ConfigError("--gene and other parts can't both be given", remedy="give one of them")
     return fill(ScanOptions, calling, windows, regions=regions, precision=calling.expected_precision)
+
+
+_GENE_REACH = 1000  # bases on either side of a gene: the reach of its starts, and some of its neighbors
+
+
+def _around_gene(request: ScanRequest, source: GenomeInput, options: ScanOptions) -> tuple[Region, ...]:
+    """The parts around the genes of a name; errors as of a gene that is not there."""
+    from seqray.core.records import Region
+    from seqray.core.text import did_you_mean
+
+    wanted, names = request.windows.gene, set[str]()
+    regions = list[Region]()
+    for record in source:
+        genes = source.genome.find(record, options.is_circular(record)) if source.genome else None
+        for gene in genes or ():
+            names |= {gene.name, gene.locus}
+            if wanted in (gene.name, gene.locus):
+                start, end = max(gene.start - _GENE_REACH, 0), min(gene.end + _GENE_REACH, len(record))
+                text = f"{record.id}:{start + 1}-{end}"
+                regions.append(Region(record.id, start, end, text, f"--gene {wanted}"))
+    if not names:
+        raise ConfigError("--gene needs genes", remedy="give --genes FILE, or install seqray[genes]")
+    if not regions:
+        remedy = did_you_mean(wanted or "", sorted(names), otherwise="give a name or a locus tag of a gene")
+        raise InputError(f"has no gene '{wanted}'", where=request.input, remedy=remedy)
+    return tuple(regions)
 
 
 def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list[str]:

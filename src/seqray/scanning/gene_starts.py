@@ -164,6 +164,37 @@ def _reason(gene: Gene | None, contig: Contig, leader: tuple[Gene, int] | None) 
     return "no start above the threshold"
 
 
+def describe_gene(result: ScanResult, name: str) -> list[str]:
+    """Lines on the genes of a name: their starts, and their neighbors on the contig with theirs."""
+    starts = {(one.contig, gene_key(one.gene)): one for one in gene_starts(result)}
+    lines = []
+    for contig in result.scanned:
+        genes = result.genes.of(contig.name) if result.genes else ()
+        known = {gene_key(gene): gene for gene in genes}  # by place
+        keys = list(known)
+        named = {gene_key(gene) for gene in genes if name in (gene.name, gene.locus)}
+        for at in (at for at, key in enumerate(keys) if key in named):
+            for place, what in ((at, ""), (at - 1, "left of it: "), (at + 1, "right of it: ")):
+                around = keys[place % len(keys)] if contig.circular else "".join(keys[max(place, 0) :][:1])
+                if around in known and (not what or around not in named):
+                    other = GeneStart(contig.name, known[around], "", (), "its start was not searched")
+                    lines.append(what + _said_of(starts.get((contig.name, around), other)))
+    return lines
+
+
+def _said_of(one: GeneStart) -> str:
+    """A gene and its starts, with positions from 1."""
+    gene = one.gene
+    said = [
+        f"{call.site + 1:,} ({counted(_distance(call) or 0, 'base')} before it, trust {_trust(call)})"
+        for _, call in one.calls
+    ]
+    locus = f" ({gene.locus})" if gene.locus not in ("", gene.name) else ""
+    place = f"{one.contig}:{gene.start + 1:,}-{gene.end:,} ({gene.strand})"
+    others = f"; also {', '.join(said[1:])}" if said[1:] else ""
+    return f"{gene.name}{locus}, {place}: {f'best start {said[0]}{others}' if said else one.reason}"
+
+
 def _distance(call: Call) -> int | None:
     return call.context.distance if call.context else None
 

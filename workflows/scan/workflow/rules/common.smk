@@ -193,6 +193,11 @@ def page_file():
     return [page] if config["scan"]["html"] else []
 
 
+def genes_option(wildcards):
+    genes = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}/genes.tsv"
+    return ["--genes-out", genes] if config["scan"]["genes_table"] else []
+
+
 def page_option(wildcards):
     page = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}/calls.html"
     return ["--html", page] if config["scan"]["html"] else []

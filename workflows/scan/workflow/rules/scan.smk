@@ -42,6 +42,7 @@ rule gather:
         skipped=f"{OUTDIR}/{{sample}}/{{model}}/skipped.tsv",
         tracks=track_files(),
         page=page_file(),
+        genes=[f"{OUTDIR}/{{sample}}/{{model}}/genes.tsv"] * config["scan"]["genes_table"],
     log:
         f"{OUTDIR}/logs/gather/{{sample}}/{{model}}.log",
     benchmark:
@@ -55,6 +56,7 @@ rule gather:
     params:
         track=track_option,
         page=page_option,
+        genes=genes_option,
     shell:
         "seqray gather {input:q} --out {output.gff3:q} --out {output.tsv:q} --skipped {output.skipped:q}"
-        " {params.track:q} {params.page:q} > {log:q} 2>&1"
+        " {params.track:q} {params.page:q} {params.genes:q} > {log:q} 2>&1"
