@@ -488,7 +488,7 @@ def demo(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "known"),
     # Known promoters of ompC lie 81, 115 and 138 bases before it. Without micF, a gene of RNA that begins 255
-    # bases behind P1 on the other strand, the model prefers the last. So it is with nrdA without the short ypaB.
+    # bases behind P1 on the other strand, the model prefers the last; without the short ypaB it loses nrdA.
     [
         ("stretch.gb", (*GYRA_OMPC3, ("-", 2829), ("+", 34754))),
         ("stretch.fa --genes coding.gff3", (*GYRA_OMPC3, ("+", 34754))),
