@@ -26,16 +26,8 @@ _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair bel
 
 
 def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str]) -> dict[str, HeldOutRanks]:
-    """Low order statistics of the probability of the true class, for held-out examples of each class.
-
-    A class belongs to the prediction set of a sequence if its probability is at least that of the j-th lowest
-    held-out example of that class, j = floor((n + 1)(1 - coverage)). If the sequence is exchangeable with the
-    n held-out examples of its class, the set misses its class with probability j / (n + 1) or less.
-
-    `probabilities`: (N, K) of held-out examples; `labels`: (N,) class indices; `classes`: names [K].
-
-    Source: Vovk 2012, Conditional validity of inductive conformal predictors (Mondrian: class by class).
-    Sadinle, Lei and Wasserman 2019, Least ambiguous set-valued classifiers with bounded error levels.
+    """Low order statistics of the probability (N, K) of the true class (N,), for held-out examples of each
+    class.
     """
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
     if p.ndim != 2 or p.shape != (len(y), len(classes)):

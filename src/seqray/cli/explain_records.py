@@ -35,15 +35,16 @@ from seqray.explanations.sequences import check, check_heads, explain_records, h
 from seqray.explanations.targets import wanted_class
 from seqray.inference.alignments import depth_read
 from seqray.io.explanations import (
+    CHECK_COLUMNS,
     COLUMN_COLUMNS,
     EXPLANATION_COLUMNS,
+    HEAD_COLUMNS,
     ROW_COLUMNS,
     ScoreTrack,
     column_lines,
     explanation_rows,
     row_lines,
-    write_checks,
-    write_heads,
+    write_fields,
     write_motifs,
     write_shares,
 )
@@ -145,7 +146,7 @@ class Explainer(ABC):
         outputs, checks = self.request.outputs, faithfulness_path(self.request)
         if checks and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
-            write_checks(staged[checks], faithfulness.checks, [*provenance, *verdicts])
+            write_fields(staged[checks], CHECK_COLUMNS, faithfulness.checks, [*provenance, *verdicts])
         if outputs.html:
             shared = {"card": self.model.card, "provenance": provenance, "faithfulness": faithfulness}
             shared |= {"omitted": max(0, self.count - self.request.shown), "checked": self._checked}
@@ -352,7 +353,7 @@ class SequenceExplainer(Explainer):
     ) -> None:
         outputs, alphabet = self.request.outputs, self.model.alphabet
         if outputs.heads:
-            write_heads(staged[outputs.heads], self._heads, provenance)
+            write_fields(staged[outputs.heads], HEAD_COLUMNS, self._heads, provenance)
         for method, track in self._tracks.items():
             for path in track_names(self.request, method):
                 name = f"{method} of {self.model.card.name}"

@@ -342,9 +342,10 @@ class SkipLog:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        from seqray.io.predictions import open_skipped
+        from seqray.io.tables import open_table
 
-        self._write = self._stack.enter_context(open_skipped(self._path, self._lines)) if self._path else None
+        table = open_table(self._path, ("id", "reason"), self._lines) if self._path else None
+        self._write = self._stack.enter_context(table) if table else None
         return self
 
     def __exit__(
@@ -359,7 +360,7 @@ class SkipLog:
         self.count += 1
         self._first = self._first or f"'{record.id}': {record.reason}"
         if self._write:
-            self._write(record)
+            self._write([(record.id, record.reason)])
         if self._keep:
             self.kept.append((record.id, record.reason))
         if self.count <= MAX_SHOWN_SKIPS and not self._quiet:

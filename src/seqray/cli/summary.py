@@ -31,7 +31,8 @@ class SummaryRequest(Request):
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
     from seqray.io.files import Staging, write_file
-    from seqray.io.summaries import summarize, write_summary
+    from seqray.io.summaries import summarize
+    from seqray.io.tables import write_table
 
     check_suffix(request.out, ".tsv")
     check_suffix(request.html, ".html", ".htm")
@@ -54,7 +55,7 @@ def run(request: SummaryRequest) -> Outcome:
             from seqray.report.pages.evaluation import render_summary
 
             write_file(staging.path(request.html), render_summary(request.title, rows))
-        write_summary(staging.path(request.out), rows)
+        write_table(staging.path(request.out), list(rows[0]), (list(row.values()) for row in rows))
     return Outcome(records=len(rows))
 
 

@@ -25,11 +25,9 @@ def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
 
 
 def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
-    """Conservation of each column: 1 - H / log A, with H the entropy of its letters.
+    """Conservation (C,) of the columns of codes (R, C): 1 - H / log A, with H the entropy of their letters.
 
-    `codes`: (R, C); gaps, missing data and ambiguous letters aren't counted, rows have equal weight;
-    `alphabet`: of A letters. Gives shape (C,): 1 for one letter only, 0 for equal frequencies; nan for a
-    column without letters.
+    Gaps, missing data and ambiguous letters aren't counted; nan for a column without letters.
     """
     letters, counts = len(alphabet.letters), letter_counts(codes, alphabet).astype(np.float64)
     total = counts.sum(axis=0)
@@ -42,11 +40,9 @@ _RELATED = 0.15  # of the way from chance to identity: what two rows of an align
 
 
 def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
-    """Whether rows look like separate sequences of one length, as in a FASTA file that nobody aligned.
+    """Whether rows (R, C) look like separate sequences of one length, as in a FASTA file that nobody aligned.
 
     No row has a gap, and two rows share hardly more letters of a column than two letters drawn from all.
-
-    `codes`: (R, C) codes of the rows; `alphabet`: of the letters.
     """
     rows = len(codes)
     if rows < 2 or (codes > alphabet.unknown).any():
@@ -63,14 +59,11 @@ Choice = Literal["diverse", "random"]
 
 
 def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
-    """Choose the rows that a model reads.
+    """Choose the rows of codes (R, C) that a model reads, ascending; the query, row 0, is always among them.
 
     ``diverse`` adds, from the query on, the row whose mean distance to all rows chosen is the largest (the
     first of equals), where the distance is the number of columns that differ (Rao et al. 2021, "MSA
     Transformer", section 3.2). ``random`` takes any rows; ``seed`` starts anew for each alignment.
-
-    `codes`: (R, C) of the alignment; row 0 is the query. Gives shape (min(R, depth),): Ascending, so 0 comes
-    first.
     """
     if depth < 1:
         raise ValueError(f"depth is {depth}, which must be 1 (the query alone) or more")
@@ -100,11 +93,11 @@ def _most_different(codes: Codes, count: int) -> list[int]:
 
 
 def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
-    """Choose the columns that a model reads: all of them unless there are too many.
+    """Choose the columns of codes (R, C) that a model reads, ascending: all of them unless there are too
+    many.
 
-    `codes`: (R, C); `letters`: number of codes that are letters, as in `row_weights`. Gives ascending.
-    Columns without any letter are left out first; then those with the fewest letters, from the right where
-    they have as many.
+    Columns without any of the codes below ``letters`` are left out first; then those with the fewest letters,
+    from the right where they have as many.
     """
     occupied = np.count_nonzero(codes < letters, axis=0)
     kept = np.flatnonzero(occupied)

@@ -78,9 +78,8 @@ class Alphabet:
             object.__setattr__(self, name, value)
 
     def normalize(self, text: str, where: str = "") -> str:
-        """Fold case, write U as T (DNA) or T as U (RNA), and check every letter.
-
-        Gives upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
+        """Fold case, write U as T (DNA) or T as U (RNA), check every letter, and drop the ``*`` that ends a
+        protein.
         """
         try:
             data = text.encode("ascii")
@@ -107,10 +106,9 @@ class Alphabet:
         return folded
 
     def encode(self, sequence: str, where: str = "") -> Codes:
-        """Turn letters into codes.
+        """Turn letters (n) into codes (n,): 0 to ``unknown - 1``, and ``unknown`` for ambiguous ones.
 
-        `sequence`: letters [n]; case does not matter. Gives shape (n,): 0 to ``unknown - 1`` for canonical
-        letters, ``unknown`` for ambiguous ones. The array is the caller's own and may be written to.
+        The array is the caller's own and may be written to.
         """
         data = bytearray(sequence, "ascii", "replace").translate(self.codes)
         codes = np.frombuffer(data, dtype=np.uint8)
@@ -226,14 +224,9 @@ _LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
 
 
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
-    """Turn aligned rows into codes.
+    """Turn aligned rows, R of C letters each, into codes (R, C).
 
     A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it.
-
-    `rows`: R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA;
-    `alphabet`: gives the letters.
-
-    array of uint8, shape (R, C)
     """
     if alphabet.name == "protein":
         rows = [_LAST_STOP.sub(b"-", row) for row in rows]

@@ -77,12 +77,9 @@ MIN_CALL_SCORE = 1e-3
 
 
 def local_maxima(scores: Floats) -> Bools:
-    """Mark the points that neither neighbor exceeds.
+    """Mark the points of a profile (n,) that neither neighbor exceeds; NaN is no point.
 
     Every point of a plateau is marked, because any of them may lead to the best refined score.
-
-    `scores`: (n,) profile in order of position; NaN if not scored. Gives (n,) booleans; False if the score is
-    NaN.
     """
     padded = np.pad(np.where(np.isnan(scores), -np.inf, scores), 1, constant_values=-np.inf)
     center = padded[1:-1]
@@ -90,13 +87,11 @@ def local_maxima(scores: Floats) -> Bools:
 
 
 def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
-    """Greedy non-maximum suppression in one dimension.
+    """Greedy non-maximum suppression in one dimension, of sites (n,) and their scores (n,).
 
-    The best site is kept and excludes all others nearer than ``min_distance``; then the best of those
-    left, and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of
-    the input. The sites above a threshold are the same whether it is applied before or after.
-
-    `sites`, `scores`: (n,) positions and their scores.
+    The best site is kept and excludes all others nearer than ``min_distance``; then the best of those left,
+    and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of the
+    input. The sites above a threshold are the same whether it is applied before or after.
     """
     order = np.argsort(sites, kind="stable")
     ordered = sites[order]

@@ -300,10 +300,7 @@ class OnProgress(Protocol):
 
 
 def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | None) -> Iterator[T]:
-    """Yield items, and report each one when the next is requested.
-
-    `on_progress`: receives the report; None for nobody.
-    """
+    """Yield items, and report each one when the next is requested."""
     for done, item in enumerate(items, start=1):
         yield item
         if on_progress is not None:

@@ -41,11 +41,7 @@ def stack_codes(sequences: Sequence[np.ndarray] | np.ndarray) -> CodeStack:
 
 
 def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find all k-mers without ambiguous letters.
-
-    `k`: length of a k-mer, in letters; `letters`: number of canonical letters. Gives start, owner, position:
-    Index of the first letter in the stack, index of the sequence, and position in the sequence.
-    """
+    """Find all k-mers of known letters: first letter in the stack, sequence, and place there."""
     total = len(stack.codes)
     owner = np.repeat(np.arange(len(stack), dtype=np.int64), stack.lengths)
     begin = np.cumsum(stack.lengths) - stack.lengths
@@ -58,11 +54,7 @@ def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
 
 
 def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
-    """Number the k-mers from 0 to letters**k - 1, first letter most significant: int64 (M,).
-
-    `start`: (M,) index of the first letter of each k-mer in the stack; `k`: length of a k-mer, in letters;
-    `letters`: number of canonical letters.
-    """
+    """Number k-mers, which begin at ``start`` (M,), from 0 to letters**k - 1, first letter most significant."""
     index = np.zeros(len(start), dtype=np.int64)
     for offset in range(k):
         index = index * letters + stack.codes[start + offset]
@@ -81,11 +73,9 @@ def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
 
 
 def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
-    """Draw a sequence uniformly from all that have the same dinucleotide counts and the same first letter.
+    """Draw codes (n,) uniformly from all that have the same dinucleotide counts and the same first letter.
 
     The last letter then is the same, too. Unknown letters are letters like any other.
-
-    `codes`: letter codes, shape (n,). Gives shape (n,): A new array.
     """
     if codes.ndim != 1:
         raise ValueError(f"codes have shape {codes.shape}, not (n,)")

@@ -247,10 +247,7 @@ class Intervals:
         return self.ends[place] - (sizes[place] - ranks)
 
     def extended(self, by: int, length: int, *, circular: bool = False) -> Intervals:
-        """Extend each interval on both sides.
-
-        `length`: length of the sequence, in letters.
-        """
+        """Extend each interval on both sides, on a sequence of this length."""
         if by * 2 >= length and circular:
             return Intervals.merge([(0, length)] if len(self.starts) else [])
         pairs = []

@@ -66,10 +66,7 @@ INTERVAL_DRAWS = 1000  # of the bootstrap behind intervals, where nobody asks fo
 
 
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
-    """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
-
-    `low`, `high`: bounds; nan if undefined.
-    """
+    """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined."""
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
 
 
@@ -142,18 +139,6 @@ def truncate(sequence: str, window: int, rule: Truncation) -> str:
 
 
 def describe_truncation(count: int, total: int, window: int, rule: Truncation) -> str:
-    """State how many sequences are cut, and how.
-
-    `window`, `rule`: most letters that are read, and how longer ones are cut.
-    """
+    """State how many sequences are cut to a window, and how."""
     kept = f"first {window}" if rule == "start" else f"first {-(-window // 2)} and last {window // 2}"
     return f"{count} of {total} sequences are longer than {window} letters: their {kept} are read"
-
-
-def describe_cropping(count: int, total: int, columns: int) -> str:
-    """State how many alignments are cropped, and how.
-
-    `count`, `total`: alignments with letters in more columns than are read, and all.
-    """
-    which = f"{count} of {total} alignments have letters in more than {columns} columns"
-    return f"{which}: the {columns} columns with the most letters are read"

@@ -209,7 +209,7 @@ def choose_genes(
                 remedy=f"{remedy}, or {setting('genes', 'none')}",
             )
         return None, f"{remedy}, for genes with introns are not predicted"
-    if not needed and not can_predict_genes():
+    if not needed and find_spec("pyrodigal") is None:
         return None, f"give {setting('genes')}, or pip install 'seqray[genes]' to predict them"
     try:
         return predicted_genes(list(records), table, is_circular=is_circular if ahead else None), ""
@@ -217,11 +217,6 @@ def choose_genes(
         if needed:
             raise
         return None, str(error)
-
-
-def can_predict_genes() -> bool:
-    """Whether Pyrodigal is installed."""
-    return find_spec("pyrodigal") is not None
 
 
 def check_predictable(sequence: str, where: str = "") -> str:

@@ -17,11 +17,10 @@ _STRAND_PART, _WINDOW_PART = 1 << 14, 1 << 10  # windows that a thread computes 
 
 
 def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
-    """What the first network of a prefilter answers for every window of a strand, by all threads.
+    """What the first network of a prefilter answers for every window of a strand (L,): (L - W + 1,) log-odds.
 
-    `codes`: (L,) letter codes of a strand, L at least the window W. Gives shape (L - W + 1,): Log-odds of the
-    positive class, as the model would calibrate them. They depend neither on the number of threads nor on
-    where a strand is cut.
+    They are as the model would calibrate them, and depend neither on the number of threads nor on where a
+    strand is cut.
     """
     assert isinstance(model.prefilter, Prefilter)
     first = model.prefilter.networks[0]

@@ -220,11 +220,7 @@ Batch = tuple[Sequence[Any], list[Prediction]]
 def score_codes(
     model: TrainedModel, codes: Codes, *, batch_size: BatchSize = "auto", dtype: Dtype = "fp32"
 ) -> Floats:
-    """Probabilities of many sequences of one length: the fast path of a scan.
-
-    `codes`: (N, W) letter codes of the model's alphabet, N may be 0; a strided view costs nothing extra.
-    Gives shape (N, K): Calibrated probabilities, rows sum to 1.
-    """
+    """Probabilities (N, K) of many sequences (N, W) of one length: the fast path of a scan."""
     count, length = codes.shape
     tokenizer, device = model.tokenizer, model.device
     size = chosen_batch(batch_size, device) or micro_batch(model.card.model, length, device)

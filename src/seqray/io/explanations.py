@@ -73,16 +73,14 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
             yield (*record, score, rank, sign, delta, p, q)
 
 
-def write_checks(path: str | Path, checks: Iterable[Check], provenance: Sequence[str] = ()) -> None:
-    """Write one row per faithfulness figure."""
-    rows = ([getattr(check, name) for name in CHECK_COLUMNS] for check in checks)
-    write_table(path, CHECK_COLUMNS, rows, provenance)
-
-
-def write_heads(path: str | Path, heads: Iterable[HeadFigures], provenance: Sequence[str] = ()) -> None:
-    """Write one row per attention head."""
-    rows = ([getattr(head, name) for name in HEAD_COLUMNS] for head in heads)
-    write_table(path, HEAD_COLUMNS, rows, provenance)
+def write_fields(
+    path: str | Path,
+    columns: Sequence[str],
+    figures: Iterable[Check | HeadFigures],
+    provenance: Sequence[str],
+) -> None:
+    """Write a row per figure, a column per field."""
+    write_table(path, columns, ([getattr(one, name) for name in columns] for one in figures), provenance)
 
 
 def write_shares(path: str | Path, shares: Iterable[InputShares], provenance: Sequence[str] = ()) -> None:

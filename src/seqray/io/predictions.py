@@ -6,8 +6,7 @@ import hashlib
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,11 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import known_positive, unknown_positive
 from seqray.core.records import LabeledSequence
-from seqray.core.results import Prediction, SkippedRecord
+from seqray.core.results import Prediction
 from seqray.core.text import first_and_more, label_set_cell, parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
-from seqray.io.tables import Columns, column_places, delimited_rows, open_table, write_table
+from seqray.io.tables import Columns, column_places, delimited_rows, write_table
 
 # ------------------------------------------------------------------- in: made by seqray or by another tool
 
@@ -329,12 +328,3 @@ def _write_parquet(
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             count += len(chunk)
     return count
-
-
-@contextmanager
-def open_skipped(
-    path: str | Path, provenance: Sequence[str] = ()
-) -> Iterator[Callable[[SkippedRecord], object]]:
-    """Open a TSV of skipped records; yields a function that writes the ``id`` and ``reason`` of one."""
-    with open_table(path, ("id", "reason"), provenance) as write:
-        yield lambda record: write([(record.id, record.reason)])

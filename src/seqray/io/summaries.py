@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from seqray.core.errors import InputError
-from seqray.core.results import Audit, Evaluation, Figure, Finding
+from seqray.core.results import Audit, Evaluation, Figure
 from seqray.core.text import format_number, round_number
 from seqray.core.version import __version__
 from seqray.io.files import open_input, write_file
@@ -176,7 +176,7 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
     Its findings become ``#`` lines, its figures rows, and so do the counts of its histograms, with the edges
     of the bins as ``low`` and ``high``.
     """
-    findings = [f"finding: {finding_line(finding)}" for finding in audit.findings]
+    findings = [f"finding: {f.severity} ({f.kind}): {f.what}; {f.effect}; {f.remedy}" for f in audit.findings]
     figures = [(f.section, f.split, f.label, f.quantity, f.value, f.low, f.high) for f in audit.figures]
     figures += [
         ("histogram", h.split, h.label, h.quantity, *counted)
@@ -185,11 +185,6 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
     ]
     rows = ([*map(one_line, figure[:4]), *map(float, figure[4:])] for figure in figures)
     write_table(path, _AUDIT_COLUMNS, rows, [*provenance, *findings])
-
-
-def finding_line(finding: Finding) -> str:
-    """A finding in one line, as the table and the terminal show it."""
-    return f"{finding.severity} ({finding.kind}): {finding.what}; {finding.effect}; {finding.remedy}"
 
 
 # ----------------------------------- summaries: a row for each table of calls or of an evaluation, as written
@@ -283,8 +278,3 @@ def _summarize_evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict
     for metric in _OF_FLOOR:
         summary[f"floor_{metric}"] = wanted.get(("floor", metric), {}).get("value", MISSING)
     return summary
-
-
-def write_summary(path: str | Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows that have the same columns as a TSV."""
-    write_table(path, list(rows[0]), (list(row.values()) for row in rows))

@@ -14,7 +14,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, OtherLettersError, require
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig
-from seqray.core.text import describe_cropping, describe_truncation
+from seqray.core.text import describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.genome.tracks import gene_tracks, track_rows
 from seqray.inference.sequences import Batch, predict_batches
@@ -237,7 +237,8 @@ class AlignmentKind(Kind):
     explanation_rows = staticmethod(column_lines)
 
     def describe_truncation(self, count: int, total: int, card: Card) -> str:
-        return describe_cropping(count, total, card.window)
+        which = f"{count} of {total} alignments have letters in more than {card.window} columns"
+        return f"{which}: the {card.window} columns with the most letters are read"
 
     def reader(self, columns: Columns | None) -> Callable[..., Iterator[Any]]:
         return self.read

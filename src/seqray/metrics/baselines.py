@@ -56,12 +56,10 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNema
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
-    `ends`: numbers of letters: the share of each letter among so many at the beginning and at the end of a
-    sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts in
-    sequences of different lengths mostly tell the length; positions then count only if the training sequences
-    have one length; `classes_`: ndarray (K,) Sorted class names; `window_`: int Longest training sequence;
-    positions beyond it carry no positional feature; `positional_`: tuple of int Lengths of the k-mers whose
-    positions are used.
+    ``ends`` are numbers of letters: the share of each letter among so many at the beginning and at the end of
+    a sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts
+    in sequences of different lengths mostly tell the length; positions then count only if the training
+    sequences have one length. Positions beyond the longest of them carry no feature.
     """
 
     def __init__(
@@ -159,8 +157,7 @@ def held_out_probabilities(
 class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
     """Log-odds of the letter at each position of the positives, against the composition of the negatives.
 
-    `weights_`: ndarray (W, letters + 1) Log-odds in nats; the last column, for an ambiguous letter, is 0;
-    `classes_`: ndarray (2,) Sorted class names.
+    ``weights_`` (W, letters + 1) are in nats; the last column, for an ambiguous letter, is 0.
     """
 
     def __init__(self, positive: str | None = None, alphabet: str = "dna") -> None:

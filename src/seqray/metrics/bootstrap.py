@@ -40,8 +40,8 @@ def group_numbers(groups: Sequence[object] | np.ndarray | None, n: int) -> Ints:
 def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool = False) -> Iterator[Floats]:
     """Yield how often each record occurs in each draw, some draws at a time: (C, N), together ``draws`` rows.
 
-    `groups`: (N,) group numbers from 0; the draws depend on the number of groups and not on the order of
-    records. ``one_by_one`` draws the same distribution from other random numbers: those of the audit.
+    The draws depend on the number of groups (N,), not on the order of records. ``one_by_one`` draws the same
+    distribution from other random numbers: those of the audit.
     """
     count, rng = int(groups.max(initial=-1)) + 1, np.random.default_rng(seed)
     size = max(1, CELLS // max(1, len(groups)))
@@ -65,11 +65,7 @@ def bootstrap_samples(
     *,
     one_by_one: bool = False,
 ) -> dict[Key, tuple[float, Floats]]:
-    """Compute metrics of all records, and of each draw.
-
-    `measure`: function of weights (W, N) that gives (W,) for each metric; `groups`: (N,) group numbers from
-    0. Gives the value, and (draws,) values of the draws.
-    """
+    """Compute metrics, functions of weights (W, N), of all records, and of each draw of their groups (N,)."""
     values = {key: float(row[0]) for key, row in measure(np.ones((1, len(groups)))).items()}
     samples: dict[Key, list[Floats]] = {key: [] for key in values}
     draws = draws if groups.max(initial=-1) > 0 else 0
@@ -105,10 +101,8 @@ def difference_p_value(samples: Floats) -> float:
 def mcc_and_auroc(
     labels: Bools, scores: Floats, calls: Bools, groups: Ints, draws: int = 300, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Measure the scores and calls of a two-class rule, with 95 % intervals.
-
-    `labels`, `calls`: (N,) True for the class that high scores indicate; `scores`: (N,), ranked by AUROC;
-    `groups`: (N,) keys of groups that are drawn whole; with fewer than two groups there are no intervals.
+    """Measure the scores and calls (N,) of a two-class rule, with 95 % intervals over groups that are drawn
+    whole.
     """
 
     def measure(weights: Floats) -> dict[str, Floats]:

@@ -31,10 +31,7 @@ def matthews(tp: Floats, fp: Floats, tn: Floats, fn: Floats) -> Floats:
 
 
 def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict[str, Floats]:
-    """Measure the calls of one class.
-
-    `labels`, `calls`: (N,) of 0 and 1; `weights`: (W, N). Gives (W,) for each of `CALL_METRICS`.
-    """
+    """Measure the calls (N,) of one class by weights (W, N): (W,) for each of `CALL_METRICS`."""
     y, called = labels.astype(np.float64), calls.astype(np.float64)
     tp, positives = weights @ (y * called), weights @ y
     predicted, total = weights @ called, weights.sum(axis=1)
@@ -103,10 +100,7 @@ def _calibration_error(confidence: Floats, hits: np.ndarray, weights: Floats) ->
 def class_metrics(
     labels: np.ndarray, scores: Floats, calls: np.ndarray, weights: Floats, *, probabilities: bool
 ) -> dict[str, Floats]:
-    """Measure one class against the rest, in the order of `METRICS`.
-
-    `labels`, `calls`: (N,) of 0 and 1; `scores`: (N,) scores of class 1; `weights`: (W, N).
-    """
+    """Measure one class, of labels and scores (N,), against the rest, in the order of `METRICS`."""
     found = call_metrics(labels, calls, weights) | ranking_metrics(labels, scores, weights)
     if probabilities:
         found |= probability_metrics(labels, scores, weights)
@@ -116,11 +110,11 @@ def class_metrics(
 def multiclass_metrics(
     labels: np.ndarray, scores: Floats, calls: np.ndarray, weights: Floats, *, probabilities: bool
 ) -> dict[str, Floats]:
-    """Measure all K classes at once.
+    """Measure all K classes, of class indices (N,) and scores (N, K), at once.
 
-    `labels`, `calls`, `scores`: (N,) class indices, twice, and (N, K). Gives (W,) each. ``mcc`` is the
-    correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the mean sensitivity over the
-    classes present, ``brier`` sums the squares over the classes (Brier 1950), ``ece`` is of the top class.
+    ``mcc`` is the correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the mean sensitivity
+    over the classes present, ``brier`` sums the squares over the classes (Brier 1950), ``ece`` is of the top
+    class.
     """
     true, called = np.eye(scores.shape[1])[labels], np.eye(scores.shape[1])[calls]
     hit = (labels == calls).astype(np.float64)
@@ -148,10 +142,8 @@ def multiclass_metrics(
 def macro_metrics(
     labels: np.ndarray, by_class: Sequence[Mapping[str, Floats]], weights: Floats
 ) -> dict[str, Floats]:
-    """Mean over the classes present of the metrics of each class against the rest.
-
-    `labels`, `weights`: (N,) class indices, and (W, N); `by_class`: `class_metrics` of each of the K classes;
-    those that are NaN are left out of the mean.
+    """Mean over the classes present of the metrics of each class against the rest; NaN is left out of the
+    mean.
     """
     present = weights @ np.eye(len(by_class))[labels] > 0  # (W, K)
     tables = {name: np.stack([rows[name] for rows in by_class], axis=1) for name in by_class[0]}
@@ -197,11 +189,10 @@ UNCLAIMED = -1
 
 
 def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, tolerance: int) -> Ints:
-    """Index of the site that each call claims, or -1: (N,).
+    """Index of the site (M,) of a strand, rising, that each call (N,) within the tolerance claims, or -1:
+    (N,).
 
-    `positions`, `scores`: (N,) of the calls of a strand, in any order. Of equal scores the lower position is
-    first; `sites`: (M,) positions of the known sites of the strand, rising; `tolerance`: most letters between
-    a call and the site that it claims.
+    The best calls claim first; of equal scores the lower position.
     """
     place, known = np.asarray(positions, dtype=np.int64), np.asarray(sites, dtype=np.int64)
     order = np.lexsort((place, -np.asarray(scores, dtype=np.float64)))
@@ -220,13 +211,10 @@ def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, toler
 def average_precision(
     gained: ArrayLike, correct: ArrayLike, total: float, weights: ArrayLike | None = None
 ) -> float:
-    """Area under the curve of precision and recall of ranked calls, without interpolation.
+    """Area under the curve of precision and recall of calls (N,) by falling score, without interpolation.
 
-    Recall that no call reaches adds nothing. NaN without a site.
-
-    `gained`: (N,) weight of the site that each call claims, 0 for none; by falling score; `correct`: (N,)
-    whether each call is right, for the precision; `weights`: (N,) how often each call counts for the
-    precision, as in a draw of the bootstrap; once by default.
+    ``gained`` is the weight of the site that each call claims, ``weights`` how often it counts for the
+    precision. Recall that no call reaches adds nothing. NaN without a site.
     """
     if not total:
         return float("nan")

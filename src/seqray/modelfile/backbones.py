@@ -185,12 +185,8 @@ _SWAP = {"T": "U", "U": "T"}
 class BackboneTokenizer(Tokenizer):
     """Letters to tokens as the backbone was trained to read them, by a tokenizer of transformers.
 
-    Where its vocabulary knows T and not U, or the other way round, one is written for the other; ConfigError
-    where it doesn't know all letters of the alphabet. At most ``limit`` tokens are read, special ones
-    included.
-
-    `letter_tokens`: tokens of letters of the alphabet alone, int64 (V,); `special_tokens`: tokens without
-    letters: CLS, the end, padding and the like, int64 (S,).
+    Where its vocabulary knows T and not U, or the other way round, one is written for the other. At most
+    ``limit`` tokens are read, special ones, which have no letters, included.
     """
 
     def __init__(self, tokenizer: Any, alphabet: Alphabet, limit: int | None, where: str) -> None:

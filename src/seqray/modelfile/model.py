@@ -192,11 +192,10 @@ class TrainedModel:
         )
 
     def locate(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
-        """Return calibrated logits along a strand: the mean over members, divided by the temperature.
+        """Calibrated logits (B, L, K) along a strand of codes (B, L), L a multiple of 4; None for unknown
+        genes.
 
-        `letters`: (B, L) codes; L is a multiple of 4; `tracks`: (B, T, L) uint8, the gene tracks that the
-        model names; None where no genes are known. Gives (B, L, K) float32; its logistic is the score of each
-        class of site at each letter.
+        Their logistic is the score of each class of site at each letter.
         """
         import torch
 
@@ -206,11 +205,10 @@ class TrainedModel:
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
     def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
-        """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
+        """Calibrated logits (B, K): the mean over members of log-probabilities, divided by the temperature.
 
-        `tokens`: (B, L) int64 with CLS first, or (B, R, C) of alignments; `masks`: (B, L) bool, True at real
-        tokens, or those of rows (B, R) and columns (B, C); None where nothing is padded. Gives (B, K); its
-        softmax is the calibrated probability.
+        Tokens are (B, L) with CLS first, or (B, R, C) of alignments; masks are True at real tokens, None
+        where nothing is padded.
         """
         import torch
 
