@@ -363,6 +363,9 @@ def input_files(
         "genes.gff3": gff3([("c", 201, 800, "+"), ("c", 1001, 1500, "-")]),
         "starts.tsv": tsv("contig site strand", [("c", at, "+") for at in starts]),
         "starts.bed": tsv("", [("c", at, at + 1) for at in starts]),
+        "calls.tsv": tsv(
+            "id contig strand site score trust gene distance", [("x_1", "c", "+", 9, 0.5, "high", "abc", 20)]
+        ),
         "calls.gff3": f"{call}549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
         "windows.gff3": f"{call}501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
         "alignments.sto": "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4)),

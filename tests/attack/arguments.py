@@ -22,6 +22,8 @@ TAKES = {
     **dict.fromkeys(("--starts", "--sites"), "sites"),
     "--sheet": "sheet",
     "tables": "table to sum up",
+    **dict.fromkeys(("a", "b"), "table of calls"),
+    "--genes-out": "output",
     "shards": "shard",
     **dict.fromkeys(("--model", "model", "models", "--like", "--teacher", "--init", "--fold"), "model"),
     "--against": "model",
@@ -35,7 +37,9 @@ TAKES = {
     **dict.fromkeys(("--context", "--device", "explain --class", "scan --species"), "word"),
     **dict.fromkeys(("--recipe", "--group-by"), "word"),
     **dict.fromkeys(("--positions", "--positive", "--score-column", "--id-column", "--map", "--set"), "word"),
-    **dict.fromkeys(("--region", "--circular-id", "--feature", "--hold-out", "--shard", "--shares"), "word"),
+    **dict.fromkeys(
+        ("--region", "--circular-id", "--feature", "--gene", "--hold-out", "--shard", "--shares"), "word"
+    ),
 }
 TYPES = {
     **dict.fromkeys(("_probability", "_call_precision", "parse", "_number", "_positive_number"), "number"),

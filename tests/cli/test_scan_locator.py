@@ -324,6 +324,22 @@ def test_genes_with_their_starts_and_the_bases_around_calls(scan, tmp_path):
         assert ("cut=" in record.description) == (len(record) < 8)
 
 
+def test_two_scans_are_compared_by_gene_and_by_letters(scan, run, tmp_path):
+    """Of the same genome, where the second calls more; of fewer than 30 letters nothing is told."""
+    for least in (0.5, 0.3):
+        scan("genome.fa --genes genes.gff3 --threshold", least, f"--out {least}.tsv --out {least}.fa")
+    fewer, many = (table((tmp_path / f"{least}.tsv").read_text()) for least in (0.5, 0.3))
+    of_genes = sum(row["gene"] != "." for row in fewer)
+    long = sum(len(record) >= 30 for record in SeqIO.parse(tmp_path / "0.5.fa", "fasta"))
+    for end, same, lost in (("tsv", of_genes, 0), ("fa", long, len(fewer) - long)):
+        ended = run(f"compare 0.5.{end} 0.3.{end} --out c.tsv")
+        rows = table((tmp_path / "c.tsv").read_text())
+        assert sum(row["shift"] == "0" for row in rows) == same > 0
+        assert f"{len(fewer)} starts and {len(many)}: {same} same, 0 moved, {lost} lost" in ended.err
+    run.refused("compare 0.5.tsv 0.3.fa", names="another format")
+    run.refused("compare 0.5.tsv 0.3.tsv --out c.fa", names="use .tsv or .csv")
+
+
 def test_one_gene_with_its_neighbors(scan, tmp_path):
     """Gene 2 of three lies at 1001 to 1900 on the minus strand, so its best call comes behind 1900."""
     write(tmp_path / "three.gff3", gff3([*GENES[:2], ("one", 2100, 2700, "+")]))

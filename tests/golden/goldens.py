@@ -13,8 +13,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("commands.txt")
 VERBS = (
-    "predict scan gather summary explain negatives audit split pretrain train evaluate calibrate prefilter "
-    "export models completion"
+    "predict scan gather compare summary explain negatives audit split pretrain train evaluate calibrate "
+    "prefilter export models completion"
 )
 # Verbs that compute: all get one thread, so that sums have one order.
 THREADED = ("predict", "scan", "explain", "train", "pretrain", "evaluate", "calibrate", "prefilter")

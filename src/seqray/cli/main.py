@@ -35,6 +35,7 @@ VERBS = {
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
     "gather": ("seqray.cli.gather", "merge the shards of one scan"),
     "summary": ("seqray.cli.summary", "summarize several scans or evaluations, one row each"),
+    "compare": ("seqray.cli.compare", "compare the calls of two strains: same, moved, lost, gained"),
     "explain": (
         "seqray.cli.explain",
         "rank the letters or columns that drive a call, and check the ranking",

@@ -237,14 +237,14 @@ def provenance_lines(
 ) -> list[str]:
     """Provenance of a table, without date or folder, so that the same input gives the same bytes.
 
-    There is no line about a model without a name; the policy is that of `describe_alphabet`, and ``extra``
-    are further settings and the meaning of columns, one line each: ``key: value``.
+    A model without a name and an empty policy have no line. The policy is that of `describe_alphabet`, and
+    ``extra`` are further settings and the meaning of columns, one line each: ``key: value``.
     """
     return [
         f"seqray {__version__}",
         f"command: {shlex.join(map(_without_folders, command))}",
         *([f"model: {model_name} sha256:{model_sha256}"] if model_name else []),
-        f"alphabet: {alphabet_policy}",
+        *([f"alphabet: {alphabet_policy}"] if alphabet_policy else []),
         *(f"{key}: {value}" for key, value in (extra or {}).items()),
     ]
 
