@@ -37,9 +37,8 @@ TAKES = {
     **dict.fromkeys(("--context", "--device", "explain --class", "scan --species"), "word"),
     **dict.fromkeys(("--recipe", "--group-by"), "word"),
     **dict.fromkeys(("--positions", "--positive", "--score-column", "--id-column", "--map", "--set"), "word"),
-    **dict.fromkeys(
-        ("--region", "--circular-id", "--feature", "--gene", "--hold-out", "--shard", "--shares"), "word"
-    ),
+    **dict.fromkeys(("--region", "--circular-id", "--feature", "--hold-out", "--shard", "--shares"), "word"),
+    **dict.fromkeys(("--gene", "--columns"), "word"),
 }
 TYPES = {
     **dict.fromkeys(("_probability", "_call_precision", "parse", "_number", "_positive_number"), "number"),
