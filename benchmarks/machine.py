@@ -9,6 +9,7 @@ import os
 import platform
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -168,6 +169,17 @@ def read_table(path: str | Path) -> list[dict[str, str]]:
     opener = gzip.open if Path(path).suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8", newline="") as handle:
         return list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
+
+
+def add_row(path: Path, columns: Sequence[str], row: Sequence[object]) -> None:
+    """Add a row to a table, whose comments say for all rows below them what their figures depend on."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    notes = [f"# {line}" for line in describe(sys.argv)]
+    known = [line for line in text.splitlines() if line.startswith("#")][-len(notes) :]
+    head = [] if known == notes else notes
+    with open(path, "a", encoding="utf-8") as handle:
+        lines = [*head, *([] if text else ["\t".join(columns)]), "\t".join(map(str, row))]
+        handle.write("\n".join(lines) + "\n")
 
 
 def keep_rows(

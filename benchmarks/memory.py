@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import describe, run, script_parser
+from machine import add_row, run, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
@@ -94,13 +94,6 @@ def write_fasta(path: Path, kind: str, scale: float) -> tuple[int, int]:
     return count, longest
 
 
-def add_row(path: Path, row: str) -> None:
-    """Add a row to a table, which begins with what its figures depend on."""
-    head = [] if path.exists() else [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
-    with open(path, "a", encoding="utf-8") as handle:
-        handle.write("\n".join([*head, row]) + "\n")
-
-
 def main() -> int:
     """Make the file, run the verb on it, compare with the limit."""
     parser = script_parser(__doc__)
@@ -119,10 +112,10 @@ def main() -> int:
         cost = run([*words, "--out", str(out), "--threads", "1", *OPTIONS[args.verb]])
         megabytes = [file.stat().st_size / 1e6 for file in (source, out)]
     sizes = (megabytes[0], count, longest, megabytes[1], cost.peak_mb, cost.cpu, cost.wall)
-    row = "\t".join((args.verb, args.input, *(f"{value:.0f}" for value in sizes)))
+    row = [args.verb, args.input, *(f"{value:.0f}" for value in sizes)]
     if args.out:
-        add_row(args.out, row)
-    print("\t".join(COLUMNS), row, sep="\n")
+        add_row(args.out, COLUMNS, row)
+    print("\t".join(COLUMNS), "\t".join(row), sep="\n")
     return int(cost.peak_mb > args.limit)
 
 

@@ -17,7 +17,8 @@ from safetensors.numpy import load_file
 
 import gpu
 import locator_explanations
-import memory
+import machine
+import peptides
 import restate_cards
 from accuracy_page import PAGE, page, read
 from accuracy_sets import FOLDS, TEST_SETS
@@ -84,15 +85,17 @@ def test_every_method_is_compared_with_chance_and_with_nearness():
     }
 
 
-def test_a_new_table_begins_with_what_its_figures_depend_on(tmp_path, monkeypatch):
+def test_rows_of_a_table_follow_what_their_figures_depend_on(tmp_path, monkeypatch):
     path = tmp_path / "memory.tsv"
-    monkeypatch.setattr("sys.argv", ["benchmarks/memory.py", "predict", "records"])
-    memory.add_row(path, "1\t2\t3\t4\t5")
-    memory.add_row(path, "6\t7\t8\t9\t10")
+    for verb, rows in (("predict", [(1, 2), (3, 4)]), ("scan", [(5, 6)])):
+        monkeypatch.setattr("sys.argv", ["benchmarks/memory.py", verb])
+        for row in rows:
+            machine.add_row(path, ("a", "b"), row)
     lines = path.read_text().splitlines()
-    assert lines[0] == "# command: python benchmarks/memory.py predict records"
+    assert lines[0] == "# command: python benchmarks/memory.py predict"
     assert [line.partition(":")[0] for line in lines[1:3]] == ["# versions", "# machine"]
-    assert lines[3:] == ["\t".join(memory.COLUMNS), "1\t2\t3\t4\t5", "6\t7\t8\t9\t10"]
+    assert lines[3:7] == ["a\tb", "1\t2", "3\t4", "# command: python benchmarks/memory.py scan"]
+    assert lines[9:] == ["5\t6"]
 
 
 def test_calls_within_ten_letters_on_the_same_strand_are_not_missing():
@@ -320,3 +323,33 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
         ("contexts-c-d-1", "4", "+"),
         ("contexts-c-d-2", "3", "+"),
     ]
+
+
+def test_a_set_of_peptides_has_each_sequence_once_and_none_of_both_labels(tmp_path):
+    letters, labels = ("ACD", "EFG", "ACD", "HIK", "HIK"), "0 1 0 0 1"
+    fasta = "".join(f">Seq_{i}\n{sequence}\n" for i, sequence in enumerate(letters))
+    for name, text in (("seqs.fasta", fasta), ("classes.txt", "\n".join(labels.split()))):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert peptides.read_set(tmp_path) == (["ACD", "EFG"], ["0", "1"])
+
+
+def test_the_slope_of_timid_probabilities_is_above_1():
+    """Of ten records at .8 nine are positive, and of ten at .2 one is: logit(.9) / logit(.8)."""
+    truth = np.array([1] * 9 + [0] + [1] + [0] * 9)
+    found = peptides.slope(truth, np.repeat([0.8, 0.2], 10))
+    assert found == pytest.approx(np.log(9) / np.log(4), abs=1e-3)
+    assert np.isnan(peptides.slope(truth, np.full(20, 0.5)))
+
+
+def test_differences_over_sets_of_peptides_have_an_interval_of_student():
+    """Differences of .1, .2 and .3: mean .2, standard error .1 / sqrt(3), and 4.303 of these."""
+    row = dict.fromkeys((f"{f}_{m}" for f in peptides.FIGURES for m in peptides.MODELS), "0.5")
+    row |= {"split": "random", "half": "judge", "slope_seqray": "1"}
+    rows = [row | {"mcc_seqray": str(0.6 + gap), "mcc_svm": "0.6"} for gap in (0.1, 0.2, 0.3)]
+    found = {tuple(line[:4]): line[4:] for line in peptides.differences(rows)}
+    assert found["judge", "random", "mcc", "svm"] == [3, 3, "0.2000", "-0.0484", "0.4484"]
+    assert found["all", "random", "mcc", "best"] == found["judge", "random", "mcc", "svm"]
+    assert found["judge", "random", "slope", ""] == [3, "", "0.0000", "0.0000", "0.0000"]
+    assert not any(key[0] == "choose" for key in found)
+    assert {peptides.half_of(name) for name in ("acp_anticp", "hiv_sqv")} == {"choose"}
+    assert {peptides.half_of(name) for name in ("pip_pipel", "hiv_v3")} == {"judge"}

@@ -21,7 +21,7 @@ from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology.split import grouped_folds
-from seqray.metrics.baselines import default_baseline, held_out_probabilities
+from seqray.metrics.baselines import ForestBaseline, default_baseline, held_out_probabilities
 from seqray.metrics.classification import call_metrics
 
 # --- Baselines for a model: logistic regression on k-mers, and rules based on one trivial feature
@@ -141,6 +141,10 @@ def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
     places = "k-mers at positions" if alphabet.is_nucleotide else "the composition of both ends"
     found: dict[str, tuple[str, object]] = {
         "floor": (f"logistic regression on k-mers and on {places}", default_baseline(alphabet)),
+        "forest": (
+            "a random forest on composition, pairs of letters, length and both ends",
+            ForestBaseline(alphabet.name),
+        ),
         "majority": ("the shares of the classes for every record", DummyClassifier(strategy="prior")),
         "gc": ("logistic regression on the share of G and C", _regression_on("gc")),
         "length": ("logistic regression on the length", _regression_on("length")),

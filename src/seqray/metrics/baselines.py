@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse import csr_array, hstack
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
@@ -107,8 +109,7 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         letters = len(alphabet.letters)
         counted = [_kmer_matrix(stack, k, letters) for k in self.kmers]
         placed = [_kmer_matrix(stack, k, letters, self.window_) for k in self.positional_]
-        parts = [[s[cut] for s in sequences] for n in self.ends for cut in (slice(n), slice(-n, None))]
-        ends = [_kmer_matrix(stack_sequences(part, alphabet), 1, letters) for part in parts]
+        ends = _end_counts(sequences, self.ends, alphabet)
         shares = [_shares(counts) for counts in (*counted, *ends)] if self.ends else []
         return csr_array(hstack([*counted, *placed, *shares], format="csr"))
 
@@ -123,9 +124,61 @@ def _kmer_matrix(stack: CodeStack, k: int, letters: int, window: int | None = No
     return csr_array((np.ones(len(column)), (owner[inside], column)), shape=(len(stack), places * letters**k))
 
 
+def _end_counts(sequences: Sequence[str], ends: Sequence[int], alphabet: Alphabet) -> list[csr_array]:
+    """Counts of letters among the first and the last letters, for each number of them."""
+    parts = ([s[cut] for s in sequences] for n in ends for cut in (slice(n), slice(-n, None)))
+    return [_kmer_matrix(stack_sequences(part, alphabet), 1, len(alphabet.letters)) for part in parts]
+
+
 def _shares(counts: csr_array) -> csr_array:
     """Counts (N, F) as shares of their sum in each row."""
     return csr_array(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
+
+
+class ForestBaseline(ClassifierMixin, BaseEstimator):
+    """A random forest on composition, pairs of letters, length, and the composition of both ends.
+
+    Trees find what a linear floor can't, such as a range of lengths. Time and memory are bounded: the forest
+    learns from a sample of `most` records, drawn within each class, and answers in blocks of so many.
+    """
+
+    def __init__(self, alphabet: str = "dna", trees: int = 100, most: int = 10_000, seed: int = 0) -> None:
+        self.alphabet = alphabet
+        self.trees = trees
+        self.most = most
+        self.seed = seed
+
+    def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> ForestBaseline:
+        """Fit to N sequences and their labels."""
+        _check_pairs(sequences, labels)
+        y = np.asarray(labels)
+        share = min(1.0, self.most / len(y))
+        rng = np.random.default_rng(self.seed)
+        rows_of = (rng.permutation(np.flatnonzero(y == name)) for name in np.unique(y))
+        rows = np.concatenate([rows[: math.ceil(share * len(rows))] for rows in rows_of])
+        self.model_ = RandomForestClassifier(self.trees, random_state=self.seed)
+        self.model_.fit(self.features([sequences[i] for i in rows]), y[rows])
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return class probabilities (N, K)."""
+        check_is_fitted(self)
+        blocks = (sequences[start : start + self.most] for start in range(0, len(sequences), self.most))
+        return np.concatenate([self.model_.predict_proba(self.features(block)) for block in blocks])
+
+    def predict(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return the most probable class of each sequence (N,)."""
+        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
+
+    def features(self, sequences: Sequence[str]) -> np.ndarray:
+        """Lengths, and shares of letters and pairs, in all and at the ends: float32 (N, F)."""
+        alphabet = ALPHABETS[self.alphabet]
+        stack, letters = stack_sequences(sequences, alphabet), len(alphabet.letters)
+        counted = [_kmer_matrix(stack, k, letters) for k in (1, 2)]
+        shares = [_shares(counts) for counts in (*counted, *_end_counts(sequences, (5, 15), alphabet))]
+        lengths = np.fromiter(map(len, sequences), dtype=np.float32)
+        return np.column_stack((lengths, hstack(shares).toarray().astype(np.float32)))
 
 
 def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositionalBaseline:
