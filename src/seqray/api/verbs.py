@@ -23,9 +23,10 @@ from seqray.api.frames import (
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.errors import ConfigError, require_number
 from seqray.core.host import as_guest
-from seqray.core.records import Region, SequenceRecord
+from seqray.core.records import LabeledSequence, Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
+from seqray.evaluation.floor import floor_answers
 from seqray.evaluation.run import evaluate_scores
 from seqray.explanations.calls import explain_calls
 from seqray.explanations.options import MethodSettings
@@ -190,11 +191,12 @@ def evaluate(
     labels: Sequence[str],
     *,
     groups: Sequence[object] | None = None,
+    train: tuple[Any, Sequence[str]] | None = None,
     threshold: float | None = None,
     context: str | None = "auto",
     device: str | None = None,
 ) -> pd.DataFrame:
-    """Measure a model on sequences of known class, as ``seqray evaluate`` does, but without a baseline.
+    """Measure a model on sequences of known class, as ``seqray evaluate`` does.
 
     Parameters
     ----------
@@ -204,6 +206,9 @@ def evaluate(
         (N,) class of each sequence.
     groups
         (N,) values that relatives share, for the intervals.
+    train
+        Sequences and labels that the model was trained on. Baselines that learn from them are measured, too:
+        those of `seqray.evaluation.floor.floor_answers`. None for no baselines.
     threshold
         Of the positive class; None for the model's.
 
@@ -221,11 +226,21 @@ def evaluate(
     np.float64(1.0)
     """
     loaded = _opened(model, None, device, "torch", "fp32")
-    predicted = predict(loaded, sequences, context=context)
+    records = list(_usable(loaded, sequences, None))
+    predicted = predict(loaded, records, context=context)
     card = loaded.card
     scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
     limit = card.threshold if threshold is None else threshold
-    evaluation = evaluate_scores(labels, scores, card.classes, card.positive, limit, groups)
+    beside = []
+    if train is not None:
+        parts = ((records, labels), (_usable(loaded, train[0], None), train[1]))
+        asked, known = (
+            [LabeledSequence(one.sequence, label, one.id) for one, label in zip(*part, strict=True)]
+            for part in parts
+        )
+        order = range(len(asked))
+        beside = floor_answers(asked, known, card.classes, card.positive, loaded.alphabet, order)
+    evaluation = evaluate_scores(labels, scores, card.classes, card.positive, limit, groups, beside=beside)
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
     return frame

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve, roc_curve
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from seqray.calibration.fit import choose_threshold
 from seqray.core.alphabet import Alphabet
@@ -21,10 +18,10 @@ from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology.split import grouped_folds
-from seqray.metrics.baselines import ForestBaseline, default_baseline, held_out_probabilities
+from seqray.metrics.baselines import ForestBaseline, RuleBaseline, default_baseline, held_out_probabilities
 from seqray.metrics.classification import call_metrics
 
-# --- Baselines for a model: logistic regression on k-mers, and rules based on one trivial feature
+# --- Baselines for a model: logistic regression on k-mers, a forest, and rules on one number
 
 FOLDS = 5
 
@@ -38,7 +35,7 @@ def floor_answers(
     groups: Sequence[object] | np.ndarray,
     seed: int = 0,
 ) -> list[Answers]:
-    """Fit the floor and the rules, and apply them to records.
+    """Fit the floor, the forest and the rules, and apply them to records.
 
     `classes`, `positive`: names [K], and of two classes the one that is called at a threshold; `groups`: (N,)
     keys of ``examples``, for the folds.
@@ -51,9 +48,9 @@ def floor_answers(
     fitted = f"fitted on {len(train)} training records"
     if folds is not None:
         fitted = f"cross-validated by groups in {folds.max() + 1} folds"
-    found = []
+    found, every = [], (*train, *examples)
     for name, (description, model) in _classifiers(alphabet).items():
-        if name in FEATURES and np.ptp(FEATURES[name]([e.sequence for e in (*train, *examples)])) == 0:
+        if isinstance(model, RuleBaseline) and len({model.measure(e.sequence) for e in every}) == 1:
             continue
         if name == "majority":  # in folds the shares would differ a little, and therefore rank
             scores = _probabilities(model, examples, train or examples, classes, None)
@@ -124,16 +121,8 @@ def _probabilities(
 # ------------------------------------------------------------------------------------------- classifiers
 
 
-def _lengths(sequences: Sequence[str]) -> Floats:
-    return np.array([len(sequence) for sequence in sequences], dtype=np.float64)[:, None]
-
-
-def _gc_contents(sequences: Sequence[str]) -> Floats:
-    shares = [(s.count("G") + s.count("C")) / max(1, len(s)) for s in sequences]
-    return np.array(shares, dtype=np.float64)[:, None]
-
-
-FEATURES: dict[str, Callable[[Sequence[str]], Floats]] = {"gc": _gc_contents, "length": _lengths}
+def _gc_content(sequence: str) -> float:
+    return (sequence.count("G") + sequence.count("C")) / max(1, len(sequence))
 
 
 def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
@@ -146,14 +135,10 @@ def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
             ForestBaseline(alphabet.name),
         ),
         "majority": ("the shares of the classes for every record", DummyClassifier(strategy="prior")),
-        "gc": ("logistic regression on the share of G and C", _regression_on("gc")),
-        "length": ("logistic regression on the length", _regression_on("length")),
+        "gc": ("a rule on the share of G and C", RuleBaseline(_gc_content)),
+        "length": ("a rule on the length", RuleBaseline(len)),
     }
     return found if alphabet.is_nucleotide else {name: one for name, one in found.items() if name != "gc"}
-
-
-def _regression_on(feature: str) -> object:
-    return make_pipeline(FunctionTransformer(FEATURES[feature]), StandardScaler(), LogisticRegression())
 
 
 # --- Points of curves for a report: ROC, precision and recall, reliability, and a table of thresholds

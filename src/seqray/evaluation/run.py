@@ -197,8 +197,8 @@ def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats)
 
 # --- From labels and classifiers' answers to an `Evaluation`: metrics of all records and of subsets
 
-MODEL, AGAINST, FLOOR = "model", "against", "floor"
-COMPARED = (FLOOR, AGAINST)
+MODEL, AGAINST, FLOOR, FOREST = "model", "against", "floor", "forest"
+COMPARED = (FLOOR, FOREST, AGAINST)
 MAX_GROUP_SHARE = 0.2  # of the records
 SUM_TOLERANCE = 1e-3  # tables carry a few digits
 MAX_SHOWN_PROBABILITIES = 5
@@ -438,7 +438,7 @@ def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figur
 def _parts(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) -> list[str]:
     if not evaluation.subsets:
         return []
-    sources = [one.source for one in evaluation.answers if one.source in ("model", "floor", "against")]
+    sources = [one.source for one in evaluation.answers if one.source in (MODEL, *COMPARED)]
     rows = [["", "n", *(f"{source} {metric}" for source in sources for metric in OF_PARTS)]]
     for subset, count in evaluation.subsets.items():
         values = [_value(found.get((subset, source, m))) for source in sources for m in OF_PARTS]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -14,13 +14,16 @@ from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
-from seqray.core.arrays import Floats, Ints, logistic
+from seqray.core.arrays import Bools, Floats, Ints, logistic
 from seqray.core.errors import InputError
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
+from seqray.metrics.classification import auroc, matthews
 
 # --- McNemar's test: whether two classifiers are right equally often
 
@@ -52,10 +55,24 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNema
     return McNemar(first_only, second_only, p)
 
 
-# --- Baselines for a transformer: k-mers with positions, and the position weight matrix
+# --- Baselines for a transformer: k-mers with positions, a forest, and the position weight matrix
 
 
-class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
+class Baseline(ClassifierMixin, BaseEstimator):
+    """A classifier of sequences that gives probabilities."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return class probabilities (N, K)."""
+        raise NotImplementedError
+
+    def predict(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return the most probable class of each sequence (N,)."""
+        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
+
+
+class KmerPositionalBaseline(Baseline):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
     ``ends`` are numbers of letters: the share of each letter among so many at the beginning and at the end of
@@ -99,10 +116,6 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.model_.predict_proba(self._features(sequences) * self.scale_)
 
-    def predict(self, sequences: Sequence[str]) -> np.ndarray:
-        """Return the most probable class of each sequence (N,)."""
-        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
-
     def _features(self, sequences: Sequence[str]) -> csr_array:
         alphabet = ALPHABETS[self.alphabet]
         stack = stack_sequences(sequences, alphabet)
@@ -135,7 +148,7 @@ def _shares(counts: csr_array) -> csr_array:
     return csr_array(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
 
 
-class ForestBaseline(ClassifierMixin, BaseEstimator):
+class ForestBaseline(Baseline):
     """A random forest on composition, pairs of letters, length, and the composition of both ends.
 
     Trees find what a linear floor can't, such as a range of lengths. Time and memory are bounded: the forest
@@ -157,19 +170,15 @@ class ForestBaseline(ClassifierMixin, BaseEstimator):
         rows_of = (rng.permutation(np.flatnonzero(y == name)) for name in np.unique(y))
         rows = np.concatenate([rows[: math.ceil(share * len(rows))] for rows in rows_of])
         self.model_ = RandomForestClassifier(self.trees, random_state=self.seed)
-        self.model_.fit(self.features([sequences[i] for i in rows]), y[rows])
-        self.classes_ = self.model_.classes_
+        self.model_.fit(self.features([sequences[i] for i in rows.tolist()]), y[rows])
+        self.classes_ = np.asarray(self.model_.classes_)
         return self
 
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, K)."""
         check_is_fitted(self)
-        blocks = (sequences[start : start + self.most] for start in range(0, len(sequences), self.most))
+        blocks = (list(sequences[start : start + self.most]) for start in range(0, len(sequences), self.most))
         return np.concatenate([self.model_.predict_proba(self.features(block)) for block in blocks])
-
-    def predict(self, sequences: Sequence[str]) -> np.ndarray:
-        """Return the most probable class of each sequence (N,)."""
-        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
 
     def features(self, sequences: Sequence[str]) -> np.ndarray:
         """Lengths, and shares of letters and pairs, in all and at the ends: float32 (N, F)."""
@@ -207,7 +216,7 @@ def held_out_probabilities(
     return found
 
 
-class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
+class PositionWeightMatrix(Baseline):
     """Log-odds of the letter at each position of the positives, against the composition of the negatives.
 
     ``weights_`` (W, letters + 1) are in nats; the last column, for an ambiguous letter, is 0.
@@ -271,9 +280,109 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
         columns = (1 - positive, positive) if self.positive_index_ == 1 else (positive, 1 - positive)
         return np.stack(columns, axis=1)
 
-    def predict(self, sequences: Sequence[str]) -> np.ndarray:
-        """Return the more probable class of each sequence (N,)."""
-        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
+
+# --- Trivial rules: one number, with a threshold or a small table learned on the training part
+
+Form = Literal["rising", "falling", "shares"]
+"""Of a score: a number in either direction, or the share of the class in a bin or category."""
+BINS = 16
+MARGIN = 0.02  # AUROC by which bins must beat a threshold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """A score computed from a number, and the threshold at or above which it calls the class.
+
+    The score is the share of the class, in ``table``, in each bin between the ``edges``; without edges it is
+    the number itself times 1 or -1.
+    """
+
+    edges: np.ndarray | None
+    table: Floats
+    threshold: float = math.nan
+
+    def scores(self, values: np.ndarray) -> Floats:
+        """Scores of numbers (N,)."""
+        if self.edges is None:
+            return values * self.table[0]
+        return self.table[np.searchsorted(self.edges, values, "right")]
+
+
+def choose_form(values: np.ndarray, truth: Bools) -> Form:
+    """The kind of score that does best on training data: numbers (N,), and True for the class.
+
+    The score is the number itself, in the direction that does better, or, if that ranks clearly better, the
+    share of the class in each of `BINS` bins. Shares are judged on the half of the data from which they are
+    not learned: many bins fit few records well by chance.
+    """
+    rising = auroc(truth, values)
+    mixed = np.random.default_rng(0).permutation(len(values))
+    halves = mixed[::2], mixed[1::2]
+    binned = [
+        auroc(truth[other], learn_rule(values[half], truth[half], "shares").scores(values[other]))
+        for half, other in (halves, halves[::-1])
+        if len(half)
+    ]
+    if np.mean(binned) > max(rising, 1 - rising) + MARGIN:
+        return "shares"
+    return "rising" if rising >= 0.5 else "falling"
+
+
+def learn_rule(values: np.ndarray, truth: Bools, form: Form, edges: np.ndarray | None = None) -> Rule:
+    """Learn a rule of one form from training data; the edges are those of equal shares, or as given.
+
+    Shares are drawn towards that of all records by one pseudo-example. The threshold has the highest MCC on
+    the training data.
+    """
+    table = np.array([-1.0 if form == "falling" else 1.0])
+    if form == "shares":
+        edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS)) if edges is None else edges
+        bins, size = np.searchsorted(edges, values, "right"), len(edges) + 1
+        table = (np.bincount(bins, truth, size) + truth.mean()) / (np.bincount(bins, minlength=size) + 1)
+    rule = Rule(edges, table)
+    return replace(rule, threshold=best_threshold(truth, rule.scores(values)))
+
+
+def best_threshold(labels: Bools, scores: Floats) -> float:
+    """Threshold of the highest MCC."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
+    ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score
+    tp, called, n, p = hits[ends], ends + 1.0, float(len(labels)), float(labels.sum())
+    mcc = matthews(tp, called - tp, n - p - called + tp, p - tp)
+    return float(ranked[ends[np.argmax(mcc)]])
+
+
+class RuleBaseline(Baseline):
+    """Class probabilities from one number of each sequence, in the form that most classes choose.
+
+    They are those of logistic regression, or the shares of the classes in bins.
+    """
+
+    def __init__(self, measure: Callable[[str], float]) -> None:
+        self.measure = measure
+
+    def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> RuleBaseline:
+        """Fit to N sequences and their labels."""
+        values, y = self._values(sequences), np.asarray(labels)
+        self.classes_ = np.unique(y)
+        forms = [choose_form(values, y == name) for name in self.classes_]
+        self.rules_, self.model_ = [], make_pipeline(StandardScaler(), LogisticRegression())
+        if 2 * forms.count("shares") > len(forms):
+            self.rules_ = [learn_rule(values, y == name, "shares") for name in self.classes_]
+        else:
+            self.model_.fit(values[:, None], y)
+        return self
+
+    def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return class probabilities (N, K)."""
+        values = self._values(sequences)
+        if not self.rules_:
+            return self.model_.predict_proba(values[:, None])
+        return np.stack([rule.scores(values) for rule in self.rules_], axis=1)
+
+    def _values(self, sequences: Sequence[str]) -> Floats:
+        return np.array([self.measure(sequence) for sequence in sequences], dtype=np.float64)
 
 
 def _check_pairs(sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> None:

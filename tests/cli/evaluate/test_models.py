@@ -22,7 +22,9 @@ def test_a_model_on_labeled_data(evaluate, folder, tiny_model):
     row = found["all", "model", "promoter", "mcc"]
     assert (row["split"], row["n"], row["positives"], row["groups"]) == ("test", "60", str(TRUTH.sum()), "30")
     assert float(row["low"]) < float(row["value"]) < float(row["high"])
-    assert {source for _, source, _, _ in found} == {"model", "floor", "majority", "gc", "model-floor"}
+    assert {source for _, source, _, _ in found} == {
+        *("model", "floor", "forest", "majority", "gc", "model-floor", "model-forest")
+    }
     assert {subset for subset, *_ in found} == {"all", "context:species 0", "context:species 1"}
     part = value(found, "auroc", subset="context:species 1")
     assert part == pytest.approx(reference.roc_auc_score(TRUTH[1::2], p[1::2]), rel=1e-5)

@@ -194,20 +194,26 @@ def test_all_sequences_together_are_judged_as_by_the_verb(
 
 
 def test_evaluate_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
-    letters = {f"e{i}": "".join(RNG.choice(list("ACGT"), 20)) for i in range(60)}
-    labels = RNG.choice(tiny_model.card.classes, len(letters)).tolist()
-    table = tmp_path / "e.tsv"
-    rows = zip(letters, letters.values(), labels, range(60), strict=True)
-    table.write_text("id\tsequence\tlabel\tgroup\n" + "".join("\t".join(map(str, r)) + "\n" for r in rows))
-    out = tmp_path / "o.tsv"
-    words = ["evaluate", "-m", str(tiny_model_file), "--test", str(table), "--quiet", "-o", str(out)]
-    assert main(words) == 0
-    written = pd.read_csv(out, sep="\t", comment="#").query("source == 'model' and subset == 'all'")
-    found = seqray.evaluate(tiny_model, letters, labels).query("source == 'model'")
+    letters, known = (
+        {f"{name}{i:02}": "".join(RNG.choice(list("ACGT"), 20)) for i in range(60)} for name in "et"
+    )
+    labels, learned = (RNG.choice(tiny_model.card.classes, 60).tolist() for _ in "et")
+    for name, part, classes in (("e", letters, labels), ("t", known, learned)):
+        rows = zip(part, part.values(), classes, range(60), strict=True)
+        text = "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        (tmp_path / f"{name}.tsv").write_text("id\tsequence\tlabel\tgroup\n" + text)
+    out, tables = tmp_path / "o.tsv", [str(tmp_path / f"{name}.tsv") for name in "et"]
+    words = ["evaluate", "-m", str(tiny_model_file), "--test", tables[0], "--train", tables[1]]
+    assert main([*words, "--quiet", "-o", str(out)]) == 0
+    written = pd.read_csv(out, sep="\t", comment="#").query("subset == 'all'")
+    found = seqray.evaluate(tiny_model, letters, labels, train=(known, learned))
+    assert found.source.tolist() == written.source.tolist()
+    assert {"model", "floor", "forest", "model-forest"} < {*found.source}
     assert found.metric.tolist() == written.metric.tolist()
     np.testing.assert_allclose(found.value.astype(float), written.value.astype(float), rtol=1e-5)
     predicted = seqray.predict(tiny_model, letters)
-    assert found.set_index("metric").value["accuracy"] == pytest.approx((predicted.label == labels).mean())
+    found = found.query("source == 'model'").set_index("metric")
+    assert found.value["accuracy"] == pytest.approx((predicted.label == labels).mean())
 
 
 def test_progress_is_shown_where_it_is_asked_for(tiny_model, monkeypatch, capsys):

@@ -11,6 +11,7 @@ from seqray.core.records import LabeledSequence
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.homology.split import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
+from seqray.metrics.classification import auroc
 
 CLASSES = ("background", "promoter")
 
@@ -50,18 +51,24 @@ def test_the_composition_rule_is_a_logistic_regression_on_gc():
     expected = model.predict_proba(scaler.transform(share[80:]))
     found = run(test, train)
     np.testing.assert_allclose(found["gc"].scores, expected, atol=1e-6)
-    assert set(found) == {"floor", "majority", "gc"}  # one length says nothing
+    assert set(found) == {"floor", "forest", "majority", "gc"}  # one length says nothing
 
 
-def test_length_and_protein():
+@pytest.mark.parametrize("alphabet", [DNA, PROTEIN], ids=lambda alphabet: alphabet.name)
+def test_a_rule_and_the_forest_know_a_range_of_lengths(alphabet):
+    """Promoters are of middle length: no line separates them, and two thresholds do so in all records."""
     rng = np.random.default_rng(3)
-    test = [
-        LabeledSequence("".join(rng.choice(list("ACDEFGHIKL"), 10 + 8 * (i % 2))), CLASSES[i % 2], f"r{i}")
-        for i in range(40)
-    ]
-    found = run(test, alphabet=PROTEIN)
-    assert set(found) == {"floor", "majority", "length"}
-    assert (found["length"].calls == [i % 2 for i in range(40)]).all()
+    records = []
+    for i in range(400):
+        n = rng.integers(40, 60) if i % 2 else rng.choice([*range(15, 30), *range(70, 85)])
+        letters = "".join(rng.choice(list(alphabet.letters), n))
+        records.append(LabeledSequence(letters, CLASSES[i % 2], f"r{i}"))
+    found = run(records[200:], records[:200], alphabet)
+    assert set(found) == {"floor", "forest", "majority", "length"} | {"gc"} & {*found}
+    truth = np.tile([0, 1], 100)
+    assert auroc(truth, found["length"].scores[:, 1]) > 0.97
+    assert auroc(truth, found["forest"].scores[:, 1]) > 0.97
+    np.testing.assert_allclose(found["length"].scores.sum(axis=1), 1)
 
 
 def test_majority_is_the_shares_of_training_and_does_not_rank():

@@ -11,7 +11,13 @@ from sklearn.base import clone
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
-from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix, default_baseline, mcnemar
+from seqray.metrics.baselines import (
+    ForestBaseline,
+    KmerPositionalBaseline,
+    PositionWeightMatrix,
+    default_baseline,
+    mcnemar,
+)
 from seqray.metrics.classification import auroc
 
 
@@ -174,3 +180,22 @@ def test_p_is_that_of_a_fair_coin(b, c):
 def test_equal_calls_have_p_1():
     calls = np.array([0, 1, 2])
     assert mcnemar(np.array([0, 1, 1]), calls, calls).p == 1
+
+
+def test_features_of_the_forest_are_length_and_shares():
+    (row,) = ForestBaseline("dna").features(["AACGN"])
+    letters = [2 / 4, 1 / 4, 1 / 4, 0]
+    pairs = dict.fromkeys(["AA", "AC", "CG"], 1 / 3)
+    expected = [5, *letters, *(pairs.get(a + b, 0) for a in "ACGT" for b in "ACGT"), *letters * 4]
+    np.testing.assert_allclose(row, expected, rtol=1e-6)
+
+
+def test_a_sample_for_the_forest_has_every_class_and_blocks_change_nothing():
+    rng = np.random.default_rng(1)
+    sequences = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(60)]
+    labels = ["rare"] + ["common"] * 59
+    model = ForestBaseline(trees=5, most=20).fit(sequences, labels)
+    assert list(model.classes_) == ["common", "rare"]
+    assert model.model_.estimators_[0].tree_.weighted_n_node_samples[0] == 21  # a third of 59, and one
+    whole = model.model_.predict_proba(model.features(sequences))
+    np.testing.assert_array_equal(model.predict_proba(sequences), whole)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +13,16 @@ from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import EVERY_CLASS, AuditSet
 from seqray.homology.split import grouped_folds, random_folds
+from seqray.metrics.baselines import (
+    Form,
+    PositionWeightMatrix,
+    Rule,
+    choose_form,
+    default_baseline,
+    held_out_probabilities,
+    learn_rule,
+)
 from seqray.metrics.bootstrap import mcc_and_auroc
-from seqray.metrics.classification import auroc, matthews
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -125,8 +133,6 @@ def baseline_figures(
     ``related`` (N,), rows with a relative in training, is given, the figures without them are added as
     ``unrelated``.
     """
-    from seqray.metrics.baselines import PositionWeightMatrix, default_baseline, held_out_probabilities
-
     classes = len(data.classes)
     baselines: dict[str, ClassifierMixin] = {}
     if classes <= MAX_CLASSES:
@@ -155,12 +161,7 @@ def baseline_figures(
                     yield from bootstrap.figures(prefix, own, truth, shares[:, label], calls)
 
 
-# --- Trivial rules: one feature, with a threshold or a small table learned on the training part
-
-Form = Literal["rising", "falling", "shares"]
-"""Of a score: a number in either direction, or the share of the class in a bin or category."""
-BINS = 16
-MARGIN = 0.02  # AUROC by which bins must beat a threshold
+# --- Trivial rules of `seqray.metrics.baselines`: one feature each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,79 +175,14 @@ class Feature:
     values: np.ndarray
     categorical: bool = False
 
+    def form(self, labels: Bools, rows: Ints) -> Form:
+        """The kind of score that does best on training rows; ``labels`` (N,) are True for the class."""
+        return "shares" if self.categorical else choose_form(self.values[rows], labels[rows])
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rule:
-    """A score computed from a feature, and the threshold at or above which it calls the class.
-
-    The score is the share of the class, in ``table``, in each bin between the ``edges`` or in each category,
-    which has no edges; for a threshold rule it is the value itself times 1 or -1.
-    """
-
-    edges: Floats | None
-    table: Floats
-    threshold: float = math.nan
-
-    def scores(self, feature: Feature, rows: Ints) -> Floats:
-        """Scores of rows: (len(rows),)."""
-        values = feature.values[rows]
-        if feature.categorical:
-            return self.table[values.astype(np.int64)]
-        if self.edges is None:
-            return values * self.table[0]
-        return self.table[np.searchsorted(self.edges, values, "right")]
-
-
-def choose_form(feature: Feature, labels: Bools, rows: Ints) -> Form:
-    """The kind of score that does best on training rows; ``labels`` (N,) are True for the class.
-
-    The score of a number is the number itself, in the direction that does better, or, if that ranks the
-    rows clearly better, the share of the class in each of `BINS` bins; the score of a category is the share
-    of the class in it. Shares are judged on the half of the rows from which they are not learned: many bins
-    fit few rows well by chance.
-    """
-    if feature.categorical:
-        return "shares"
-    rising = auroc(labels[rows], feature.values[rows])
-    mixed = np.random.default_rng(0).permutation(rows)
-    halves = mixed[::2], mixed[1::2]
-    binned = [
-        auroc(labels[other], learn_rule(feature, labels, half, "shares").scores(feature, other))
-        for half, other in (halves, halves[::-1])
-        if len(half)
-    ]
-    if np.mean(binned) > max(rising, 1 - rising) + MARGIN:
-        return "shares"
-    return "rising" if rising >= 0.5 else "falling"
-
-
-def learn_rule(feature: Feature, labels: Bools, rows: Ints, form: Form) -> Rule:
-    """Learn a rule of one form from training rows; ``labels`` (N,) are True for the class.
-
-    Shares are drawn towards that of all rows by one pseudo-example. The threshold has the highest MCC on the
-    training rows.
-    """
-    truth, values = labels[rows], feature.values[rows]
-    edges, table = None, np.array([1.0 if form == "rising" else -1.0])
-    if form == "shares":
-        if feature.categorical:
-            codes, size = values.astype(np.int64), int(feature.values.max()) + 1
-        else:
-            edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
-            codes, size = np.searchsorted(edges, values, "right"), len(edges) + 1
-        table = (np.bincount(codes, truth, size) + truth.mean()) / (np.bincount(codes, minlength=size) + 1)
-    rule = Rule(edges, table)
-    return replace(rule, threshold=best_threshold(truth, rule.scores(feature, rows)))
-
-
-def best_threshold(labels: Bools, scores: Floats) -> float:
-    """Threshold of the highest MCC."""
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
-    ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score
-    tp, called, n, p = hits[ends], ends + 1.0, float(len(labels)), float(labels.sum())
-    mcc = matthews(tp, called - tp, n - p - called + tp, p - tp)
-    return float(ranked[ends[np.argmax(mcc)]])
+    def rule(self, labels: Bools, rows: Ints, form: Form) -> Rule:
+        """Learn a rule of one form from training rows."""
+        edges = np.arange(1, int(self.values.max()) + 1) if self.categorical else None
+        return learn_rule(self.values[rows], labels[rows], form, edges)
 
 
 def rule_features(data: AuditSet) -> list[Feature]:
@@ -281,12 +217,12 @@ def rule_figures(data: AuditSet, validation: Validation, bootstrap: Bootstrap) -
             continue
         for feature in rule_features(data):
             # All folds take the form that most of them choose: the scores of others have another scale.
-            forms: list[Form] = [choose_form(feature, truth, train) for train, _ in validation.pairs]
+            forms: list[Form] = [feature.form(truth, train) for train, _ in validation.pairs]
             form = max(forms, key=forms.count)
             scores, calls = [], []
             for train, test in validation.pairs:
-                rule = learn_rule(feature, truth, train, form)
-                scores.append(rule.scores(feature, test))
+                rule = feature.rule(truth, train, form)
+                scores.append(rule.scores(feature.values[test]))
                 calls.append(scores[-1] >= rule.threshold)
             prefix = AuditFigure("rules", validation.name, name, feature.name, math.nan)
             yield from bootstrap.figures(

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from seqray.core.results import Answers, Evaluation, Figure
 from seqray.core.version import __version__
 from seqray.evaluation.floor import threshold_rows
-from seqray.evaluation.run import judged_label
+from seqray.evaluation.run import COMPARED, MODEL, judged_label
 from seqray.metrics.classification import METRICS
 from seqray.report.html import (
     MISSING,
@@ -47,7 +47,7 @@ Key = tuple[str, str, str]
 
 def compared_sources(evaluation: Evaluation) -> list[str]:
     """The model and the sources that it is compared with in detail."""
-    return [a.source for a in evaluation.answers if a.source in ("model", "floor", "against")]
+    return [a.source for a in evaluation.answers if a.source in (MODEL, *COMPARED)]
 
 
 def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
@@ -135,7 +135,15 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
 
 # --- The page: figures with their floor, curves, calibration, thresholds, parts of the data
 
-_SHADES = {"model": "k0", "against": "k1", "floor": "k4", "gc": "k5", "length": "k5", "majority": "kr"}
+_SHADES = {
+    "model": "k0",
+    "against": "k1",
+    "floor": "k4",
+    "forest": "k3",
+    "gc": "k5",
+    "length": "k5",
+    "majority": "kr",
+}
 _MAX_CLASSES = 6  # that have a line of their own
 _BINS = 20
 

@@ -11,7 +11,8 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import chance_length, runs_test, word_length
 from seqray.datasets.audit.findings import is_lower
-from seqray.datasets.audit.rules import Feature, best_threshold, choose_form, learn_rule
+from seqray.datasets.audit.rules import Feature
+from seqray.metrics.baselines import best_threshold
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=25)
 
@@ -25,7 +26,7 @@ def correlation(labels, calls):
 
 def learned(feature, labels, rows):
     """The rule in the form that its own rows choose."""
-    return learn_rule(feature, labels, rows, choose_form(feature, labels, rows))
+    return feature.rule(labels, rows, feature.form(labels, rows))
 
 
 @given(PAIRS)
@@ -41,9 +42,7 @@ def test_bins_see_what_a_threshold_misses():
     labels = (values >= 6) & (values < 10)  # the middle
     rule = learned(Feature("length", values), labels, np.arange(len(values)))
     assert rule.edges is not None
-    assert (
-        (rule.scores(Feature("length", values), np.arange(len(values))) >= rule.threshold) == labels
-    ).all()
+    assert ((rule.scores(values) >= rule.threshold) == labels).all()
 
 
 def test_a_category_scores_the_share_of_the_class_in_it():
@@ -52,7 +51,7 @@ def test_a_category_scores_the_share_of_the_class_in_it():
     rule = learned(Feature("first", values, True), labels, np.arange(5))  # 2 is not learnt from
     overall = 2 / 5
     expected = [(2 + overall) / 4, (0 + overall) / 3, overall]
-    assert rule.scores(Feature("first", np.array([0, 1, 2]), True), np.arange(3)) == pytest.approx(expected)
+    assert rule.scores(np.array([0, 1, 2])) == pytest.approx(expected)
     assert rule.threshold == pytest.approx(expected[0])
 
 
