@@ -226,14 +226,14 @@ def evaluate(
     np.float64(1.0)
     """
     loaded = _opened(model, None, device, "torch", "fp32")
-    records = list(_usable(loaded, sequences, None))
+    records = list(_usable(loaded, sequences, None, None))
     predicted = predict(loaded, records, context=context)
     card = loaded.card
     scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
     limit = card.threshold if threshold is None else threshold
     beside = []
     if train is not None:
-        parts = ((records, labels), (_usable(loaded, train[0], None), train[1]))
+        parts = ((records, labels), (_usable(loaded, train[0], None, None), train[1]))
         asked, known = (
             [LabeledSequence(one.sequence, label, one.id) for one, label in zip(*part, strict=True)]
             for part in parts

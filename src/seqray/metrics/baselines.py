@@ -170,14 +170,14 @@ class ForestBaseline(Baseline):
         rows_of = (rng.permutation(np.flatnonzero(y == name)) for name in np.unique(y))
         rows = np.concatenate([rows[: math.ceil(share * len(rows))] for rows in rows_of])
         self.model_ = RandomForestClassifier(self.trees, random_state=self.seed)
-        self.model_.fit(self.features([sequences[i] for i in rows.tolist()]), y[rows])
+        self.model_.fit(self.features([sequences[int(i)] for i in rows]), y[rows])
         self.classes_ = np.asarray(self.model_.classes_)
         return self
 
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, K)."""
         check_is_fitted(self)
-        blocks = (list(sequences[start : start + self.most]) for start in range(0, len(sequences), self.most))
+        blocks = (sequences[start : start + self.most] for start in range(0, len(sequences), self.most))
         return np.concatenate([self.model_.predict_proba(self.features(block)) for block in blocks])
 
     def features(self, sequences: Sequence[str]) -> np.ndarray:
