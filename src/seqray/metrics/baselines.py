@@ -170,7 +170,8 @@ class ForestBaseline(Baseline):
         rows_of = (rng.permutation(np.flatnonzero(y == name)) for name in np.unique(y))
         rows = np.concatenate([rows[: math.ceil(share * len(rows))] for rows in rows_of])
         self.model_ = RandomForestClassifier(self.trees, random_state=self.seed)
-        self.model_.fit(self.features([sequences[int(i)] for i in rows]), y[rows])
+        sample: list[str] = [sequences[int(i)] for i in rows]
+        self.model_.fit(self.features(sample), y[rows])
         self.classes_ = np.asarray(self.model_.classes_)
         return self
 
