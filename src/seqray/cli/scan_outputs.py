@@ -165,17 +165,14 @@ class CallFiles:
             self._page.write(result, provenance, model, shares_of)
 
     def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
-        from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, started_features
+        from seqray.genome.read import gene_features
+        from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts
 
-        starts = gene_starts(result) if self._staged_genes else []
         for path in map(str, self._staged_genes):
-            if path.removesuffix(".gz").lower().endswith((".gff3", ".gff")):
-                lengths = {contig.name: contig.length for contig in result.scanned}
-                circular = [contig.name for contig in result.scanned if contig.circular]
-                features = started_features(result, starts)
-                write_features(path, features, provenance, contigs=lengths, circular=circular)
+            if path.removesuffix(".gz").lower().endswith((".gff3", ".gff")) and result.genes:
+                write_features(path, gene_features(result.genes), provenance, result.scanned)
             else:
-                write_table(path, GENE_COLUMNS, gene_rows(starts), provenance)
+                write_table(path, GENE_COLUMNS, gene_rows(gene_starts(result)), provenance)
 
     def write_fasta(self, result: ScanResult, contigs: Iterable[SequenceRecord]) -> None:
         """Write the bases around each site; ``contigs`` are those of the scan, read again."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from seqray.core.errors import InputError
@@ -81,20 +81,21 @@ def _region_line(contig: str, length: int) -> bytes:
 def write_features(
     path: str | Path,
     features: Mapping[str, Sequence[Feature]],
-    provenance: Sequence[str] = (),
-    *,
-    contigs: Mapping[str, int],
-    circular: Collection[str] = (),
+    provenance: Sequence[str],
+    contigs: Sequence[Any],
 ) -> None:
-    """Write features by contig, each of one part, so that they are read back as genes."""
+    """Write features by contig, each of one part, so that they are read back as genes.
+
+    ``contigs`` have a name, a length, and say whether they are circular.
+    """
     with open_output(path) as handle:
         handle.write(b"##gff-version 3\n")
-        for contig, length in contigs.items():
-            handle.write(f"##sequence-region {_seqid(contig)} 1 {length}\n".encode())
+        for contig in contigs:
+            handle.write(f"##sequence-region {_seqid(contig.name)} 1 {contig.length}\n".encode())
         handle.write(comment_lines(provenance))
-        for contig, ones in features.items():
-            handle.write(_region_line(contig, contigs[contig]) if contig in circular else b"")
-            handle.writelines(map(_feature_line, ones))
+        for contig in contigs:
+            handle.write(_region_line(contig.name, contig.length) if contig.circular else b"")
+            handle.writelines(map(_feature_line, features.get(contig.name, ())))
 
 
 def _feature_line(feature: Feature) -> bytes:

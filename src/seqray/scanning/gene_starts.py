@@ -11,9 +11,7 @@ import numpy as np
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, GeneIndex, flip_genes
-from seqray.genome.read import gene_features
 from seqray.io.calls import call_ids
-from seqray.io.lines import Feature
 from seqray.io.tables import one_line
 from seqray.scanning.contigs import Contig
 from seqray.scanning.results import ScanResult
@@ -201,27 +199,3 @@ def _distance(call: Call) -> int | None:
 
 def _trust(call: Call) -> str:
     return (call.context.trust if call.context else "") or "unknown"
-
-
-def started_features(result: ScanResult, starts: Sequence[GeneStart]) -> dict[str, list[Feature]]:
-    """The genes of each contig as features, with their best start, counted from 1, or why they have none."""
-    stated = {}
-    for one in starts:
-        context = (one.calls[0][1].context if one.calls else None) or CallContext()
-        about = {"reason": one.reason}
-        if one.calls:
-            name, call = one.calls[0]
-            about = {"call": name, "tss": str(call.site + 1), "distance": str(context.distance)}
-            about |= {"trust": context.trust} if context.trust else {}
-        stated[one.contig, gene_key(one.gene)] = about
-    features: dict[str, list[Feature]] = {}
-    genes = result.genes.genes if result.genes else {}
-    for contig, its_features in (gene_features(result.genes) if result.genes else {}).items():
-        keys = [gene_key(gene) for gene in genes[contig] for _ in range(1 + gene.coding)]
-        features[contig] = [
-            replace(one, attributes={**one.attributes, **stated.get((contig, key), {})})
-            if one.kind == "gene"
-            else one
-            for key, one in zip(keys, its_features, strict=True)
-        ]
-    return features
