@@ -212,13 +212,6 @@ def test_coordinates_count_from_zero_by_default(name):
     assert not torch.allclose(model(tokens, None, coordinates * 1.5).logits, model(tokens).logits)
 
 
-def test_learned_positions_have_an_end():
-    model = network(positions="learned", max_length=6)
-    assert model(random_tokens(1, 6)).logits.shape == (1, 3)
-    with pytest.raises(ValueError, match="8 tokens exceed the 7 learned positions"):
-        model(random_tokens(1, 7))
-
-
 # --- every combination of options -----------------------------------------------------------------------
 
 STEMS = (None, StemConfig(), StemConfig(kernels=(1, 5, 9), stride=5, depth=2))

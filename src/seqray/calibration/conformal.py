@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from seqray.core.arrays import Floats, Ints
 from seqray.core.card import Card
 from seqray.core.card_parts import HeldOutRanks
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError
 from seqray.core.text import fits_label_sets
 
 # --- Sets of classes with a chosen coverage of the true class: split-conformal prediction, class by class
@@ -30,8 +30,6 @@ def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str
     class.
     """
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    if p.ndim != 2 or p.shape != (len(y), len(classes)):
-        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
     down = Context(prec=6, rounding=ROUND_FLOOR)  # never above the value; rising values stay so
     ranks = {}
     for k, name in enumerate(classes):
@@ -130,9 +128,6 @@ class HeldOutScores:
         """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
 
         Of two classes the empty sets of the held-out examples are known, of more only that each is wrong.
-
-        `probabilities`: (N, K) calibrated, before any re-weighting; `coverage`: of the sets; `COVERAGE` by
-        default.
         """
         n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
         try:

@@ -37,9 +37,8 @@ def fit_domain(
 ) -> Domain:
     """Describe training sequences; each of three limits holds the share ``quantile`` of them.
 
-    `labels`: (N,) classes. With them the limits hold the quantile of each class: a rare one is not flagged
-    because it is rare; `contexts`: N names, None for unknown, as `fit_signature` takes them; without them
-    there is no signature.
+    With labels (N,) the limits hold the quantile of each class: a rare one is not flagged because it is rare.
+    Without ``contexts``, names or None for unknown, there is no signature.
     """
     stack = stack_codes(sequences)
     if not len(stack):

@@ -38,8 +38,6 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
     """
     z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    if z.ndim != 2 or y.shape != z.shape[:1] or len(y) == 0:
-        raise InputError(f"logits {z.shape} and labels {y.shape} don't go together")
     true = z[np.arange(len(y)), y]
 
     def loss(log_temperature: float) -> float:
@@ -64,8 +62,6 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     on the targets.
     """
     x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or not len(x):
-        raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
 
     def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
         z = line[0] * x + line[1]
@@ -91,8 +87,6 @@ def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_
     from sklearn.isotonic import IsotonicRegression  # slow to import
 
     x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or not len(x):
-        raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
     x = np.round(x, _DECIMALS)  # scikit-learn silently pools what is closer than 1e-15
     order = np.argsort(x, kind="stable")
     x, y = x[order], y[order]
@@ -281,12 +275,9 @@ def calibrated_card(
     method: CalibrationMethod = "temperature",
     before: Calibration | None = None,
 ) -> tuple[Card, dict[str, Any]]:
-    """Fit all calibration values on the card from held-out logits.
+    """Fit all calibration values on the card from held-out log-probabilities (N, K), means of the members.
 
-    `raw`: (N, K) mean log-probabilities of the members, before any calibration, for held-out examples;
-    `labels`: (N,) class indices; `groups`: (N,) examples of one group are related; `before`: earlier
-    calibration of the model; none by default. The facts say how well it fits, cross-fitted over the groups
-    unless these are too few.
+    The facts say how well it fits, cross-fitted over the groups of relatives (N,) unless these are too few.
     """
     positive = card.positive_index
     found = Calibration.fit(raw, labels, positive, method)

@@ -123,8 +123,7 @@ def fit_signature(
 class Signature:
     """4-mer frequencies in each class of each context of the training data, to compare a file with.
 
-    `contexts`: their names; ``(None,)`` for a model without contexts; `shares`, `words`: for each context an
-    array (classes, 136), and the number of 4-mers counted.
+    ``contexts`` are ``(None,)`` for a model without contexts, ``shares`` arrays (classes, 136).
     """
 
     def __init__(self, entries: Sequence[ContextWords]) -> None:
@@ -164,7 +163,7 @@ class Signature:
     def nearest_context(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
         """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
 
-        `clear`: None, too, where the next context is not foreign and less than twice as far, or within
+        With ``clear`` None, too, where the next one is not foreign and less than twice as far, or within
         `MIN_LEAD`.
         """
         nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]

@@ -54,7 +54,7 @@ def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
 
 
 def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
-    """Number k-mers, which begin at ``start`` (M,), from 0 to letters**k - 1, first letter most significant."""
+    """Number k-mers that begin at ``start`` (M,), from 0 to letters**k - 1, first letter most significant."""
     index = np.zeros(len(start), dtype=np.int64)
     for offset in range(k):
         index = index * letters + stack.codes[start + offset]
@@ -77,8 +77,6 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
 
     The last letter then is the same, too. Unknown letters are letters like any other.
     """
-    if codes.ndim != 1:
-        raise ValueError(f"codes have shape {codes.shape}, not (n,)")
     if len(codes) < 4:  # no other sequence has the same dinucleotides
         return codes.copy()
     order = np.argsort(codes[:-1], kind="stable")  # radix sort on bytes

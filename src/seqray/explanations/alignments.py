@@ -114,11 +114,7 @@ def check_alignments(
 
 
 def hiding_curves(targets: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
-    """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (1, C).
-
-    ``deletion`` and ``insertion`` are (1, S), at `seqray.explanations.checks.SHARES`; the mean over the
-    targets.
-    """
+    """Log-odds (1, S) while columns are hidden, and while they are shown, in order of their ranks (1, C)."""
     first = ranks < np.round(SHARES * ranks.shape[1])[:, None]  # (S, C)
     changed = {"deletion": first, "insertion": ~first}
     return {

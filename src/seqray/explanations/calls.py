@@ -48,10 +48,8 @@ def extract_call_windows(
     source: str = "",
     best: int | None = None,
 ) -> tuple[list[SequenceRecord], list[Place]]:
-    """Cut the window of each call out of its contig, read on the call's strand; contigs are read once.
-
-    With ``best`` these are the windows of the best calls alone, see `best_calls`, whose names the records
-    bear.
+    """Cut the window of each call, or of the ``best``, out of its contig, on its strand; contigs are read
+    once.
     """
     named = best_calls(calls, best)
     for name, call in named:

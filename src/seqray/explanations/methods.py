@@ -80,10 +80,9 @@ def _occlusion(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
 def occlusion(
     codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
 ) -> Floats:
-    """How much the score falls when letters of shuffled copies replace a stretch: (N, n).
+    """How much the score falls when letters of shuffled copies replace a stretch of ``block``: (N, n).
 
-    Stretches of ``block`` letters are half a block apart; a letter gets the mean fall over those that hold
-    it, 0 if it is ambiguous.
+    Stretches are half a block apart; a letter gets the mean fall over those that hold it.
     """
     rows = [_occlude(row, score, min(block, len(row))) for row in codes]
     return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)

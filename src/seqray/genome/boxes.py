@@ -39,10 +39,9 @@ _WEIGHTS_10, _WEIGHTS_35 = _weights(_COUNTS_10), _weights(_COUNTS_35)
 
 
 class FoundBoxes(NamedTuple):
-    """Boxes before N sites.
+    """Boxes before N sites: letters from the site to the first one of a box, below 0, or `MISSING`.
 
-    ``minus10`` and ``minus35`` (N,) are letters from the site to the first one of the box, below 0, `MISSING`
-    where there is none; ``extended`` (N,) says whether TG lies one letter before the -10 box.
+    ``extended`` says whether TG lies one letter before the -10 box.
     """
 
     minus10: Ints
@@ -51,11 +50,7 @@ class FoundBoxes(NamedTuple):
 
 
 def find_boxes(codes: Codes, site: int) -> FoundBoxes:
-    """Find the boxes before sites.
-
-    ``codes`` (N, W) are of DNA in the direction of reading, 4 and above unknown; ``site`` is the index of the
-    site in each row, at least `REACH`.
-    """
+    """Find the boxes before sites, the index ``site`` of codes (N, W) of DNA in the direction of reading."""
     pair, alone = _Best(len(codes)), _Best(len(codes))
     for distance, cost in _DISTANCES.items():
         ten = 1 - distance - LENGTH

@@ -50,7 +50,7 @@ def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
-    y, g = _classes_and_groups(labels, groups)
+    y, g = number_by_appearance(labels), number_by_appearance(groups)
     _require_folds(n_folds, int(g.max()) + 1, "groups")
     _require_folds(n_folds, int(np.bincount(y).max()), "examples in the largest class")
     with warnings.catch_warnings():
@@ -73,13 +73,6 @@ def _require_folds(n_folds: int, available: int, what: str) -> None:
         raise InputError(f"{n_folds} folds from {available} {what}", remedy=f"ask for 2 to {available}")
 
 
-def _classes_and_groups(labels: Values, groups: Values) -> tuple[Ints, Ints]:
-    y, g = number_by_appearance(labels), number_by_appearance(groups)
-    if len(y) != len(g):
-        raise InputError(f"{len(y)} labels but {len(g)} groups")
-    return y, g
-
-
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
     """Deal whole groups into parts of given shares, each class as evenly as the groups allow: int64 (N,).
 
@@ -89,7 +82,7 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     are scaled to sum to 1; a share of 0 gives an empty part. The seed decides among groups of one size, and
     which single examples go where.
     """
-    (y, g), wanted = _classes_and_groups(labels, groups), np.asarray(shares, dtype=np.float64)
+    y, g, wanted = number_by_appearance(labels), number_by_appearance(groups), np.asarray(shares, float)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
         raise InputError(f"shares of {shares}", remedy="give numbers of 0 or more, not all 0")
     totals = np.bincount(y)
@@ -245,11 +238,7 @@ def remeasure(
 
 
 def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:
-    """Summarize a boundary: all classes together, then each of its classes, by name.
-
-    ``labels`` (N,) are those of the rows of the data, and ``threshold`` the identity that no pair should
-    reach.
-    """
+    """Summarize a boundary by a threshold: all classes together, then each of its classes, by name."""
     own = np.array([labels[int(i)] for i in boundary.rows])
     lines = []
     for label in ("all", *map(str, np.unique(own))):

@@ -56,11 +56,7 @@ def read_as(model: TrainedModel) -> str:
 
 
 class Origin:
-    """Compares the records that a model is given with its training data, if its card has a signature.
-
-    ``model`` has the context in which it reads the records; ``recognized`` says whether it was recognized by
-    the records (`recognize_context`).
-    """
+    """Compares the records that a model is given with its training data, if its card has a signature."""
 
     def __init__(self, model: TrainedModel, *, recognized: bool = False) -> None:
         self._contexts, self._named = model.card.model.contexts, model.context

@@ -184,10 +184,8 @@ def read_labeled_stockholm(
     on_unread: OnUnread | None = None,
     columns: Columns | None = None,
 ) -> tuple[list[list[Alignment]], int]:
-    """Read many alignments, and their labels from a table: ``id``, ``label``[, ``group``, ``split``].
-
-    Gives the examples of each file, in its order, and how many alignments are not in the table, which are
-    left out.
+    """Read many alignments, and their labels from a table: the examples of each file, and how many have no
+    label.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     remedy = "name the columns id,label[,group,split]"

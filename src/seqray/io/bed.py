@@ -38,9 +38,8 @@ def write_bed(
 ) -> int:
     """Write calls as BED6 and more columns, and return how many calls (not lines).
 
-    The calls of a contig come together; its lines are sorted by start, as tabix requires. The score of BED is
-    that of the call times 1000, rounded; the site is 0-based. ``contigs`` are the lengths, by which a call
-    across the origin of a circle becomes two lines; ``described`` calls of a locator have `CONTEXT_COLUMNS`.
+    The lines of a contig are sorted by start, as tabix requires; the site is 0-based. ``contigs`` are the
+    lengths, by which a call across the origin of a circle becomes two lines.
     """
     named = list(call_ids(calls))
     columns = DESCRIBED_COLUMNS if described else BED_COLUMNS

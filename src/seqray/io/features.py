@@ -42,8 +42,7 @@ def read_annotated(
 ) -> AnnotatedFile:
     """Read the features of the kinds that ``wanted`` tells, from GenBank or GFF3.
 
-    ``circles`` are lengths of contigs that are known to be circular, whether the file says so or not, and
-    ``duplicates`` says how the sequences of a GenBank file are read that has ids twice.
+    ``circles`` are lengths of contigs that are known to be circular, whether the file says so or not.
     """
     name, circles = display_name(path), circles or {}
     with open_input(path) as handle:

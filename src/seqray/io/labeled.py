@@ -137,11 +137,9 @@ def write_labeled_table(
     folds: Sequence[int | None] | None = None,
     subclasses: bool = False,
 ) -> int:
-    """Write a row per example below lines of provenance, and return how many.
+    """Write a row per example below lines of provenance, and return how many; the name says if it is a CSV.
 
-    A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs. What is None is an empty cell;
-    there is a column ``context``, or ``subclass``, if an example has one, and ``subclass`` also where
-    ``subclasses``. ``folds`` gives a column ``fold``.
+    There is a column ``context``, or ``subclass``, if an example has one or it is asked for.
     """
     rows = list(examples)
     columns = {name: [getattr(row, name) or "" for row in rows] for name in _COLUMNS}

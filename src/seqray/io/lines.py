@@ -194,10 +194,8 @@ _STATED = ("model", "parts", "scanned", "calls", "threshold", *EXPECTED, "eviden
 
 @dataclass(frozen=True, slots=True)
 class ScanStatement:
-    """What a scan states of its calls: the name of the file without its folder, and facts.
-
-    The facts are those that the header has, in a fixed order: the threshold, what was scanned, how many calls
-    there are, and the precision or the false calls to expect.
+    """What a scan states of its calls: the name of the file without its folder, and the facts that its header
+    has.
     """
 
     file: str

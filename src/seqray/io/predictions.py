@@ -33,10 +33,8 @@ _MAX_ROWS = 100_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of text: the cells of each column by its name.
-
-    ``where`` names its file, for messages; ``comments`` are its comment lines without ``#``, and ``sha256``
-    is the hash of the bytes read, decompressed.
+    """A table of text: cells by column, the name of its file, its comments, and the hash of its bytes,
+    decompressed.
     """
 
     where: str
@@ -116,11 +114,7 @@ def read_labels(
     on_unread: OnUnread | None = None,
     columns: Columns | None = None,
 ) -> list[LabeledSequence]:
-    """Read labels by id: a labeled table, or two columns of id and label without a header.
-
-    The sequences are empty if the table has no column ``sequence``. ``on_unread`` is called once if there are
-    other columns.
-    """
+    """Read labels by id: a labeled table, perhaps without sequences, or two columns without a header."""
     needed = ("id", "label")
     table = _read_text(path, header=() if columns else needed)
     remedy = f"name the columns {_TRUTH_COLUMNS}"
@@ -196,10 +190,8 @@ def name_classes(
     score: str | None = None,
     positive: str | None = None,
 ) -> tuple[tuple[str, ...], str]:
-    """Names of the classes in the order of the table's columns, and the positive one.
-
-    ``labels`` are those in use, ``labels_name`` names their file in errors, ``score`` is the column of one
-    score for two classes.
+    """Names of the classes in the order of the table's columns, and the positive one; ``labels`` are those in
+    use.
     """
     columns = [name for name in table.columns if name.startswith("p_")]
     if not score and not columns:

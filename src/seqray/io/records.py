@@ -52,10 +52,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def detect_format(head: bytes) -> str:
-    """Name the format of a file from its first block; an empty text if it is unknown.
-
-    Comment lines (``;`` or ``#``) and blank lines at the beginning are ignored, unless they name the
-    format themselves.
+    """Name the format of a file from its first block, behind comments and blank lines; empty if it is
+    unknown.
     """
     text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     skipped = [match.end() for pattern in (_BLANK_LINES, PREAMBLE) if (match := pattern.match(text))]

@@ -171,10 +171,8 @@ _AUDIT_COLUMNS = ("section", "split", "class", "quantity", "value", "low", "high
 
 
 def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> None:
-    """Write the table of an audit.
-
-    Its findings become ``#`` lines, its figures rows, and so do the counts of its histograms, with the edges
-    of the bins as ``low`` and ``high``.
+    """Write the table of an audit: findings as ``#`` lines, figures as rows, and counts of histograms with
+    their edges.
     """
     findings = [f"finding: {f.severity} ({f.kind}): {f.what}; {f.effect}; {f.remedy}" for f in audit.findings]
     figures = [(f.section, f.split, f.label, f.quantity, f.value, f.low, f.high) for f in audit.figures]

@@ -99,7 +99,6 @@ class KmerPositionalBaseline(Baseline):
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> KmerPositionalBaseline:
         """Fit to N sequences and their labels."""
-        _check_pairs(sequences, labels)
         self.window_ = max(map(len, sequences))
         placed = not self.ends or min(map(len, sequences)) == self.window_
         self.positional_ = self.positional if placed else ()
@@ -163,7 +162,6 @@ class ForestBaseline(Baseline):
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> ForestBaseline:
         """Fit to N sequences and their labels."""
-        _check_pairs(sequences, labels)
         y = np.asarray(labels)
         share = min(1.0, self.most / len(y))
         rng = np.random.default_rng(self.seed)
@@ -229,7 +227,6 @@ class PositionWeightMatrix(Baseline):
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> PositionWeightMatrix:
         """Fit to N sequences of one length W and their labels, of which there are two."""
-        _check_pairs(sequences, labels)
         y = np.asarray(labels)
         self.classes_ = np.unique(y)
         positive = self.classes_[-1] if self.positive is None else self.positive
@@ -384,10 +381,3 @@ class RuleBaseline(Baseline):
 
     def _values(self, sequences: Sequence[str]) -> Floats:
         return np.array([self.measure(sequence) for sequence in sequences], dtype=np.float64)
-
-
-def _check_pairs(sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> None:
-    if len(sequences) == 0:
-        raise InputError("no sequence to fit")
-    if len(sequences) != len(labels):
-        raise InputError(f"{len(sequences)} sequences but {len(labels)} labels")

@@ -56,8 +56,6 @@ class PositionGain(nn.Module):
 
     def forward(self, context: Tensor, letters: int) -> Tensor:
         """Factors (B or 1, N, D) for N letters; contexts (B,) count from 1, and 0 means none."""
-        if letters > self.table.shape[1]:
-            raise ValueError(f"{letters} letters exceed the {self.table.shape[1]} with a gain")
         shared = 1 + self.table[:1, :letters]
         if len(self.table) == 1:
             return shared
@@ -80,8 +78,6 @@ class PositionMatrix(nn.Module):
 
     def forward(self, context: Tensor, letters: int) -> Tensor:
         """Matrices (B or 1, N, V, r) of N letters; the contexts (B,) of the sequences count from 1."""
-        if letters > self.table.shape[1]:
-            raise ValueError(f"{letters} letters exceed the {self.table.shape[1]} of the position matrix")
         shared = self.table[:1, :letters]
         if len(self.table) == 1:
             return shared
@@ -128,8 +124,6 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.table.weight, std=0.5)  # half of a token embedding's, as in GPT-2
 
     def forward(self, length: int) -> Tensor:
-        if length > self.table.num_embeddings:
-            raise ValueError(f"{length} tokens exceed the {self.table.num_embeddings} learned positions")
         return self.table.weight[:length]
 
 
@@ -305,10 +299,6 @@ class MultiHeadAttention(nn.Module):
         self.heads = heads
         self.kv_heads = kv_heads or heads
         self.head_width = d_model // heads
-        if self.head_width * heads != d_model or heads % self.kv_heads:
-            raise ValueError(
-                f"{heads} heads and {self.kv_heads} key/value heads do not divide width {d_model}"
-            )
         # One matrix for queries, keys and values: one large product instead of three small ones.
         self.qkv = Linear(d_model, (heads + 2 * self.kv_heads) * self.head_width)
         self.out = Linear(d_model, d_model)

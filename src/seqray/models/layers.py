@@ -312,12 +312,7 @@ class ClassificationHead(nn.Module):
 
 
 class ResidualBlock(nn.Module, ABC):
-    """What both kinds of pre-norm blocks share: x + FeedForward(norm(x)) after their attention.
-
-    Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture".
-
-    The feed-forward width is 4 D by default.
-    """
+    """What pre-norm blocks (Xiong et al. 2020) share: x + FeedForward(norm(x)) after their attention."""
 
     linear: type[nn.Linear] = Linear  # of the feed-forward layer
 
@@ -403,11 +398,7 @@ class Transformer(nn.Module):
         self.head = ClassificationHead(self.pooling.size * self.config.d_model, self.config)
 
     def forward(self, tokens: Tensor, *others: Tensor | None, return_attention: bool = False) -> ModelOutput:
-        """Logits (B, K) of tokens, and the attention of each layer if asked for.
-
-        ``tokens`` and the others are as in ``embed`` of the network. ``return_attention`` takes the explicit
-        path through all blocks and returns their weights.
-        """
+        """Logits (B, K) of tokens as ``embed`` takes them, and the attention of each layer if asked for."""
         x, *read = self.embed(tokens, *others)
         states, steps = self.read_states(x, *read, return_attention=return_attention)
         return self.head.answer(self.pooling(states.flatten(1, -2), read[0]), steps)

@@ -138,11 +138,7 @@ class WindowedBlock(ResidualBlock):
     def forward(
         self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """Attention and feed-forward: (B, L, D), and the attention step.
-
-        Without gradients ``x`` (B, L, D) is changed in place. ``rotation`` holds cosine and sine of the
-        rotary angles; ``need_weights`` also returns the attention weights.
-        """
+        """Attention and feed-forward: (B, L, D), in place without gradients, and the attention step."""
         attended, weights = self.attention(self.attention_norm(x), rotation, need_weights=need_weights)
         x = self.add(x, attended)
         steps = () if weights is None else (AttentionStep("sequence", weights, None),)
@@ -173,11 +169,10 @@ class LocatorTransformer(nn.Module):
     def forward(
         self, letters: Tensor, tracks: Tensor | None = None, *, return_attention: bool = False
     ) -> LocatorOutput:
-        """Scores of the letters of a strand.
+        """Scores of the letters of a strand, (B, L), L a multiple of 4, with tracks (B, T, L) where genes are
+        known.
 
-        Letters (B, L) are 0 to 3 for A, C, G, T and above for unknown; L is a multiple of 4. Tracks (B, T, L)
-        are uint8, 255 stands for 1; None where no genes are known. ``return_attention`` takes the explicit
-        path through all blocks and returns their weights.
+        Letters are 0 to 3 for A, C, G, T and above for unknown; 255 in a track stands for 1.
         """
         return self.locate(self.embed(letters, tracks), return_attention=return_attention)
 

@@ -155,11 +155,6 @@ class SequenceTransformer(Transformer):
         are the real-valued position of each token, 0, 1, 2, .. by default; with a stem, a token takes that of
         the first letter that it merges.
         """
-        fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
-        if coordinates is not None and fixed:
-            raise ValueError(
-                "learned positions, gains, matrices and ends take no coordinates; use sinusoidal or rotary"
-            )
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_terms(tokens)
         )

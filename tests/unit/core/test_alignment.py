@@ -102,12 +102,6 @@ def test_copies_of_the_query_are_chosen_last():
     assert choose_rows(codes, 3).tolist() == [0, 37, 45]
 
 
-@pytest.mark.parametrize(("depth", "choice"), [(0, "diverse"), (3, "best")])
-def test_a_depth_of_none_or_an_unknown_choice_is_an_error(depth, choice):
-    with pytest.raises(ValueError):
-        choose_rows(np.zeros((2, 2), dtype=np.uint8), depth, choice)
-
-
 def test_columns_with_the_fewest_letters_go_first():
     codes = np.array([[0, 5, 1, 5, 2], [0, 5, 5, 1, 2], [0, 6, 5, 5, 4]], dtype=np.uint8)
     assert choose_columns(codes, LETTERS, 9).tolist() == [0, 2, 3, 4]  # column 1 is empty

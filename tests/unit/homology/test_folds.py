@@ -71,8 +71,6 @@ def test_grouped_folds_keep_groups_whole_and_classes_even():
         (lambda: position_groups(["a"], [1], 0), "a block of 0 letters"),
         (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
         (lambda: grouped_folds([0, 1, 0, 1], [1, 1, 2, 2], 3), "3 folds from 2 groups"),
-        (lambda: grouped_folds([0, 1], [1], 2), "2 labels but 1 groups"),
-        (lambda: deal_groups([0, 1], [1], (1, 1)), "2 labels but 1 groups"),
         (lambda: deal_groups([0, 1], [1, 2], (0, 0)), "shares of"),
         (lambda: deal_groups([0, 1], [1, 2], (-1, 2)), "shares of"),
         (lambda: deal_groups([0, 1], [1, 2], (float("nan"), 2)), "shares of"),

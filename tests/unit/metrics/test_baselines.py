@@ -148,8 +148,6 @@ def test_scanning_scores_every_window():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: KmerPositionalBaseline().fit([], []), "no sequence to fit"),
-        (lambda: KmerPositionalBaseline().fit(["ACGT"], ["a", "b"]), "1 sequences but 2 labels"),
         (lambda: PositionWeightMatrix().fit(["AC", "ACG"], ["a", "b"]), "sequences of 2 to 3 letters"),
         (lambda: PositionWeightMatrix("x").fit(["AC", "AG"], ["a", "b"]), "of 'x' needs it"),
         (lambda: PositionWeightMatrix().fit(["AC", "AG", "AT"], ["a", "b", "c"]), "one other class"),

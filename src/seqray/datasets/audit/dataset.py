@@ -44,8 +44,6 @@ class AuditSet:
         if len(self.classes) < 2:
             what = f"all examples have the label '{self.classes[0]}'" if self.classes else "no examples"
             raise InputError(what, where=files_of(examples), remedy="an audit compares two classes or more")
-        if as_written is not None and len(as_written) != len(examples):
-            raise InputError(f"{len(as_written)} sequences as read but {len(examples)} examples")
         self.alphabet, self.in_file_order = alphabet, in_file_order
         self.sequences = [example.sequence for example in examples]
         self.groups = [example.group for example in examples]
