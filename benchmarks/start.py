@@ -1,4 +1,4 @@
-"""What one record costs: CPU seconds of ``predict`` and ``scan``, beside those of ``import torch``.
+"""CPU seconds of ``predict`` and ``scan`` of one record and a plasmid, beside those of ``import torch``.
 
     python benchmarks/start.py --rounds 5
 
@@ -13,21 +13,31 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from machine import describe, run, script_parser, write_and_show
 
 ENGINES = ("torch", "onnx", "openvino")
 IMPORT = "import torch"
+LOCATOR, PLASMID = "bacteria-genome", 5000
 
 
 def commands(folder: Path, model: str) -> dict[str, list[str]]:
     """Arguments of Python, by what is measured."""
     record = folder / "one.fa"
     record.write_text(f">one\n{'ACGTTGCATA' * 8}C\n")
+    plasmid = folder / "plasmid.fa"
+    letters = np.random.default_rng(0).choice([*"ACGT"], PLASMID)
+    plasmid.write_text(f">plasmid\n{''.join(letters)}\n")
     made = {IMPORT: ["-c", IMPORT]}
-    for verb, more in (("predict", []), ("scan", ["--null-mb", "0"])):
-        words = ["-m", "seqray", verb, str(record), "--model", model, "--quiet", *more]
+    for what, path, name, *more in (
+        ("predict", record, model),
+        ("scan", record, model, "--null-mb", "0"),
+        ("scan of a plasmid", plasmid, LOCATOR, "--circular"),
+    ):
+        words = ["-m", "seqray", what.split()[0], str(path), "--model", name, "--quiet", *more]
         for engine in ENGINES:
-            made[f"{verb} --engine {engine}"] = [
+            made[f"{what} --engine {engine}"] = [
                 *words,
                 *("--engine", engine, "--out", str(folder / "out.tsv")),
             ]
@@ -48,7 +58,7 @@ def main() -> None:
                 seconds[what].append(run([sys.executable, *words]).cpu)
     medians = {what: statistics.median(values[1:]) for what, values in seconds.items()}
     notes = describe(["start.py", *sys.argv[1:]])
-    notes.append(f"one record of 81 letters; medians of {arguments.rounds} rounds")
+    notes.append(f"one record of 81 letters, a plasmid of {PLASMID}; medians of {arguments.rounds} rounds")
     rows = [(what, f"{value:.2f}", f"{value / medians[IMPORT]:.2f}") for what, value in medians.items()]
     write_and_show(arguments.out, ("what", "cpu_s", "times_torch"), rows, notes)
 

@@ -27,7 +27,9 @@ from starts import (
 
 LIST = Path(__file__).with_name("genomes.tsv")
 ECOLI, OLD_ECOLI = "ecoli", "promotech/ECOLI_2"
-FUNGI = "fungi"
+FUNGI, PROTOZOA = "fungi", "protozoa"
+EUKARYOTES = (FUNGI, PROTOZOA)
+"""Domains whose genes are never predicted for training: the prediction knows no introns."""
 TABLES = {"EcoCyc": "ecocyc", "dRNA-seq": "drnaseq", "pyrosequencing": "pyrosequencing", "RACE": "race"}
 """Tables of E. coli by the names of ``ecoli_truth``, and the sources that they are called here."""
 

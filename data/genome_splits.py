@@ -18,8 +18,9 @@ REGIONS = {
         "test": (("II", 3_400_000, 4_539_804),),
         "mask": ("III", "MT", "MTR", "AB325691"),
     },
+    "pfalciparum": {"dev": ("MAL12",), "test": ("MAL10",), "mask": ("MAL13", "MAL14")},
 }
-"""Whole chromosomes and parts of yeasts; the tables name no start of those that are masked."""
+"""Whole chromosomes and parts of eukaryotes; the tables name no start of those that are masked."""
 DEV_SHARE, TEST_SHARE = (0.40, 0.55), (0.55, 0.70)
 """Development and test region of a genome, as shares of its contigs laid end to end."""
 

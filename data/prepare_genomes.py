@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from genome_sources import ECOLI, FUNGI, Genome, Listed, load, read_list
+from genome_sources import ECOLI, EUKARYOTES, FUNGI, PROTOZOA, Genome, Listed, load, read_list
 from genome_splits import held_out_words, masked_rows, split_regions
 from loci import Place
 from machine import add_data
@@ -40,8 +40,8 @@ PREDICTED, PREDICTED_SHARE = "regulondb-predicted", 0.5
 
 
 def measure_sources(genome: Genome) -> dict[tuple[str, str], Quality]:
-    """Measure the starts of each source of a genome, all and by class of site; fungi have no such boxes."""
-    if genome.row["domain"] == FUNGI:
+    """Measure the starts of each source of a genome, all and by class of site; eukaryotes have no boxes."""
+    if genome.row["domain"] in EUKARYOTES:
         return {}
     places: dict[tuple[str, str], set[Place]] = defaultdict(set)
     for start in genome.starts:
@@ -113,7 +113,7 @@ def write_genome(genome: Genome, data: Path, out: Path) -> tuple[Row, list[Row]]
         "genome": str((data / row["genome"]).resolve()),
         "genes": str(genome.annotation.resolve()) if genome.annotation else "",
         "sites": sites,
-        "weight": 1.0 if row["domain"] == FUNGI else genome_weight(measured),
+        "weight": 1.0 if row["domain"] in EUKARYOTES else genome_weight(measured),
         "domain": row["domain"],
         "name": genome.name,
         "note": row["note"],
@@ -184,7 +184,7 @@ def main() -> None:
     rows = list(training_rows(out))
     write_table(out / "train.tsv", rows)
     write_table(out / "enterics.tsv", [row for row in rows if row["group"] in ENTERICS])
-    for domain in ("archaea", FUNGI):
+    for domain in ("archaea", FUNGI, PROTOZOA):
         write_table(out / f"{domain}.tsv", genome_rows(out, domain))
     print((out / "quality.tsv").read_text(), end="")
 

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from genome_sources import EUKARYOTES
+
 Row = dict[str, object]
 Cells = dict[str, str]
 
@@ -61,19 +63,19 @@ def genome_rows(folder: Path, domain: str) -> Iterator[Row]:
 def genome_row(row: Cells, sites: list[Cells]) -> Row:
     """Return the row of a genome; its genes are predicted, as those of most genomes to be scanned are.
 
-    Those of fungi are given: the prediction knows no introns.
+    Those of fungi are given, because the prediction knows no introns, and those of protozoa are not known.
     """
     inside = sum(site["site"] != "promoter" for site in sites) / max(len(sites), 1)
-    fungi = row["domain"] == "fungi"
+    eukaryote = row["domain"] in EUKARYOTES
     return {
         "species": row["species"],
         "group": row["genus"],
         "genome": row["genome"],
-        "genes": row["genes"] if fungi else "predict",
+        "genes": (row["genes"] or "none") if eukaryote else "predict",
         "sites": row["sites"],
         "held_out": f"{row['name']}.split.bed",
         "weight": float(row["weight"]) * SHARES.get(row["name"], 1.0),
-        "inside": 1.0 if fungi or inside > INSIDE_MAPPED else INSIDE_UNKNOWN,
+        "inside": 1.0 if eukaryote or inside > INSIDE_MAPPED else INSIDE_UNKNOWN,
     }
 
 

@@ -70,5 +70,7 @@ def test_predict_and_scan_by_onnx_runtime_load_no_torch(loaded, tmp_path, engine
         f"scan {INPUT} --engine {engine} --device cpu --null-mb 0 --out calls.gff3",
     )
     assert found["predict"] == found["scan"] == {"onnx", "onnxruntime"}
+    locator = loaded("scan one.fa --model bacteria-genome --engine onnx --quiet --out sites.gff3")
+    assert not locator["scan"] & {"torch", "scipy", "pandas"}
     for name in ("predictions.tsv", "calls.gff3"):
         assert "# engine: ONNX Runtime " in (tmp_path / name).read_text()

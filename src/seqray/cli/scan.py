@@ -354,7 +354,8 @@ def _scan_and_write(
             files.write_genbank(result, lines, source.for_genbank, circular, reading.duplicates)
         files.write_fasta(result, source)
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
-        files.write(result, lines, about, partial(_letter_shares, model, source, result))
+        shares = partial(_letter_shares, request.model.model, model, source, result)
+        files.write(result, lines, about, shares)
     about_gene = describe_gene(result, request.windows.gene) if request.windows.gene else []
     return [*result.findings, *about_gene], summary(result, skipped.count)
 
@@ -418,7 +419,7 @@ def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list
 
 
 def _letter_shares(
-    model: TrainedModel, source: GenomeInput, result: ScanResult, shown: Sequence[int]
+    path: str, model: TrainedModel, source: GenomeInput, result: ScanResult, shown: Sequence[int]
 ) -> dict[int, Floats]:
     """Gradient times input of the letters around calls, from ``STRIP_START`` to ``STRIP_END``.
 
@@ -429,8 +430,12 @@ def _letter_shares(
     from seqray.kinds.kinds import tracks_reader
     from seqray.report.svg.genome import STRIP_END, STRIP_START
 
-    if not model.is_locator or not shown or (radius := model.locators[0].radius) < -STRIP_START:
+    if not model.is_locator or not shown or (radius := model.card.model.radius) < -STRIP_START:
         return {}
+    if not model.networks:  # another engine, which has no gradients
+        from seqray.modelfile.file import load_model
+
+        model = load_model(path)
     genes = result.genes.genes if result.genes else {}
     tracks = tracks_reader(model, lambda contig, _: genes.get(contig.id))
     calls = [result.calls[i] for i in shown]

@@ -115,6 +115,10 @@ _MAX_SIZES = {
     **{"layers": 256, "max_length": 1 << 24},
 }
 MATRIX_RANK = 8
+RESIDUAL_KERNEL = 5  # of the convolutions that follow the detectors of a stem
+# Of a locator: letters per token, the widths of the two convolutions of its stem, and letters of a site.
+LETTERS_PER_TOKEN, DETECTOR_WIDTH, MERGER_WIDTH = 4, 11, 8
+SITE_WIDTH = 2.5  # the default of `genomes.sigma`
 """Dimensions of the vectors of a position matrix."""
 MAX_KMER_LENGTH = {"dna": 7, "rna": 7, "protein": 3}  # tables of all k-mers have 16384 rows then, or 8000
 
@@ -196,6 +200,18 @@ class ModelConfig:
     def reads_sequences(self) -> bool:
         """Whether it reads single sequences, with tokens of its own or of a pretrained encoder."""
         return self.kind in ("sequence", "backbone")
+
+    @property
+    def letters_read(self) -> int:
+        """Letters on either side of a letter that a locator reads for it."""
+        stem = DETECTOR_WIDTH // 2 + (MERGER_WIDTH - LETTERS_PER_TOKEN) // 2 + LETTERS_PER_TOKEN - 1
+        return LETTERS_PER_TOKEN * (self.locator or LocatorConfig()).window * self.layers + stem
+
+    @property
+    def radius(self) -> int:
+        """Letters on either side of a letter that may change its score, of a locator."""
+        locator = self.locator or LocatorConfig()
+        return self.letters_read + max(locator.smoothing, locator.region)
 
     @property
     def is_plain(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.arrays import Bools, Ints
+from seqray.core.arrays import Bools, Codes, Ints
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, ModelFileError, missing_package
 from seqray.inference.onnx import build_graph, require_graph
@@ -59,12 +59,24 @@ class EngineModel(StoredModel):
 
     def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
         [mask] = masks or [None]
-        key = self.number, mask is not None
+        return self._run({"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask})
+
+    def site_logits(
+        self, codes: Codes, tracks: npt.NDArray[np.uint8] | None = None
+    ) -> npt.NDArray[np.float32]:
+        inputs = {"letters": codes}
+        if count := len(self.card.model.tracks):
+            unknown = np.zeros((len(codes), count, codes.shape[1]), dtype=np.uint8)
+            inputs["tracks"] = unknown if tracks is None else tracks
+        return self._run(inputs)
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> npt.NDArray[np.float32]:
+        key = self.number, "mask" in inputs
         with self.making:
             if key not in self.runs:
-                graph = build_graph(self, masked=mask is not None)
+                graph = build_graph(self, masked="mask" in inputs)
                 self.runs[key] = self.start(graph.SerializeToString())
-        return self.runs[key]({"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask})
+        return self.runs[key](inputs)
 
 
 def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
@@ -102,8 +114,6 @@ def with_engine(
         engine = choose_engine(model.card, dtype) if model.device.type == "cpu" else "torch"
     if engine == "torch":
         return model
-    if model.is_locator:
-        raise ConfigError(f"the engine '{engine}' computes no locators", remedy="use the engine torch")
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     require_graph(model.card)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.arrays import Codes, Floats, Ints, cut_stretch
+from seqray.core.arrays import Codes, Floats, Ints, cut_stretch, logistic
 from seqray.inference.sequences import Dtype, compute_precision
 from seqray.modelfile.model import TrainedModel
 
@@ -47,7 +47,7 @@ class StrandScorer:
     """Scores of the positive class of a locator. Compute within `running`."""
 
     def __init__(self, model: TrainedModel, dtype: Dtype = "fp32") -> None:
-        self.radius = max(network.radius for network in model.locators)
+        self.radius = model.card.model.radius
         self.margin = -(-self.radius // _PHASE) * _PHASE
         self._model = model
         self._dtype: Dtype = dtype
@@ -55,7 +55,12 @@ class StrandScorer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Compute as many chunks at a time as torch has threads, each in one thread."""
+        """Compute as many chunks at a time as there are threads, each in one thread."""
+        if self._model.engine:
+            with ThreadPoolExecutor(self._model.threads) as self._pool:
+                yield
+            self._pool = None
+            return
         import torch
 
         threads = torch.get_num_threads()
@@ -86,17 +91,13 @@ class StrandScorer:
         return list(compute(lambda number: self._chunk(strand, number), numbers))
 
     def _chunk(self, strand: Strand, number: int) -> Floats:
-        import torch
-
         start, end = number * CHUNK, min((number + 1) * CHUNK, len(strand))
         around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
-        device = self._model.device
         codes = cut_stretch(strand.codes, *around, self._model.alphabet.unknown, circular=strand.circular)
         tracks = None
         if strand.tracks is not None:
-            rows = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)
-            tracks = torch.from_numpy(rows).to(device)[None]
-        with compute_precision(device, self._dtype):
-            logits = self._model.locate(torch.from_numpy(codes).to(device)[None], tracks)
-        scores = torch.sigmoid(logits[0, :, self._model.card.positive_index].double()).cpu().numpy()
-        return scores[self.margin : self.margin + end - start]
+            tracks = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)[None]
+        with nullcontext() if self._model.engine else compute_precision(self._model.device, self._dtype):
+            logits = self._model.site_logits(codes[None], tracks)
+        kept = slice(self.margin, self.margin + end - start)
+        return logistic(logits[0, kept, self._model.card.positive_index].astype(np.float64))

@@ -204,6 +204,16 @@ class TrainedModel:
             members = [net.scores(net.locate(embedded)) for net in self.locators]
             return torch.stack(members).mean(dim=0) / self.card.temperature
 
+    def site_logits(
+        self, codes: Codes, tracks: npt.NDArray[np.uint8] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """As `locate`, of arrays."""
+        import torch
+
+        letters, rows = (None if x is None else torch.from_numpy(x).to(self.device) for x in (codes, tracks))
+        assert letters is not None
+        return self.locate(letters, rows).cpu().numpy()
+
     def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
         """Calibrated logits (B, K): the mean over members of log-probabilities, divided by the temperature.
 
@@ -369,14 +379,11 @@ def _fits(card: Card, text: str) -> bool:
 def _logits(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
     """Logits (K,) of one input; of a locator, those of the middle of a sequence."""
     if model.is_locator:
-        import torch  # which the models of other engines do without
-
-        text = text[: len(text) // 4 * 4]
-        letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
-        rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
+        codes = model.alphabet.encode(text[: len(text) // 4 * 4])[None]
+        rows = np.arange(len(model.card.model.tracks))[:, None]
         # Tracks (1, T, L) that follow from the letters let every weight count.
-        tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)
-        return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
+        tracks = ((codes[:, None].astype(np.int64) + 1) * (rows + 3) * 37 % 256).astype(np.uint8)
+        return model.site_logits(codes, tracks)[0, codes.shape[1] // 2]
     if model.card.model.reads_alignments:
         lines = text.encode().split(b"\n")
         codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")

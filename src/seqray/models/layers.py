@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.alphabet import ALPHABETS
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import RESIDUAL_KERNEL, ModelConfig, StemConfig
 from seqray.models.attention import Linear, MultiHeadAttention, PositionTerms, Rotation, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
 
@@ -121,7 +121,6 @@ class Pooling(nn.Module):
 # --- Parts of all networks: convolutional stem, feed-forward layer, pre-norm blocks, head
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-RESIDUAL_KERNEL = 5
 SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before letters or k-mers, see `seqray.models.tokenizers`
 TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest
 

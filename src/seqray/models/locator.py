@@ -9,15 +9,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.model_config import (
+    DETECTOR_WIDTH,
+    LETTERS_PER_TOKEN,
+    MERGER_WIDTH,
+    SITE_WIDTH,
+    LocatorConfig,
+    ModelConfig,
+)
 from seqray.models.attention import Rotation, WindowedAttention, for_each, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout
 from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, LayerNorm, ResidualBlock
 
 # --- Scores of a locator that count what it expects nearby: starts are rarely known to the letter
 
-_SITE_WIDTH = 2.5  # letters, the default of `genomes.sigma`
-_SITE_SUM = 2.5066 * _SITE_WIDTH  # √(2π) times the width: what the labels of one site add up to
+_SITE_SUM = 2.5066 * SITE_WIDTH  # √(2π) times the width: what the labels of one site add up to
 
 
 class Smoothing(nn.Module):
@@ -40,7 +46,7 @@ class Smoothing(nn.Module):
         self.reach, self.region = reach, region
         distance = torch.arange(-reach, reach + 1)
         kernel = _epanechnikov(reach)
-        site = torch.exp(-0.5 * (distance / _SITE_WIDTH) ** 2)
+        site = torch.exp(-0.5 * (distance / SITE_WIDTH) ** 2)
         self.register_buffer("distance", distance, persistent=False)
         self.register_buffer("kernel", kernel / (kernel * site).sum(), persistent=False)
         self.register_buffer("wide_kernel", _epanechnikov(region) / _SITE_SUM, persistent=False)
@@ -78,9 +84,8 @@ def _weighted_sum(rows: Tensor, kernel: Tensor) -> Tensor:
 # --- The locator: a transformer that scores every position of a strand for each class of site
 
 LETTERS = 4
-STRIDE = 4  # letters per token
-_DETECTOR_WIDTH, _MERGER_WIDTH = 11, 8  # of the two convolutions of the stem
-_REACH = _DETECTOR_WIDTH // 2 + (_MERGER_WIDTH - STRIDE) // 2  # letters that a token reads on either side
+STRIDE = LETTERS_PER_TOKEN
+_REACH = DETECTOR_WIDTH // 2 + (MERGER_WIDTH - STRIDE) // 2  # letters that a token reads on either side
 _FULL = 255.0  # of a track, which comes as bytes
 
 
@@ -103,8 +108,8 @@ class LocatorStem(nn.Module):
 
     def __init__(self, channels: int, width: int, d_model: int, activation: str) -> None:
         super().__init__()
-        self.detect = ChannelsLastConvolution(channels, width, _DETECTOR_WIDTH)
-        self.merge = nn.Conv1d(width, d_model, _MERGER_WIDTH, STRIDE, padding=(_MERGER_WIDTH - STRIDE) // 2)
+        self.detect = ChannelsLastConvolution(channels, width, DETECTOR_WIDTH)
+        self.merge = nn.Conv1d(width, d_model, MERGER_WIDTH, STRIDE, padding=(MERGER_WIDTH - STRIDE) // 2)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -118,10 +123,10 @@ class LocatorStem(nn.Module):
 
         The letters of a token are a row of a view whose rows overlap.
         """
-        edge = (_MERGER_WIDTH - STRIDE) // 2
+        edge = (MERGER_WIDTH - STRIDE) // 2
         x = F.pad(x, (0, 0, edge, edge))
-        count, width = (len(x) - _MERGER_WIDTH) // STRIDE + 1, x.shape[1]
-        rows = x.as_strided((count, _MERGER_WIDTH * width), (STRIDE * width, 1))
+        count, width = (len(x) - MERGER_WIDTH) // STRIDE + 1, x.shape[1]
+        rows = x.as_strided((count, MERGER_WIDTH * width), (STRIDE * width, 1))
         return F.linear(rows, self.merge.weight.transpose(1, 2).flatten(1), self.merge.bias)
 
 
@@ -164,7 +169,7 @@ class LocatorTransformer(nn.Module):
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
         self.smoothing = Smoothing(settings.smoothing, settings.region)
         self._no_gene_ahead = settings.no_gene_ahead
-        self.radius = locator_radius(config)
+        self.radius = config.radius
 
     def forward(
         self, letters: Tensor, tracks: Tensor | None = None, *, return_attention: bool = False
@@ -215,7 +220,7 @@ class LocatorTransformer(nn.Module):
         """
         rows = [LETTERS + _settings(self.config).tracks.index(name) for name in ("known", "to-start")]
         known, ahead = embedded[..., rows].split(1, dim=-1)
-        read = _letters_read(self.config)
+        read = self.config.letters_read
         known = F.pad(known[:, read:], (0, 0, 0, min(read, known.shape[1])))
         return known * (ahead == 0)
 
@@ -225,18 +230,6 @@ def _rotation(tokens: int, head_width: int, device: torch.device) -> Rotation:
     """Rotary angles of tokens that are counted from 0."""
     with torch.inference_mode(False):  # or they could not be used where gradients are recorded
         return rotary_angles(torch.arange(tokens, device=device), head_width)
-
-
-def locator_radius(config: ModelConfig) -> int:
-    """Letters on either side of a letter that may change its score."""
-    settings = _settings(config)
-    return _letters_read(config) + max(settings.smoothing, settings.region)
-
-
-def _letters_read(config: ModelConfig) -> int:
-    """Letters on either side of a letter that the network reads for it."""
-    reach = _REACH + STRIDE - 1  # of the stem, from the last letter of a token
-    return STRIDE * _settings(config).window * config.layers + reach
 
 
 def _settings(config: ModelConfig) -> LocatorConfig:

@@ -28,7 +28,7 @@ from seqray.core.errors import RSS_UNIT, SERVED, OnProgress, SeqrayError, Usage
 from seqray.core.model_config import LocatorConfig
 from seqray.core.run_config import RunConfig
 from seqray.modelfile.networks import Network, build_network
-from seqray.models.locator import LocatorStem, locator_radius
+from seqray.models.locator import LocatorStem
 from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import (
     BEST,
@@ -76,7 +76,7 @@ def network_bytes(config: RunConfig, letters: int) -> int:
     if model.is_locator:  # whose tokens attend to a window each
         token = model.layers * (24 * width + 8 * model.heads * (2 * locator.window + 1))
         of_letter = 4 * locator.stem + 3 * len(model.tracks) + token // LocatorStem.stride
-        floats = batch * (config.genomes.chunk + 2 * locator_radius(model)) * of_letter
+        floats = batch * (config.genomes.chunk + 2 * model.radius) * of_letter
     else:
         window, batch = config.data.window, batch * (model.max_rows if model.reads_alignments else 1)
         tokens = -(-window // (stem.stride if stem else 1))

@@ -15,27 +15,31 @@ import torch
 from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, ModelFileError
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.inference import engines, onnx_graph as onnxgraph
+from seqray.genome.tracks import TRACKS
+from seqray.inference import engines, onnx_networks
 from seqray.inference.engines import choose_engine, open_with_engine, with_engine
 from seqray.inference.onnx import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.networks import build_network
+from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.scan import scan_records
 
 WINDOW = 23
 RNG = np.random.default_rng(5)
 
 
 def random_model(members=1, context=None, **settings) -> TrainedModel:
-    config = ModelConfig(d_model=8, layers=2, heads=2, max_length=WINDOW, dropout=0.0, **settings)
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "max_length": WINDOW, "dropout": 0.0}
+    config = ModelConfig(**sizes, **settings)
     networks = []
     with torch.random.fork_rng():
         torch.manual_seed(3)
         for _ in range(members):
-            networks.append(build_model(config))
+            networks.append(build_network(config))
             with torch.no_grad():
                 for name, parameter in networks[-1].named_parameters():
                     parameter.normal_(1.0 if "norm.weight" in name else 0.0, 0.6)
@@ -47,7 +51,7 @@ def random_model(members=1, context=None, **settings) -> TrainedModel:
 
 
 def session(model: TrainedModel, **settings) -> onnxruntime.InferenceSession:
-    graph = onnxgraph.make_graph(model, **settings)
+    graph = onnx_networks.make_graph(model, **settings)
     onnx.checker.check_model(graph, full_check=True)
     return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
 
@@ -124,6 +128,69 @@ def test_the_graph_gives_the_logits_of_torch(shape):
             np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
 
 
+LOCATORS = {
+    "letters alone": {"locator": LocatorConfig(window=3, stem=6)},
+    "tracks, two classes": {"classes": 2, "locator": LocatorConfig(tracks=TRACKS, window=5, stem=6)},
+    "smoothed, relu, three members": {
+        "activation": "relu",
+        "members": 3,
+        "locator": LocatorConfig(tracks=TRACKS, window=4, smoothing=7, no_gene_ahead=(-2.0,)),
+    },
+    "region": {"classes": 2, "locator": LocatorConfig(window=4, smoothing=3, region=30)},
+    "region, not smoothed": {"locator": LocatorConfig(window=4, region=9)},
+}
+
+
+def strands(model: TrainedModel, batch: int, length: int) -> dict[str, np.ndarray]:
+    """Random letters, unknown ones among them, and tracks of which some are 0 along half the strands."""
+    rng, count = np.random.default_rng(length), len(model.card.model.tracks)
+    tracks = rng.integers(0, 256, (batch, count, length))
+    tracks[:, :, : length // 2] *= rng.integers(0, 2, (batch, count, 1))
+    given = {"tracks": tracks.astype(np.uint8)} if count else {}
+    return {"letters": rng.integers(0, 5, (batch, length)).astype(np.uint8), **given}
+
+
+@pytest.mark.parametrize("shape", LOCATORS)
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_the_graph_of_a_locator_gives_the_scores_of_torch(shape, engine):
+    settings = {"classes": 1, "positions": "rotary"} | LOCATORS[shape]
+    model = random_model(kind="locator", **settings)
+    changed = with_engine(model, engine)
+    for batch, tokens in ((1, 1), (2, 4), (1, 9), (3, 50), (1, 700)):
+        inputs = strands(model, batch, 4 * tokens)
+        expected = model.site_logits(*inputs.values())
+        assert expected.std() > 0.003
+        np.testing.assert_allclose(changed.site_logits(*inputs.values()), expected, atol=2e-5, rtol=2e-5)
+    unknown = model.site_logits(inputs["letters"])
+    np.testing.assert_allclose(changed.site_logits(inputs["letters"]), unknown, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["bacteria-genome", "fungi-genome"])
+def test_an_exported_locator_scores_a_strand_without_seqray(name, tmp_path):
+    model = load_model(name)
+    assert export_onnx(model, tmp_path / "m.onnx") < 1e-4
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    rules = json.loads(session.get_modelmeta().custom_metadata_map["seqray_tokens"])
+    text = "".join(RNG.choice([*"ACGTN"], 4001 // rules["multiple"] * rules["multiple"]))
+    letters = [rules["letters"].index(c) if c in rules["letters"] else rules["unknown"] for c in text]
+    tracks = np.zeros((1, len(rules["tracks"]), len(text)), dtype=np.uint8)  # genes are not known
+    inputs = {"letters": np.array([letters], dtype=np.uint8), "tracks": tracks}
+    [scores] = session.run(["probabilities"], inputs)
+    radius = rules["radius"]  # what lies beyond the strand is unknown, not absent
+    profiles = []
+    scan_records(
+        model,
+        [SequenceRecord("r", text)],
+        ScanOptions(strand="plus"),
+        ScanCallbacks(on_profile=profiles.append),
+    )
+    expected = np.concatenate([profile.scores for profile in profiles])
+    known = ~np.isnan(expected)
+    known[:radius] = known[-radius:] = False
+    assert known.sum() > 1000
+    np.testing.assert_allclose(scores[0, known, 0], expected[known], atol=1e-5)
+
+
 @pytest.mark.parametrize(("shares", "after"), [([0.2, 0.5, 0.8], [-3.0, 0.0, 0.4]), ([0.5], [1.1])])
 @pytest.mark.parametrize("positive", ["a", "b"])
 def test_the_isotonic_map_is_part_of_the_graph(shares, after, positive):
@@ -184,8 +251,8 @@ def test_a_graph_that_answers_differently_is_not_written(stored, tmp_path, monke
     other = random_model(members=2, contexts=("x", "y"))
     with torch.no_grad():
         other.networks[1].head.linear.bias[0] += 0.01
-    graph = onnxgraph.make_graph(other)
-    monkeypatch.setattr(onnxgraph, "make_graph", lambda *_, **__: graph)
+    graph = onnx_networks.make_graph(other)
+    monkeypatch.setattr(onnx_networks, "make_graph", lambda *_, **__: graph)
     with pytest.raises(ModelFileError, match="can't be exported: the graph differs by"):
         export_onnx(stored, tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
@@ -259,9 +326,11 @@ def test_inputs_too_long_for_a_graph_are_refused(stored):
     [("onnx", "onnxruntime", "onnx"), ("onnx", "onnx", "onnx"), ("openvino", "openvino", "openvino")],
 )
 def test_a_missing_package_is_named_with_its_extra(engine, package, extra, tiny_model, monkeypatch):
-    for name in [n for n in sys.modules if n == "seqray.inference.onnx_graph" or n.split(".")[0] == package]:
+    for name in [
+        n for n in sys.modules if n.startswith("seqray.inference.onnx_") or n.split(".")[0] == package
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delattr("seqray.inference.onnx_graph", raising=False)
+    monkeypatch.delattr("seqray.inference.onnx_networks", raising=False)
     with pytest.raises(ConfigError, match=rf"'{package}' is not installed.*pip install 'seqray\[{extra}\]'"):
         with_engine(tiny_model, engine)

@@ -16,7 +16,7 @@ from seqray.genome.genes import Gene
 from seqray.genome.tracks import TRACKS, gene_tracks
 from seqray.modelfile.networks import build_network
 from seqray.models.attention import WindowedAttention, rotary_angles
-from seqray.models.locator import LocatorTransformer, locator_radius
+from seqray.models.locator import LocatorTransformer
 
 
 def small(window: int = 4, layers: int = 2, tracks: int = 3, **settings) -> ModelConfig:
@@ -187,7 +187,7 @@ def test_scores_change_where_no_gene_begins_within_510_letters_ahead(strand):
         change = with_correction(-2.0, 0.5)(letters, given).logits - with_correction()(letters, given).logits
     begins = GENE.start if strand == "+" else 1600 - GENE.end  # nothing of the other strand counts
     near = [strand == "+" and begins - 510 <= at <= begins for at in range(1600)]
-    last = 1600 - locator_radius(small())  # behind it a gene may begin beyond the end
+    last = 1600 - small().radius  # behind it a gene may begin beyond the end
     expected = [[0.0, 0.0] if one or at >= last else [-2.0, 0.5] for at, one in enumerate(near)]
     torch.testing.assert_close(change[0], torch.tensor(expected), atol=1e-5, rtol=0)
 

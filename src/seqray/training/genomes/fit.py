@@ -26,7 +26,7 @@ from seqray.modelfile.header import check_model_path, read_card
 from seqray.modelfile.initial_weights import InitialWeights, check_initial_weights
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, build_network
-from seqray.models.locator import LocatorTransformer, locator_radius
+from seqray.models.locator import LocatorTransformer
 from seqray.training.final_card import training_facts
 from seqray.training.genomes.chunks import (
     SHORT_CONTIG_DIVISOR,
@@ -216,7 +216,7 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
         raise ConfigError(
             f"'stopping.monitor' is {config.stopping.monitor}", remedy="a locator has auprc and loss"
         )
-    window = 2 * locator_radius(config.model) + 1
+    window = 2 * config.model.radius + 1
     if window > config.model.max_length:
         raise ConfigError(f"'model.max_length' is below the {window} letters that a score depends on")
     return tuple(classes)
@@ -264,7 +264,7 @@ def locator_card(
     are not seen before. The card lacks the facts of its training. The figures are means over the species that
     were learned from, with genes where they are known; these species alone determine the threshold.
     """
-    radius = locator_radius(config.model)
+    radius = config.model.radius
     card = Card(
         name=config.name,
         summary=config.summary,
