@@ -210,9 +210,8 @@ class TrainedModel:
         """As `locate`, of arrays."""
         import torch
 
-        letters, rows = (None if x is None else torch.from_numpy(x).to(self.device) for x in (codes, tracks))
-        assert letters is not None
-        return self.locate(letters, rows).cpu().numpy()
+        rows = None if tracks is None else torch.from_numpy(tracks).to(self.device)
+        return self.locate(torch.from_numpy(codes).to(self.device), rows).cpu().numpy()
 
     def logits(self, tokens: Ints, *masks: Bools | None) -> npt.NDArray[np.float32]:
         """Calibrated logits (B, K): the mean over members of log-probabilities, divided by the temperature.
