@@ -111,10 +111,10 @@ class ExpectedPrecision:
         tables = self._peers(genes, species)
         names = {table.species for table in tables}
         if len(names) < 2:
-            return next(iter(names), "")
+            return "".join(f"the share in {name}" for name in names)
         left_out = tables[0].held_out == "species"
         median = f"the median of {len(names)} species{' that training did not see' * left_out}"
-        return f"{species}, or {median} where that is higher" if species in names else median
+        return f"the share in {species}, or {median} where that is higher" if species in names else median
 
     def _peers(self, genes: bool, species: str | None) -> list[SpeciesTable]:
         """Tables of one kind: of regions left out if training saw the species, else of species left out."""

@@ -64,7 +64,7 @@ def trust_of_calls(basis: str) -> str:
     """What the words and the precision of single calls mean, and why they differ from that of all calls."""
     return (
         "high if at least 2 of 3 calls of about this score are near a mapped site ('precision' of the call), "
-        f"medium from 1 of 3, else doubtful; measured in {basis}; the expected precision is that of all "
+        f"medium from 1 of 3, else doubtful; this is {basis}; the expected precision is that of all "
         "calls together, so it is another number"
     )
 

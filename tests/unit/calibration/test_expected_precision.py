@@ -149,9 +149,9 @@ def test_the_share_right_of_calls_of_about_a_score(expected):
     assert expected.of_calls(np.array([0.4, 0.5, 0.6]), genes=True) == pytest.approx([0.1, 0.3, 0.5])
     # d itself is better than the median
     assert expected.of_calls(np.array([0.6]), genes=True, species="d") == pytest.approx([0.9])
-    assert expected.basis_of_calls(True, "a") == "a"
+    assert expected.basis_of_calls(True, "a") == "the share in a"
     assert expected.basis_of_calls(True) == "the median of 3 species that training did not see"
-    assert expected.basis_of_calls(True, "d").startswith("d, or the median of 3 species")
+    assert expected.basis_of_calls(True, "d").startswith("the share in d, or the median of 3 species")
 
 
 def test_a_share_that_does_not_rise_is_pooled():
