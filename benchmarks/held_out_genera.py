@@ -21,7 +21,6 @@ import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
 from machine import describe, script_parser, with_decimals
-from seqray.cli.train_settings import override
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.run_config import load_run_config
@@ -31,6 +30,7 @@ from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.modelfile.model import TrainedModel
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
+from seqray.training.plan import override
 
 COLUMNS = ("species", "part", "n", "auroc", "low", "high", "floor", "flagged", "flagged_known")
 FLOOR_SAMPLE = 40_000

@@ -30,7 +30,6 @@ from sklearn.metrics import matthews_corrcoef, roc_auc_score
 from accuracy import ROOT, table_of
 from cross_validation import BACKGROUND
 from machine import RESULTS, describe, script_parser
-from seqray.cli.train_settings import override
 from seqray.core.run_config import load_run_config
 from seqray.homology.split import grouped_folds
 from seqray.inference.sequences import score_codes
@@ -40,6 +39,7 @@ from seqray.modelfile.model import TrainedModel
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
 from seqray.training.partitions import partition
+from seqray.training.plan import override
 
 SETS = {
     "mouse-tata": "mouse-tata",

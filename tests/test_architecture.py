@@ -38,7 +38,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "scanning": "core io genome modelfile calibration inference",
     "explanations": "core io metrics models modelfile inference",
     "evaluation": "core homology metrics calibration",
-    "training": "core io genome homology metrics models modelfile calibration inference",
+    "training": "core io genome homology metrics models modelfile calibration inference kinds",
     "report": "core io genome metrics evaluation explanations",
     "kinds": "core io genome modelfile inference explanations",
     "api": "core io genome models modelfile calibration inference scanning explanations evaluation training "

@@ -1,3 +1,4 @@
+from .api.data import train as train
 from .api.estimator import SequenceClassifier as SequenceClassifier
 from .api.verbs import (
     evaluate as evaluate,
@@ -33,6 +34,7 @@ from .inference.sequences import predict_records as predict_records
 from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank
 from .modelfile.file import load_model as load_model
+from .modelfile.networks import register_network as register_network
 from .report.plots import plot as plot
 from .scanning.options import ScanOptions as ScanOptions
 from .scanning.scan import scan_records as scan_records

@@ -14,13 +14,13 @@ import torch
 
 from commands import Run
 from seqray.cli.messages import calibration_cautions
-from seqray.cli.train_settings import override
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import read_card
 from seqray.models.batches import trainer_device
 from seqray.training.module import Classifier
+from seqray.training.plan import override
 from tables import fasta, tsv, write
 
 YAML = """

@@ -10,10 +10,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from commands import Run
-from seqray.cli.train_settings import settings_of, write_config
 from seqray.core.run_config import DataConfig, RunConfig, load_run_config
 from seqray.core.serialization import to_mapping
 from seqray.modelfile.header import read_card
+from seqray.training.plan import settings_of, write_config
 from tables import changed_model, fasta, letters, tsv, write
 
 FAST = "--members 1 --set trainer.max_epochs=1 --device cpu --threads 1"

@@ -8,11 +8,11 @@ from pathlib import Path
 import yaml
 
 from fuzz.target import Target
-from seqray.cli.train_settings import read_metrics, write_config
 from seqray.core.errors import InputError
 from seqray.core.records import RegionSet, parse_region
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.core.serialization import check_plain
+from seqray.training.plan import read_metrics, write_config
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

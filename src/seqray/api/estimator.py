@@ -300,7 +300,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         settings = fit_to_data(laid, records, names, self.positive)
         alternatives = alternatives_of(settings, facts) if facts else []
         fit = partial(train_best, alternatives=alternatives) if alternatives else train
-        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _restored_state(self.threads):
+        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, restored_state(self.threads):
             out = Path(folder) / f"model{SUFFIX}"
             fit(
                 settings,
@@ -456,7 +456,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def _restored_state(threads: int | None) -> Iterator[None]:
+def restored_state(threads: int | None) -> Iterator[None]:
     """Leave the random states and threads of the program as they were: training seeds them all.
 
     One thread at a time: two would draw from one state, and no seed would give the same model again.

@@ -10,7 +10,6 @@ from seqray.cli.labeled import (
     UNKNOWN_LABELS,
     DataOptions,
     UnknownLabels,
-    describe_learned,
     drop_unknown_labels,
 )
 from seqray.cli.messages import calibration_cautions
@@ -26,6 +25,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError
 from seqray.core.run_config import CalibrationMethod
+from seqray.core.text import describe_learned
 from seqray.kinds.kinds import read_parts, with_named_splits
 
 if TYPE_CHECKING:

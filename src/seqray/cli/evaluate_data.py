@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.labeled import describe_learned
 from seqray.cli.model import AUTO, NO_CONTEXT, naming_other_models
 from seqray.core.alphabet import Alphabet, canonical_strand
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import ONE_LABEL, joined_labels, small_difference
 from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
+from seqray.core.text import describe_learned
 from seqray.homology.kmers import kmer_groups, kmer_length
 from seqray.io.predictions import (
     Table,

@@ -540,6 +540,7 @@ class AlignmentExplainer(Explainer):
 EXPLAINERS: Mapping[str, type[Explainer]] = {
     "sequence": SequenceExplainer,
     "backbone": SequenceExplainer,
+    "own": SequenceExplainer,
     "alignment": AlignmentExplainer,
     "locator": LocatorExplainer,
 }

@@ -224,10 +224,3 @@ def describe_labels(counts: Counter[str]) -> str:
     """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
     words = (f"{count} '{label}'" for label, count in counts.most_common())
     return first_and_more(words, MAX_SHOWN_LABELS, of="labels")
-
-
-def describe_learned(known: int, checked: int, count: int) -> str:
-    """Which records are training data, as ``all 40 of these records``, or about which share of them."""
-    if checked == count:
-        return f"all {count} of these records" if known == count else f"{known} of these {count} records"
-    return f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can check)"

@@ -9,7 +9,6 @@ from seqray.cli.inputs import SkipLog, check_files
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Probability, Request, option
 from seqray.cli.train import CONFIG, FitOptions, report_interruption
-from seqray.cli.train_settings import configure
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import Terminated
 from seqray.core.run_config import load_run_config
@@ -31,6 +30,8 @@ class PretrainRequest(Request):
 def run(request: PretrainRequest) -> Outcome:
     """Pre-train, save, and sum up on standard error."""
     check_model_path(request.out)
+    from seqray.training.plan import configure
+
     config = configure(
         load_run_config(request.config), request.fit.set, request.fit.device, seed=request.fit.seed
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from seqray.cli.inputs import SEQUENCE_FILES, check_files
-from seqray.cli.labeled import AlignmentLabelOptions, DataOptions, describe_learned
+from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
 from seqray.cli.messages import Progress, calibration_cautions
 from seqray.cli.model import THREADS, use_threads
 from seqray.cli.options import (
@@ -25,21 +24,10 @@ from seqray.cli.options import (
     option,
     refuse_unused,
 )
-from seqray.cli.train_settings import (
-    check_positive,
-    complete_from_data,
-    configure,
-    model_name,
-    read_examples,
-    read_metrics,
-    settings_of,
-    write_config,
-)
 from seqray.core.alphabet import ALPHABETS
-from seqray.core.errors import ConfigError, InputError, Terminated, reset_termination
-from seqray.core.records import Example, LabeledSequence
-from seqray.core.run_config import RunConfig, load_named_config
-from seqray.core.text import Truncation, describe_truncation
+from seqray.core.errors import ConfigError, Terminated, reset_termination
+from seqray.core.run_config import RunConfig
+from seqray.core.text import Truncation
 from seqray.modelfile.header import check_model_path
 
 if TYPE_CHECKING:
@@ -172,18 +160,6 @@ class TrainRequest(Request):
 # --- Check, read what is learned from, train, sum up
 
 
-class Training(NamedTuple):
-    """Settings, and data that are ready to be learned from: a number of examples or genomes.
-
-    ``train`` gives the result and its settings, ``summary`` the lines for the user.
-    """
-
-    config: RunConfig
-    records: int
-    train: Callable[..., tuple[TrainResult, RunConfig]]
-    summary: Callable[[TrainResult], list[str]]
-
-
 def run(request: TrainRequest) -> Outcome:
     """Train, save, and sum up on standard error."""
     check_model_path(request.out)
@@ -191,15 +167,21 @@ def run(request: TrainRequest) -> Outcome:
     beside += (request.teacher, request.init, request.metrics)
     outputs = [request.out, request.save_config]
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
-    training = learn(request)
+    from seqray.training.plan import TrainSettings, model_name, plan_training, read_metrics, write_config
+
+    asked = {**vars(request), **vars(request.fit), **vars(request.genomes)}
+    training = plan_training(
+        model_name(request.out),
+        request.data.located(request, request.labels),
+        TrainSettings(**{name: asked[name] for name in TrainSettings.__annotations__}),
+        refuse=lambda config: refuse_others(request, config),
+        note=request.note,
+    )
     metrics = read_metrics(request.metrics) if request.metrics else None
     from seqray.io.files import Staging, cannot_write
-    from seqray.modelfile.header import locate_model
-    from seqray.modelfile.initial_weights import load_initial_weights
     from seqray.training.trainer import is_main_process
 
     folder = request.fit.folder(request.out)
-    start = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
     try:
         with (
             Staging() as staging,
@@ -210,7 +192,7 @@ def run(request: TrainRequest) -> Outcome:
             out = Path(staging.path(request.out))
             settings = staging.path(request.save_config) if request.save_config else None
             run_options = request.fit.run_options(folder, progress)
-            result, config = training.train(out=out, run=run_options, metrics=metrics, **start)
+            result, config = training.train(out=out, run=run_options, metrics=metrics)
             if settings:
                 write_config(settings, config)
     except (KeyboardInterrupt, Terminated) as signal:
@@ -220,7 +202,8 @@ def run(request: TrainRequest) -> Outcome:
             raise
         raise cannot_write(error, str(folder)) from error  # PyTorch does not name what it can't write
     if is_main_process(training.config):
-        request.say(*training.summary(result), f"wrote {request.out}")
+        sum_up = genome_summary if config.model.is_locator else summary
+        request.say(*sum_up(result), f"wrote {request.out}")
     return Outcome(records=training.records)
 
 
@@ -233,177 +216,28 @@ def report_interruption(signal: BaseException, fit: FitOptions, folder: Path) ->
     return status
 
 
-# --- What is learned from, and how
-
-
-def learn(request: TrainRequest) -> Training:
-    """Read or choose the settings, and read the data."""
+def refuse_others(request: TrainRequest, config: RunConfig | None) -> None:
+    """Refuse options for another kind of model than that of the settings; None: the data choose them."""
     from seqray.kinds.kinds import kind_of
 
-    if request.config and request.like:
-        raise ConfigError("both --config and --like are given", remedy="give one of them")
-    named: frozenset[str] = frozenset()
-    alternatives: Sequence[Mapping[str, Any]] = ()
-    data: Sequence[Example] | None = None
-    if request.config:
-        config, named = load_named_config(request.config)
-        config = override_settings(config, request)
-    elif request.like and given(request.genomes):
-        config = replace(settings_of(request.like), name=model_name(request.out))
-        config = override_settings(config, request)
-    else:
-        config, data, alternatives = choose_settings(request)
-    reads = f"is for models that read sequences, and this one reads {kind_of(config).unit}"
-    if config.model.is_locator:
-        only = "is not for locators ('model.kind: locator')", "give --genome and --sites"
-        refuse_unused(request, {"examples": only, "sequences": (reads, "")})
-        return learn_genomes(request, config)
-    only = f"is for locators, but 'model.kind' is {config.model.kind}"
-    remedy = "give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML"
-    absent = {"genomes": (only, remedy)} | (
-        {"sequences": (reads, "")} if config.model.reads_alignments else {}
-    )
-    refuse_unused(request, absent)
-    if data is None:
-        data = read_examples(request.data.located(request, request.labels), config)
-        config = complete_from_data(config, named | request.fit.named(), data)
-    return learn_examples(request, config, data, alternatives)
-
-
-def choose_settings(
-    request: TrainRequest,
-) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
-    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
-
-    The third value holds changes that a training tries, where the data must decide.
-    """
-    remedy = "give --like bacteria-genome, or --config YAML such as configs/genome.yaml"
-    absent = {"genomes": ("needs settings of a locator", remedy)}
-    if request.like is None:
+    absent, like = {}, request.like
+    if config is None:
+        remedy = "give --like bacteria-genome, or --config YAML such as configs/genome.yaml"
+        absent["genomes"] = "needs settings of a locator", remedy
         remedy = "give --like rna-family-type or --config YAML"
         absent["stated settings"] = "needs settings for alignments", remedy
-    refuse_unused(request, absent)
-    files = request.data.located(request, request.labels)
-    from seqray.kinds.kinds import read_inferred_examples
-    from seqray.training import settings_from_data as rules
-    from seqray.training.data_facts import measure_data
-
-    if request.like is None:
-        data, alphabet = read_inferred_examples(files)
-        facts = measure_data(data, alphabet)
-        config = rules.choose_settings(facts)
-    else:
-        config = settings_of(request.like)
-        if config.model.is_locator:
+    elif config.model.is_locator:
+        if like and not given(request.genomes):
             what = "is a locator, which learns from genomes"
-            raise ConfigError(what, where=request.like, remedy="give --genome and --sites")
-        data = read_examples(files, config)
-        facts = measure_data(data, ALPHABETS[config.model.alphabet])
-        config = rules.fit_settings(config, facts)
-    config = override_settings(replace(config, name=model_name(request.out)), request)
-    check_positive(config, request.fit.named(), facts.counts)
-    alphabet = ALPHABETS[config.model.alphabet]
-    if alphabet != facts.alphabet:  # --set names another one
-        data = [
-            replace(one, sequence=alphabet.normalize(one.sequence, one.where))
-            if isinstance(one, LabeledSequence)
-            else one
-            for one in data
-        ]
-    request.note(*rules.describe_settings(config, facts, request.like or "the data"))
-    decided = request.like or request.teacher or request.init
-    return config, data, () if decided else rules.alternatives_of(config, facts, request.fit.named())
-
-
-def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
-    """Override settings by those of the command line."""
-    if request.truncate is not None:
-        config = replace(config, data=replace(config.data, truncate=request.truncate))
-    named = {"members": request.members, "backbone": request.backbone}
-    return configure(config, request.fit.set, request.fit.device, seed=request.fit.seed, **named)
-
-
-def learn_examples(
-    request: TrainRequest,
-    config: RunConfig,
-    examples: Sequence[Example],
-    alternatives: Sequence[Mapping[str, Any]] = (),
-) -> Training:
-    """Prepare a training on labeled sequences or alignments.
-
-    ``alternatives`` are changes of the settings among which the data decide.
-    """
-    from seqray.training.data_facts import data_cautions
-
-    data: Any = examples  # of the kind that the settings name
-    window, rule = config.data.window, config.data.truncate
-    longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
-    if rule != "none" and longer:
-        request.note(describe_truncation(longer, len(data), window, rule))
-    request.note(*(f"caution: {text}" for text in data_cautions(data)))
-    if request.init:
-        request.note(*_learned_before(request.init, config, data))
-    from seqray.modelfile.file import load_model
-    from seqray.training.fit import train
-    from seqray.training.trial import train_best
-
-    if alternatives:
-
-        def train_tried(**more: Any) -> tuple[TrainResult, RunConfig]:
-            return train_best(config, alternatives, data, on_trial=request.note, **more)
-
-        return Training(config, len(data), train_tried, summary)
-    teacher = load_model(request.teacher) if request.teacher else None
-    return Training(
-        config, len(data), lambda **more: (train(config, data, teacher=teacher, **more), config), summary
-    )
-
-
-def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> Iterator[str]:
-    """Caution where the model of the first weights was trained on what may be held out from training."""
-    from seqray.modelfile.header import locate_model, read_card
-    from seqray.modelfile.initial_weights import is_pretrained
-    from seqray.training.recalibration import count_training_data
-
-    path = locate_model(init)
-    if is_pretrained(path) or (card := read_card(path)).model.kind != config.model.kind:
-        return
-    held_out = [one for one in data if one.split not in (None, "train")] or data
-    count = count_training_data(card, held_out)
-    if count and count.known:
-        which = describe_learned(count.known, count.checked, len(held_out))
-        yield (
-            f"caution: the training of the --init model used {which}: if they are held out, the figures, the "
-            "threshold and the probabilities are too good; hold out others (column 'split')"
-        )
-
-
-def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
-    """Read which genomes and sites a locator learns from."""
-    from seqray.training.genomes.fit import train_locator
-    from seqray.training.genomes.sheet import GenomeRow, read_sheet
-
-    asked = request.genomes
-    if asked.sheet:
-        if asked.genome or asked.sites:
-            raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")
-        for name, value in (("species", asked.species), ("genes", asked.genes)):
-            if value is not None:
-                remedy = f"use the column '{name}' of the sheet"
-                raise ConfigError(f"--{name} is for one genome", remedy=remedy)
-        rows = read_sheet(asked.sheet)
-    elif asked.genome and asked.sites:
-        species = asked.species or Path(asked.genome).name.partition(".")[0]
-        rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes or "", species=species)]
+            raise ConfigError(what, where=like, remedy="give --genome and --sites")
+        absent["examples"] = "is not for locators ('model.kind: locator')", "give --genome and --sites"
     else:
-        raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
-    options = {"hold_out": asked.hold_out, "site_class": asked.site_class, "folds": asked.fold}
-    return Training(
-        config,
-        len(rows),
-        lambda **more: (train_locator(config, rows, **options, **more), config),
-        genome_summary,
-    )
+        remedy = "give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML"
+        absent["genomes"] = f"is for locators, but 'model.kind' is {config.model.kind}", remedy
+    if config is not None and not config.model.reads_sequences:
+        reads = f"is for models that read sequences, and this one reads {kind_of(config).unit}"
+        absent["sequences"] = reads, ""
+    refuse_unused(request, absent)
 
 
 # --- The summary at the end of a training

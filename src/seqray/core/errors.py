@@ -128,6 +128,8 @@ def setting(name: str, value: Any = ..., form: str = "") -> str:
     option = _names.get(name, f"--{name.replace('_', '-')}")
     if value is ... or value is True:
         return option
+    if isinstance(value, Mapping):
+        return f"{option} {','.join(f'{key}={one}' for key, one in value.items())}"
     return f"{option} {'none' if value is None else shlex.quote(value) if isinstance(value, str) else text}"
 
 

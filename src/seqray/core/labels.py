@@ -69,10 +69,9 @@ def choose_positive(counts: Mapping[str, int]) -> str | None:
 
 
 def unknown_positive(names: Iterable[str], option: str) -> ConfigError:
-    """The error where names do not tell which class is positive; ``option`` names it, up to the class."""
-    return ConfigError(
-        "the positive class is not known", remedy=f"give {option}{first_and_more(names, 5, separator=' or ')}"
-    )
+    """The error where names do not tell which class is positive; ``option`` is how CLASS is set."""
+    remedy = option.replace("CLASS", first_and_more(names, 5, separator=" or "))
+    return ConfigError("the positive class is not known", remedy=f"give {remedy}")
 
 
 def is_negative(name: str) -> bool:

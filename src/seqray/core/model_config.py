@@ -163,8 +163,10 @@ class ModelConfig:
     # ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape, so that
     # only ``backbone``, ``alphabet``, ``classes``, ``subclasses``, ``dropout`` (before the head) and
     # ``max_length`` remain to be set. ``locator`` scores every position of a strand for each class of site,
-    # by attention within windows; it takes dna, rotary positions and none of the options of single sequences
-    kind: Literal["sequence", "alignment", "backbone", "locator"] = "sequence"
+    # by attention within windows; it takes dna, rotary positions and none of the options of single sequences.
+    # ``own`` reads single sequences by a ``network`` of the user's, which may use any of these settings
+    kind: Literal["sequence", "alignment", "backbone", "locator", "own"] = "sequence"
+    network: str = ""  # of ``own``: its name in `seqray.register_network`
     tied: bool = True  # of ``alignment``: whether all rows share the weights of row attention
     # of ``alignment``: most rows that the model reads, the query counted, see
     # `seqray.core.alignment.choose_rows`
@@ -199,7 +201,7 @@ class ModelConfig:
     @property
     def reads_sequences(self) -> bool:
         """Whether it reads single sequences, with tokens of its own or of a pretrained encoder."""
-        return self.kind in ("sequence", "backbone")
+        return self.kind in ("sequence", "backbone", "own")
 
     @property
     def letters_read(self) -> int:
@@ -258,6 +260,8 @@ class ModelConfig:
             self._check_locator()
         else:
             require(self.locator is None, "model.locator", "requires 'model.kind: locator'")
+        rule = "requires 'model.kind: own'" if self.network else "names the network of 'model.kind: own'"
+        require((self.kind == "own") == bool(self.network), "model.network", rule)
         require(self.max_rows >= 1, "model.max_rows", "must be 1 or more")
         if self.kind == "alignment":
             self._check_alignment()

@@ -142,3 +142,10 @@ def describe_truncation(count: int, total: int, window: int, rule: Truncation) -
     """State how many sequences are cut to a window, and how."""
     kept = f"first {window}" if rule == "start" else f"first {-(-window // 2)} and last {window // 2}"
     return f"{count} of {total} sequences are longer than {window} letters: their {kept} are read"
+
+
+def describe_learned(known: int, checked: int, count: int) -> str:
+    """Which records are training data, as ``all 40 of these records``, or about which share of them."""
+    if checked == count:
+        return f"all {count} of these records" if known == count else f"{known} of these {count} records"
+    return f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can check)"

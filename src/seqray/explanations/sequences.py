@@ -276,9 +276,9 @@ def heads(
 
 def check_heads(model: TrainedModel) -> None:
     """Refuse a model whose heads are not accessible, one on a backbone, with a ConfigError."""
-    if model.card.model.backbone is not None:
+    if not model.card.model.is_plain:
         raise ConfigError(
-            f"model '{model.card.name}' has a backbone, whose heads can't be switched off one by one",
+            f"model '{model.card.name}' is of another network, whose heads can't be switched off one by one",
             remedy="leave out the figures of heads",
         )
 

@@ -150,7 +150,7 @@ class SequenceTarget(_Target[SequenceNetwork]):
     ) -> Floats:
         """Carry the relevance of tokens to the letters that they have read: (N, n), rows sum to 1."""
         network = self.network
-        stem = None if isinstance(network, BackboneClassifier) else network.embedding
+        stem = network.embedding if isinstance(network, SequenceTransformer) else None
 
         def of_tokens(tokens: Tensor) -> Tensor:
             by_token = relevance(trace(network, tokens, gradients=gradients))
@@ -208,7 +208,9 @@ class SequenceTarget(_Target[SequenceNetwork]):
             return torch.where(are_letters[..., None], table(letters - 1).mean(dim=0), embedded), are_letters
         weight = table.weight
         assert isinstance(weight, Tensor)
-        are_letters = tokens[:, 1:] >= FIRST_LETTER  # an ambiguous letter has no effect of its own
+        are_letters = (
+            tokens[:, -embedded.shape[1] :] >= FIRST_LETTER
+        )  # an ambiguous letter has no effect of its own
         return weight[FIRST_LETTER:].mean(dim=0).expand_as(embedded), are_letters
 
     def _by_batches(self, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:
@@ -221,7 +223,12 @@ class SequenceTarget(_Target[SequenceNetwork]):
                 parts.append(spread_over_spans(scores, [tokenizer.spans(row) for row in codes[rows]], length))
             else:
                 assert isinstance(tokenizer, OwnTokenizer)
-                stride = network.embedding.stride if scores.shape[-1] < tokens.shape[1] else 1
+                stride = 1
+                if isinstance(network, SequenceTransformer) and scores.shape[-1] < tokens.shape[1]:
+                    stride = network.embedding.stride
+                elif scores.shape[-1] < tokens.shape[1]:
+                    what = f"the network merges {tokens.shape[1]} tokens to {scores.shape[-1]}"
+                    raise ConfigError(what, remedy="explain it by ism or occlusion")
                 parts.append(to_letters(scores, tokenizer, stride, length))
         return np.concatenate(parts)
 

@@ -10,6 +10,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any, NamedTuple, TypeVar
@@ -437,9 +438,11 @@ class _Pass:
     def run(self, network: nn.Module, tokens: Any, *others: Any) -> tuple[Tensor, Tensor]:
         """Logits, and the share of each token in what the head reads; of any module, the first token."""
         inputs, named = ((), dict(tokens)) if isinstance(tokens, Mapping) else ((tokens, *others), {})
-        watch = AttentionWatch(self.gradients)
-        with watch:
+        watch = AttentionWatch(self.gradients and self.attention)
+        with watch if self.attention else nullcontext():
             output = network(*inputs, **named)
+        if not self.attention:
+            return output.logits, output.logits
         layers = [StoredLayer(*seen, checked=False) for seen in watch.seen]
         if not layers and _offers_attention(network):
             output = network(*inputs, **named, output_attentions=True)
@@ -452,7 +455,8 @@ class _Pass:
         if any((len(layer.weights), *layer.weights.shape[2:]) != same for layer in layers):
             remedy = "trace the part of the network whose tokens attend to each other"
             raise ConfigError("attention between different tokens was seen", remedy=remedy)
-        self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
+        if self.embedded is None:
+            self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
         self.layers += layers
         if not isinstance(output, Tensor):
             output = output.logits if hasattr(output, "logits") else output[0]

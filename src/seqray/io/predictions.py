@@ -215,7 +215,7 @@ def name_classes(
         raise ConfigError(f"'{named}' is not a class", remedy=remedy)
     named = named or (known_positive(classes) if len(classes) == 2 else classes[0])
     if named is None:
-        raise unknown_positive(classes, "--positive ")
+        raise unknown_positive(classes, "--positive CLASS")
     return classes, named
 
 

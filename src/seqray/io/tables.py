@@ -140,7 +140,7 @@ def column_places(
         if missing == "sequence" and "file" in names:
             remedy = _OF_ALIGNMENTS
         elif columns is not None:
-            remedy = f"{remedy}, or say how they are called by {setting('columns')}"
+            remedy = f"{remedy}, or say how it is called: {setting('columns', {required[0]: 'NAME'})}"
         raise InputError(
             f"needs one column '{missing}', found {', '.join(names)}", where=place, remedy=remedy
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError, OtherLettersError, require
+from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation
@@ -43,8 +43,9 @@ SplitExamples = tuple[str | None, list[LabeledSequence]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabeledFiles:
-    """Where labeled examples are."""
+    """Where labeled examples are: in files, or in memory as ``examples``."""
 
+    examples: Sequence[Any] = ()
     tables: Sequence[tuple[str | None, str]] = ()
     fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
     alignment_labels: str | None = None
@@ -75,10 +76,19 @@ def read_parts(
     }
     tables = [(s, read_labeled_table(p, alphabet, **how)) for s, p in files.tables]
     fastas = [(s, read_labeled_fastas(paths, alphabet, **callbacks)) for s, paths in files.fastas.items()]
+    if files.examples:
+        tables.append((None, [_in_letters(one, alphabet, on_letters) for one in files.examples]))
     if not tables and not fastas:
         remedy = "give --train TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no training data", remedy=remedy)
     return tables + fastas
+
+
+def _in_letters(example: Any, alphabet: Alphabet, on_letters: OnLetters | None) -> LabeledSequence:
+    require_type(example, LabeledSequence, "give sequences with labels")
+    if on_letters is not None:
+        on_letters(example.sequence)
+    return replace(example, sequence=alphabet.normalize(example.sequence, example.where))
 
 
 def read_sequence_examples(
@@ -127,6 +137,8 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
     """Read labeled alignments; InputError where there are none, or FASTA files of classes."""
     if files.fastas:
         raise InputError("--class takes sequences, not alignments", remedy="give --train TABLE")
+    if files.examples and all(isinstance(one, Alignment) for one in files.examples):
+        return list(files.examples)
     if not files.tables:
         remedy = "give --train TABLE, or --train FILE --alignment-labels TABLE"
         raise InputError("no training data", remedy=remedy)
@@ -309,6 +321,7 @@ class LocatorKind(Kind):
 KINDS: Mapping[str, Kind] = {
     "sequence": (SEQUENCES := Kind()),
     "backbone": SEQUENCES,
+    "own": SEQUENCES,
     "alignment": AlignmentKind(),
     "locator": LocatorKind(),
 }

@@ -126,8 +126,8 @@ def is_pretrained(path: str | Path) -> bool:
 
 def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     """Refuse weights of a network of another shape."""
-    if config.has_backbone:
-        raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
+    if config.has_backbone or config.network:
+        raise ConfigError(f"'model.kind: {config.kind}' begins with weights of its own, not with others")
     for name in (field.name for field in fields(ModelConfig) if field.name not in _MAY_DIFFER):
         theirs, ours = getattr(start.config, name), getattr(config, name)
         if isinstance(theirs, LocatorConfig) and isinstance(ours, LocatorConfig):  # but for its scores

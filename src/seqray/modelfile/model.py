@@ -78,7 +78,8 @@ class TrainedModel:
     def _facts(self) -> dict[str, str]:
         card, weights = self.card, self.card.training.get("parameters")
         letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
-        windows = f"{card.model.kind}s of {letters}, {card.window} letters at a time"
+        kind = "sequence" if card.model.reads_sequences else card.model.kind
+        windows = f"{kind}s of {letters}, {card.window} letters at a time"
         return {
             "model": card.name,
             "purpose": card.summary or "no summary",

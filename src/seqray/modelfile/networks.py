@@ -3,24 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 
 from torch import nn
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, require
 from seqray.core.model_config import ModelConfig
 from seqray.modelfile.backbones import build_backbone
 from seqray.models.alignment import AxialTransformer
 from seqray.models.locator import LocatorTransformer
-from seqray.models.sequence import BackboneClassifier, SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, OwnNetwork, SequenceTransformer
+from seqray.models.tokenizers import make_tokenizer
 
-SequenceNetwork = SequenceTransformer | BackboneClassifier
+SequenceNetwork = SequenceTransformer | BackboneClassifier | OwnNetwork
 Network = SequenceNetwork | AxialTransformer | LocatorTransformer
+
+OwnFactory = Callable[[ModelConfig, int], nn.Module]
+_OWN: dict[str, OwnFactory] = {}
+
+
+def register_network(name: str, factory: OwnFactory) -> None:
+    """Give a name to a network of your own, so that it can be trained, loaded, and explained.
+
+    Parameters
+    ----------
+    name
+        What settings and model files call it, as ``model.network``, with ``model.kind: own``.
+    factory
+        Makes the module from a `ModelConfig` and the number of tokens. The module turns tokens (B, L) int64
+        into logits (B, K) of ``config.classes``; token 0 is padding, and the first one stands for the
+        sequence. Its first `torch.nn.Embedding` is that of the tokens.
+
+    Notes
+    -----
+    A model file holds the weights, the settings and the name, and no code: register the network before you
+    load it. On the command line, networks are found that an installed package names in the entry points
+    ``seqray.networks``.
+
+    Examples
+    --------
+    >>> import torch, seqray
+    >>> def counting(config, tokens):
+    ...     return torch.nn.Sequential(
+    ...         torch.nn.Embedding(tokens, 8), torch.nn.Flatten(), torch.nn.LazyLinear(config.classes)
+    ...     )
+    >>> seqray.register_network("counting", counting)
+    """
+    require(bool(name) and name.isprintable(), "name", "must be a word")
+    _OWN[name] = factory
+
+
+def _build_own(config: ModelConfig) -> OwnNetwork:
+    factory = _OWN.get(config.network)
+    if factory is None:
+        try:
+            factory = entry_points(group="seqray.networks")[config.network].load()
+        except KeyError:
+            remedy = "call seqray.register_network first, or install the package that holds it"
+            raise ConfigError(f"no network '{config.network}' is registered", remedy=remedy) from None
+    words = make_tokenizer(config).vocab_size + len(config.contexts)
+    return OwnNetwork(config, factory(config, words))
+
 
 NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
     "sequence": SequenceTransformer,
     "alignment": AxialTransformer,
     "locator": LocatorTransformer,
     "backbone": build_backbone,
+    "own": _build_own,
 }
 
 

@@ -291,3 +291,17 @@ class BackboneClassifier(nn.Module):
         encoder = type(self.encoder)(self.encoder.config).eval().requires_grad_(False)
         other = BackboneClassifier(self.config, encoder, self.pad, self.special.tolist())
         return other.to(self.special.device).eval()
+
+
+class OwnNetwork(nn.Module):
+    """Tokens (B, L) to logits (B, K) by a module of the user's, see `seqray.register_network`."""
+
+    def __init__(self, config: ModelConfig, module: nn.Module) -> None:
+        super().__init__()
+        self.config, self.module = config, module
+
+    def forward(
+        self, tokens: Tensor, mask: Tensor | None = None, *, return_attention: bool = False
+    ) -> ModelOutput:
+        """Logits; the module knows padding as 0."""
+        return ModelOutput(self.module(tokens if mask is None else tokens.masked_fill(~mask, PAD)))

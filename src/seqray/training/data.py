@@ -463,6 +463,7 @@ def _encode_sequences(data: Sequence[LabeledSequence], labels: np.ndarray, confi
 ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {
     "sequence": (LabeledSequence, _encode_sequences),
     "backbone": (LabeledSequence, _encode_sequences),
+    "own": (LabeledSequence, _encode_sequences),
     "alignment": (Alignment, AlignmentExamples),
 }
 """Kind of model to the type of its examples and what makes batches of them."""

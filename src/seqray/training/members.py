@@ -53,13 +53,13 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
     """Tell how many networks to train at once, and how many threads each gets.
 
     The threads, which decide on the last digits of the weights, depend on the settings and the data, and not
-    on the memory that is free. Encoders of others, and networks on a GPU or on several devices, are trained
+    on the memory that is free. Networks of others, and those on a GPU or on several devices, are trained
     one after the other. ``threads`` are for all networks together, ``letters`` those of the training part.
     """
     genomes, epochs = config.genomes, config.max_epochs
     chunks = genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
     alone = (
-        config.model.has_backbone
+        not (config.model.is_plain or config.model.reads_alignments or config.model.is_locator)
         or on_gpu(config)
         or config.trainer.get("devices", 1) != 1
         or epochs * (chunks if config.model.is_locator else letters) < MIN_PROCESS_LETTERS
@@ -228,6 +228,7 @@ class RunOptions:
     ``progress`` True shows a bar for each epoch on standard error; a function is called after each step.
     Results are the same for the same seed and ``threads``. ``side_by_side`` trains several networks at once
     where that is faster, see `plan_processes`, with the weights that each has with its share of the threads.
+    ``callbacks`` of Lightning are called in the training of each network, after those of seqray.
     """
 
     work_dir: Path
@@ -236,6 +237,7 @@ class RunOptions:
     progress: bool | OnProgress = False
     threads: int | None = None
     side_by_side: bool = False
+    callbacks: tuple[lightning.Callback, ...] = ()
 
     def use_threads(self) -> int:
         """Set the threads of PyTorch, and return their number."""
@@ -246,7 +248,8 @@ class RunOptions:
     def folder(self, config: RunConfig, identity: dict[str, str], parts: tuple[str, ...]) -> WorkDir:
         """Name the folder of a run, which is not claimed yet."""
         writes = is_main_process(config)
-        return WorkDir(Path(self.work_dir), identity, parts, self.resume, self.restart_if_changed, writes)
+        how = (self.resume, self.restart_if_changed, writes, self.callbacks)
+        return WorkDir(Path(self.work_dir), identity, parts, *how)
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets.
@@ -300,7 +303,7 @@ def fit_member(
         np.random.seed(seed)
         torch.manual_seed(seed)
         module, batches = build(seed)
-        trainer = make_trainer(config, folder.member(number), progress=progress)
+        trainer = make_trainer(config, folder.member(number), progress=progress, callbacks=folder.callbacks)
         began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
         result = {

@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -24,9 +24,10 @@ import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch import callbacks as lightning_callbacks
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
 from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
-from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerStatus
 from torch import Tensor
 
@@ -44,8 +45,8 @@ BEST, LAST = "best", "last"
 
 # What resumption, the choice of the best epoch or several processes rest on.
 _RESERVED = {
-    *("barebones", "callbacks", "check_val_every_n_epoch", "default_root_dir", "enable_checkpointing"),
-    *("enable_progress_bar", "fast_dev_run", "limit_val_batches", "logger", "overfit_batches"),
+    *("barebones", "check_val_every_n_epoch", "default_root_dir", "enable_checkpointing"),
+    *("enable_progress_bar", "fast_dev_run", "limit_val_batches", "overfit_batches"),
     *("reload_dataloaders_every_n_epochs", "use_distributed_sampler", "val_check_interval"),
 }
 _AMOUNTS = ("max_epochs", "max_steps", "accumulate_grad_batches", "limit_train_batches")
@@ -130,16 +131,24 @@ def _prefers_bfloat16(config: RunConfig) -> bool:
     return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 
 
-def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress) -> lightning.Trainer:
-    """Build the trainer."""
+def make_trainer(
+    config: RunConfig,
+    folder: Path,
+    *,
+    progress: bool | OnProgress,
+    callbacks: Sequence[lightning.Callback] = (),
+) -> lightning.Trainer:
+    """Build the trainer, with further callbacks."""
     settings = trainer_settings(config)
+    loggers = _loggers(settings.pop("logger", "csv"), folder)
+    named = settings.pop("callbacks", {})
     if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
         settings.setdefault("plugins", [_Alone()])
     try:
         return lightning.Trainer(
             **settings,
-            logger=CSVLogger(folder, name="log"),
-            callbacks=_callbacks(config.stopping, folder, progress),
+            logger=loggers,
+            callbacks=[*_callbacks(config.stopping, folder, progress), *_named_callbacks(named), *callbacks],
             default_root_dir=folder,
             enable_progress_bar=progress is True,
             use_distributed_sampler=False,  # the orders in data.py deal to the processes themselves
@@ -147,6 +156,36 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress
     except (TypeError, ValueError, RuntimeError, ImportError, MisconfigurationException) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"Lightning refuses the 'trainer' settings ({reason})") from error
+
+
+_LOGGERS: Mapping[str, Callable[[Path], Logger]] = {
+    "csv": lambda folder: CSVLogger(folder, name="log"),
+    "tensorboard": lambda folder: TensorBoardLogger(folder, name="tensorboard"),
+}
+
+
+def _loggers(names: Any, folder: Path) -> list[Logger]:
+    """The loggers of 'trainer.logger', one or several."""
+    wanted = [names] if isinstance(names, str) else names
+    if not isinstance(wanted, list | tuple) or not all(name in _LOGGERS for name in wanted):
+        remedy = f"give {' or '.join(_LOGGERS)}, or a list of both"
+        raise ConfigError(f"'trainer.logger' is {names!r}", remedy=remedy)
+    try:
+        return [_LOGGERS[name](folder) for name in wanted]
+    except ModuleNotFoundError:
+        raise ConfigError("'tensorboard' is not installed", remedy="pip install tensorboard") from None
+
+
+def _named_callbacks(named: Any) -> Iterator[lightning.Callback]:
+    """The callbacks of 'trainer.callbacks': those of Lightning by name, with their arguments."""
+    known = sorted(set(lightning_callbacks.__all__) - {"Callback"})
+    if not isinstance(named, Mapping):
+        raise ConfigError("'trainer.callbacks' holds no names", remedy="write {LearningRateMonitor: {}}")
+    for name, arguments in named.items():
+        if name not in known:
+            hint = did_you_mean(str(name), known, otherwise="see lightning.pytorch.callbacks")
+            raise ConfigError(f"'trainer.callbacks' has no '{name}'", remedy=hint)
+        yield getattr(lightning_callbacks, name)(**(arguments or {}))
 
 
 def _callbacks(
@@ -284,7 +323,8 @@ def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     for scores in ("smoothing", "region"):  # which are made after training
         (settings.get("model", {}).get("locator") or {}).pop(scores, None)
     settings.get("genomes", {}).pop("kingdom", None)  # which is for scans
-    settings.get("trainer", {}).pop("precision", None)
+    for name in ("precision", "logger", "callbacks"):
+        settings.get("trainer", {}).pop(name, None)
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -337,6 +377,7 @@ class WorkDir:
     resume: bool
     restart_if_changed: bool = False
     writes: bool = True  # whether this is the main process
+    callbacks: tuple[lightning.Callback, ...] = ()  # of the trainings in it
 
     def claim(self) -> None:
         """Make the folder this run's, or find that it is; a run that is not resumed is removed."""

@@ -57,7 +57,10 @@ def test_what_is_set_goes_to_lightning(make_config, tmp_path):
     ("settings", "message"),
     [
         ({"max_epoch": 3}, "unknown setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?"),
-        ({"callbacks": []}, "'trainer.callbacks' can't be set; seqray train chooses it"),
+        ({"barebones": True}, "'trainer.barebones' can't be set; seqray train chooses it"),
+        ({"callbacks": ["Timer"]}, "'trainer.callbacks' holds no names"),
+        ({"callbacks": {"Time": {}}}, "'trainer.callbacks' has no 'Time'; did you mean 'Timer'?"),
+        ({"logger": "file"}, "'trainer.logger' is 'file'; give csv or tensorboard, or a list of both"),
         ({"max_epochs": 0}, "'trainer.max_epochs' is 0; give more than 0"),
         ({"max_epochs": 1.5}, "'trainer.max_epochs' is 1.5; give a whole number, 1 or more"),
         ({"limit_train_batches": 0.0}, "'trainer.limit_train_batches' is 0.0"),

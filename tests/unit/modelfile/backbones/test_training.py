@@ -121,7 +121,7 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
         from_mapping(RunConfig, {"model": {"backbone": {"path": "x"}}})
     config = settings("frozen")
     start = InitialWeights(config.model, {}, {}, "")
-    with pytest.raises(ConfigError, match="begins with the weights of its directory"):
+    with pytest.raises(ConfigError, match="begins with weights of its own"):
         fit.train(config, task(40), None, RunOptions(tmp_path), start=start)
 
 

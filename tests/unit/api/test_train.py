@@ -1,0 +1,125 @@
+"""`seqray.train`: the same models as the command gives, from data in memory, and networks of users."""
+
+from __future__ import annotations
+
+import lightning
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+import seqray
+from seqray.cli.main import main
+from seqray.modelfile import networks
+
+QUICK = {
+    "trainer.max_epochs": 2,
+    "data.positive": "yes",
+    "model.d_model": 8,
+    "model.d_ff": 8,
+    "model.heads": 2,
+}
+HOW = {"members": 1, "device": "cpu", "threads": 1, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Sequences of which the positive ones have more T, in runs that differ."""
+    letters = ("ACGCAGGCCA", "TTGTTATTCT")
+    return [
+        seqray.LabeledSequence(
+            letters[i % 2] * 2 + "ACGT"[i % 4] * (i // 4 + 1), ("no", "yes")[i % 2], str(i)
+        )
+        for i in range(60)
+    ]
+
+
+def weights(model) -> dict[str, torch.Tensor]:
+    return model.networks[0].state_dict()
+
+
+def test_frames_tables_and_examples_give_the_model_of_the_command(data, tmp_path):
+    frame = pd.DataFrame([[one.sequence, one.label] for one in data], columns=["Seq", "class"])
+    table, names = tmp_path / "t.csv", {"sequence": "seq", "label": "class"}
+    frame.to_csv(table, index=False)
+    out, sets = tmp_path / "by-command.safetensors", [f"--set={key}={value}" for key, value in QUICK.items()]
+    words = f"train --train {table} --columns sequence=seq,label=class --out {out} --members 1 --seed 3"
+    assert main([*words.split(), *sets, "--device", "cpu", "--threads", "1", "-q"]) == 0
+    expected = weights(seqray.load_model(out))
+    for given, columns in ((frame, names), (table, names), (data, None)):
+        model = seqray.train(given, tmp_path / "m.safetensors", columns=columns, set=QUICK, **HOW)
+        found = weights(model)
+        assert all(torch.equal(value, found[name]) for name, value in expected.items())
+        assert model.sha256 == seqray.load_model(tmp_path / "m.safetensors").sha256
+
+
+def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):
+    class Epochs(lightning.Callback):
+        seen = 0
+
+        def on_train_epoch_end(self, *_):
+            self.seen += 1
+
+    epochs = Epochs()
+    more = {"trainer.callbacks": {"LearningRateMonitor": {"logging_interval": "epoch"}}}
+    seqray.train(data, set=QUICK | more, callbacks=[epochs], work_dir=tmp_path / "run", **HOW)
+    assert epochs.seen == 2
+    log = pd.read_csv(next((tmp_path / "run").glob("member-1/log/*/metrics.csv")))
+    assert any(name.startswith("lr-") for name in log.columns)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "the positive class is not known; give set={'data.positive': 'a or b'}"),
+        ({"config": "x.yaml", "like": "y"}, "both config=... and like=... are given"),
+        ({"like": "bacteria-genome"}, "no genome with sites is given; give genome=... and sites=..."),
+    ],
+)
+def test_remedies_name_arguments(settings, message):
+    data = [seqray.LabeledSequence("ACGT" * (i + 1), "ab"[i % 2], str(i)) for i in range(8)]
+    with pytest.raises((seqray.ConfigError, seqray.InputError)) as error:
+        seqray.train(data, **settings)
+    assert message in str(error.value)
+
+
+class Small(nn.Module):
+    """A network that seqray does not know."""
+
+    def __init__(self, config, tokens: int) -> None:
+        super().__init__()
+        self.letters = nn.Embedding(tokens, 8)
+        layer = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True, dropout=0.0)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.out = nn.Linear(8, config.classes)
+
+    def forward(self, tokens):
+        return self.out(self.encoder(self.letters(tokens), src_key_padding_mask=tokens == 0)[:, 0])
+
+
+def test_an_own_network_is_trained_loaded_and_explained(data, tmp_path):
+    seqray.register_network("small", Small)
+    own = {"model.kind": "own", "model.network": "small", "trainer.max_epochs": 20, "data.positive": "yes"}
+    path = tmp_path / "own.safetensors"
+    model = seqray.train(data, path, set=own | {"optimizer.learning_rate": 0.02}, **HOW)
+    frame = seqray.predict(path, [one.sequence for one in data])
+    assert (frame.label == [one.label for one in data]).mean() > 0.9
+    alone = seqray.predict(model, [data[0].sequence])  # padding beside others changes nothing
+    assert alone.p_yes[0] == pytest.approx(frame.p_yes[0], abs=1e-6)
+    record = {"x": data[1].sequence}
+    tokens = torch.from_numpy(model.tokenizer.encode(data[1].sequence))[None]
+    traced = seqray.trace(model.networks[0].module, tokens)
+    by_token = seqray.rollout(traced)[0, 1:]
+    letters = seqray.explain(model, record, "rollout", shuffles=0).sort_values("position")
+    assert letters.score.tolist() == pytest.approx((by_token / by_token.sum()).tolist(), rel=1e-4)
+    module = model.networks[0].module
+    vectors = module.letters(tokens).detach().requires_grad_()
+    logits = module.out(module.encoder(vectors)[:, 0])[0] / model.card.temperature
+    [slope] = torch.autograd.grad(logits[1] - logits[0], vectors)
+    of_letters = ((vectors - module.letters.weight[4:].mean(dim=0)) * slope)[0, 1:].sum(dim=-1)
+    found = seqray.explain(model, record, "input-x-gradient", shuffles=0).sort_values("position")
+    assert found.score.tolist() == pytest.approx(of_letters.tolist(), rel=1e-3, abs=1e-5)
+
+    del networks._OWN["small"]
+    with pytest.raises(seqray.ConfigError, match=r"no network 'small' is registered; call seqray\.register_"):
+        seqray.load_model(path)
