@@ -41,8 +41,8 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "training": "core io genome homology metrics models modelfile calibration inference kinds",
     "report": "core io genome metrics evaluation explanations",
     "kinds": "core io genome modelfile inference explanations",
-    "api": "core io genome models modelfile calibration inference scanning explanations evaluation training "
-    "kinds",
+    "api": "core io genome homology datasets models modelfile calibration inference scanning explanations "
+    "evaluation training kinds",
     "cli": "core io genome homology metrics models datasets calibration modelfile inference scanning "
     "explanations evaluation training report kinds",
 }

@@ -1,7 +1,12 @@
-from .api.data import train as train
+from .api.data import (
+    audit as audit,
+    evaluate as evaluate,
+    negatives as negatives,
+    split as split,
+    train as train,
+)
 from .api.estimator import SequenceClassifier as SequenceClassifier
 from .api.verbs import (
-    evaluate as evaluate,
     explain as explain,
     origin as origin,
     predict as predict,
@@ -17,7 +22,6 @@ from .core.explanation import Explanation as Explanation
 from .core.records import LabeledSequence as LabeledSequence, SequenceRecord as SequenceRecord
 from .core.results import Call as Call, Evaluation as Evaluation, Prediction as Prediction
 from .core.version import __version__ as __version__
-from .datasets.audit.run import audit as audit
 from .evaluation.run import evaluate_scores as evaluate_scores
 from .explanations.checks import faithfulness as faithfulness
 from .explanations.options import ExplainOptions as ExplainOptions

@@ -1,27 +1,48 @@
-"""The verbs of labeled data as functions: train."""
+"""The verbs of labeled data as functions: train, evaluate, audit, split and negatives."""
 
 from __future__ import annotations
 
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
+import numpy as np
 import pandas as pd
 
 from seqray.api.estimator import restored_state
-from seqray.core.alphabet import ANY_LETTERS
+from seqray.api.verbs import Model, predict
+from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
 from seqray.core.host import as_guest
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.results import Answers, Audit
+from seqray.core.text import INTERVAL_DRAWS, Truncation
+from seqray.datasets.audit.run import audit as find_faults
+from seqray.datasets.negatives.genome import read_genome_context
+from seqray.datasets.negatives.make import make_negatives
+from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
+from seqray.evaluation.floor import floor_answers
+from seqray.evaluation.run import evaluate_scores
+from seqray.homology.kmers import kmer_length, named_relations
+from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
+from seqray.homology.similarity import find_relatives
+from seqray.homology.split import proof_lines, split_data
 from seqray.inference.origin import CAUTION
 from seqray.io.labeled import labeled_sequence
+from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns, column_places
-from seqray.kinds.kinds import LabeledFiles
+from seqray.kinds.kinds import LabeledFiles, kind_of, read_inferred_examples, read_sequence_examples
+from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX
 from seqray.modelfile.model import TrainedModel
 from seqray.training.members import RunOptions
 from seqray.training.plan import TrainSettings, model_name, plan_training
+
+RELATION, SPLIT, NEGATIVES, SOURCE = RelationOptions(), SplitOptions(), NegativeOptions({}), GenomeSource()
 
 
 def labeled_files(data: Any, columns: Columns | None = None, keep: Sequence[str] = ()) -> LabeledFiles:
@@ -131,3 +152,305 @@ def train(
         )
         plan.train(out=path, run=run, metrics=metrics)
         return load_model(path)
+
+
+@as_guest
+def evaluate(
+    model: Model,
+    sequences: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    columns: Columns | None = None,
+    groups: Sequence[object] | None = None,
+    threshold: float | None = None,
+    prior: float | None = None,
+    context: str | None = "auto",
+    truncate: Truncation | None = None,
+    train: Any = None,
+    baseline: bool = False,
+    bootstrap: int = INTERVAL_DRAWS,
+    seed: int = 0,
+    device: str | None = None,
+) -> pd.DataFrame:
+    """Measure a model on sequences of known class, as ``seqray evaluate`` does.
+
+    Parameters
+    ----------
+    model, context, truncate, device
+        As for `predict`.
+    sequences, labels
+        Sequences as for `predict`, and the (N,) class of each; without labels, labeled data as for `train`.
+    columns
+        As for `train`.
+    groups
+        (N,) values that relatives share, for the intervals; by default those of labeled data.
+    threshold
+        Of the positive class; None for the model's.
+    prior
+        Share of the positive class for which the probabilities are re-weighted.
+    train
+        Labeled data that the model was trained on, or a pair of sequences and labels: baselines that learn
+        from them are measured, too, see `seqray.evaluation.floor.floor_answers`.
+    baseline
+        Measure baselines also without these, cross-validated on the same data.
+    bootstrap, seed
+        Samples for the intervals, 0 for none, and the seed of these and of the folds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per figure: ``class``, ``metric``, ``value``, its interval and more, see docs/formats.md. Its
+        ``attrs`` hold ``findings``: those of `predict`, and notes on the figures.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> figures = seqray.evaluate("ecoli-promoter", {"a": "A" * 81, "c": "C" * 81}, ["background"] * 2)
+    >>> figures.set_index("metric").value["accuracy"]
+    np.float64(1.0)
+    """
+    loaded = load_model(model) if isinstance(model, str | Path) else model
+    card = loaded.card
+    examples = _labeled(loaded, sequences, labels, columns)
+    if labels is None and groups is None and any(one.group for one in examples):
+        groups = [one.group or ("", number) for number, one in enumerate(examples)]
+    known = [str(one.label) for one in examples]
+    order = sorted(range(len(known)), key=lambda i: (examples[i].id, examples[i].sequence, known[i]))
+    examples, labels = [examples[i] for i in order], [known[i] for i in order]  # the folds depend on it
+    groups = None if groups is None else [groups[i] for i in order]
+    read = [
+        SequenceRecord(one.id, card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
+        for one in examples
+    ]
+    how: dict[str, Any] = {"context": context, "truncate": truncate, "device": device, "prior": prior}
+    predicted = predict(loaded, read, **how)
+    scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
+    limit = card.threshold if threshold is None else threshold
+    beside: list[Answers] = []
+    if baseline or train is not None:
+        known_data, known_labels = train if isinstance(train, tuple) else (train, None)
+        learned = [] if train is None else _labeled(loaded, known_data, known_labels, columns)
+        keys = list(range(len(examples))) if groups is None else groups
+        names = (card.classes, card.positive, loaded.alphabet)
+        beside = floor_answers(examples, learned, *names, keys, seed=seed)
+    evaluation = evaluate_scores(
+        *(labels, scores, card.classes, card.positive, limit, groups),
+        beside=beside,
+        draws=bootstrap,
+        seed=seed,
+    )
+    frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
+    frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
+    return frame
+
+
+def _labeled(model: TrainedModel, sequences: Any, labels: Any, columns: Columns | None) -> list[Any]:
+    """Sequences or alignments with their labels."""
+    kind, alphabet = kind_of(model.card), model.alphabet
+    if labels is None:
+        return list(kind.read_labeled(labeled_files(sequences, columns), alphabet))
+    return [
+        LabeledSequence(one.sequence, label, one.id)
+        if isinstance(one, SequenceRecord)
+        else replace(one, label=label)
+        for one, label in zip(kind.convert(sequences, alphabet, None, columns), labels, strict=True)
+    ]
+
+
+def _read(
+    alphabet: Alphabet | str | None, files: LabeledFiles, **callbacks: Any
+) -> tuple[list[LabeledSequence], Alphabet]:
+    """Labeled sequences, and their alphabet, told by their letters unless it is named."""
+    if alphabet is None:
+        return read_inferred_examples(files, **callbacks)
+    letters = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet
+    return read_sequence_examples(files, letters, **callbacks), letters
+
+
+@as_guest
+def audit(
+    data: Any,
+    alphabet: Alphabet | str | None = None,
+    *,
+    columns: Columns | None = None,
+    baselines: bool = True,
+    seed: int = 0,
+) -> Audit:
+    """Find what would mislead a model trained on these data, as ``seqray audit`` does.
+
+    Parameters
+    ----------
+    data, columns
+        As for `train`.
+    alphabet
+        ``dna``, ``rna`` or ``protein``; None for what the letters show.
+    baselines
+        Whether to fit the linear baselines, the slowest part.
+    seed
+        Of folds, samples and resamples.
+
+    Returns
+    -------
+    Audit
+        Its ``findings`` say ``what``, the ``effect`` and the ``remedy``, the worst first.
+
+    Examples
+    --------
+    >>> import pandas as pd, seqray
+    >>> rows = [("ACGTTGCAAC", "a", "train"), ("TTGGCCATGC", "b", "train"), ("ACGTTGCAAC", "a", "test")]
+    >>> found = seqray.audit(pd.DataFrame(rows, columns=["sequence", "label", "split"]), baselines=False)
+    >>> [finding.what for finding in found.findings if finding.kind == "copies_across"]
+    ['exact copies across the split: 1 of 1 (100 %) of test also in train']
+    """
+    files, letters = labeled_files(data, columns), list[str]()
+    examples, known = _read(alphabet, files, on_letters=letters.append)
+    in_order = bool(files.examples) or len(files.tables) == 1
+    return find_faults(examples, known, letters, in_file_order=in_order, baselines=baselines, seed=seed)
+
+
+@as_guest
+def split(
+    data: Any,
+    alphabet: Alphabet | str | None = None,
+    *,
+    columns: Columns | None = None,
+    identity: float = RELATION.identity,
+    word: int | None = None,
+    both_strands: bool = RELATION.both_strands,
+    group_by: Sequence[str] = (),
+    positions: str | None = None,
+    block: int = BLOCK,
+    shares: tuple[float, float, float] = SPLIT.shares,
+    folds: int = SPLIT.folds,
+    keep: Sequence[Literal["train", "validation", "test"]] = (),
+    relatives: Literal["drop", "join"] = SPLIT.relatives,
+    seed: int = SPLIT.seed,
+) -> pd.DataFrame:
+    """Divide labeled sequences so that relatives stay together, as ``seqray split`` does.
+
+    Parameters
+    ----------
+    data, columns, alphabet
+        As for `audit`.
+    identity, word, both_strands
+        Related are sequences of this identity or more, and those that share so many letters in a row; 0 turns
+        either off. A ``word`` of None is 40, of protein 20.
+    group_by, positions, block
+        Names of columns whose values relatives share; ``id`` or two columns ``contig,position`` for neighbors
+        in a genome, and how many letters of it stay together.
+    shares, folds
+        Of train, validation and test; or so many folds.
+    keep, relatives
+        Parts to leave as they are, and whether others that are related to them are dropped, or join them.
+    seed
+        Of the division.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per example, with its ``split`` and ``group``, and ``fold`` where asked. Its ``attrs`` hold
+        ``proof``: how similar the parts are.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> data = [seqray.LabeledSequence("ACGT" * 20, "a", str(i)) for i in range(3)]
+    >>> data += [seqray.LabeledSequence(2 * c * 20, "b", c) for c in "ACGT"]
+    >>> seqray.split(data, shares=(0.5, 0, 0.5))["split"].iloc[:3].nunique()
+    1
+    """
+    named = [name for name in (*group_by, *(positions or "").split(",")) if name and name != "id"]
+    own = ("label", "group", "split", "context", "subclass")
+    files = labeled_files(data, columns, [name for name in named if name.lower() not in own])
+    examples, known = _read(alphabet, files)
+    cells = {name: [getattr(one, name) or "" for one in examples] for name in own} | dict(files.keep)
+    relation = RelationOptions(identity, kmer_length(known) if word is None else word, both_strands)
+    division = SplitOptions(shares, folds, tuple(keep), relatives, seed)
+    others = named_relations(examples, cells, group_by, positions, block)
+    related = find_relatives([one.sequence for one in examples], known, relation, others)
+    divided = split_data(examples, related, known, division, relation)
+    rows = [
+        replace(one, split=part, group=str(int(group) + 1))
+        for one, part, group in zip(examples, divided.split, divided.groups, strict=True)
+    ]
+    frame = labeled_frame(rows)
+    if folds:
+        frame["fold"] = divided.fold
+    frame = frame.loc[~np.asarray(divided.dropped)].reset_index(drop=True)
+    labels = [one.label for one in examples]
+    lines = [line for one in divided.boundaries for line in proof_lines(one, labels, identity or 0.8)]
+    frame.attrs["proof"] = [asdict(line) for line in lines]
+    return frame
+
+
+@as_guest
+def negatives(
+    positives: Any,
+    recipe: str | Sequence[str] = "shuffle",
+    alphabet: Alphabet | str = "dna",
+    *,
+    ratio: float = 1,
+    seed: int = NEGATIVES.seed,
+    label: str = NEGATIVES.label,
+    positive: str = "promoter",
+    segments: int = NEGATIVES.segments,
+    keep: int = NEGATIVES.keep,
+    genome: str | None = SOURCE.genome,
+    annotation: str | None = SOURCE.annotation,
+    starts: str | None = SOURCE.starts,
+    feature: str = SOURCE.feature,
+    distance: int = SOURCE.distance,
+    gc_bins: int = NEGATIVES.gc_bins,
+    max_overlap: int = NEGATIVES.max_overlap,
+    block: int = NEGATIVES.block,
+) -> pd.DataFrame:
+    """Make negatives for positives, as ``seqray negatives`` does.
+
+    Parameters
+    ----------
+    positives
+        Sequences as for `predict`, each with a name of its own.
+    recipe
+        Names of recipes, which ``seqray negatives --help`` describes, or ``name=share``.
+    alphabet
+        ``dna``, ``rna`` or ``protein``.
+    ratio
+        Negatives per positive.
+    label, positive
+        Names of both classes.
+    seed, segments, keep, genome, annotation, starts, feature, distance, gc_bins, max_overlap, block
+        The options of the command. ``gc_bins`` 0 matches windows in length alone.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Positives and negatives: ``sequence``, ``label``, ``id``, ``group``, ``subclass``, ... Relatives share
+        a group. Its ``attrs`` hold what a model learns from each recipe, as ``teaches``.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> seqray.negatives({"a": "ACGTACGTTTGACC", "b": "GGAGCCATTACTGT"}).label.tolist()
+    ['promoter', 'promoter', 'background', 'background']
+    """
+    letters = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet
+    mix = parse_mix([recipe] if isinstance(recipe, str) else recipe)
+    examples = [LabeledSequence(one.sequence, positive, one.id) for one in as_records(positives, letters)]
+    source = GenomeSource(genome, annotation, starts, feature, distance)
+    context, _ = read_genome_context(source, letters, mix, warnings.warn)
+    share = Fraction(str(ratio))
+    options = NegativeOptions(mix, share, seed, label, segments, keep, gc_bins, max_overlap, block)
+    made = make_negatives(examples, options, letters, context)
+    for name, count in made.made.items():
+        if count < made.wanted[name]:
+            warnings.warn(f"recipe '{name}' gave {count} of {made.wanted[name]} negatives", stacklevel=2)
+    frame = labeled_frame([*made.positives, *made.negatives])
+    frame.attrs["teaches"] = {name: RECIPES[name].teaches for name in mix}
+    return frame
+
+
+def labeled_frame(examples: Sequence[LabeledSequence]) -> pd.DataFrame:
+    """A row per example, with the columns of a labeled table."""
+    columns = ("sequence", "label", "id", "group", "split", "context", "subclass")
+    rows = [[getattr(one, name) for name in columns] for one in examples]
+    return pd.DataFrame(rows, columns=list(columns))

@@ -23,11 +23,9 @@ from seqray.api.frames import (
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.errors import ConfigError, require_number
 from seqray.core.host import as_guest
-from seqray.core.records import LabeledSequence, Region, SequenceRecord
+from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
-from seqray.evaluation.floor import floor_answers
-from seqray.evaluation.run import evaluate_scores
 from seqray.explanations.calls import explain_calls
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
@@ -36,7 +34,6 @@ from seqray.inference.engines import Engine, with_engine
 from seqray.inference.labeled import recognize_context
 from seqray.inference.origin import CAUTION, FileCheck
 from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
-from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
@@ -181,68 +178,6 @@ def predict(
         "skipped": _warned_of(skipped),
         "findings": _warned(check.lines()),
     }
-    return frame
-
-
-@as_guest
-def evaluate(
-    model: Model,
-    sequences: Any,
-    labels: Sequence[str],
-    *,
-    groups: Sequence[object] | None = None,
-    train: tuple[Any, Sequence[str]] | None = None,
-    threshold: float | None = None,
-    context: str | None = "auto",
-    device: str | None = None,
-) -> pd.DataFrame:
-    """Measure a model on sequences of known class, as ``seqray evaluate`` does.
-
-    Parameters
-    ----------
-    model, sequences, context, device
-        As for `predict`.
-    labels
-        (N,) class of each sequence.
-    groups
-        (N,) values that relatives share, for the intervals.
-    train
-        Sequences and labels that the model was trained on. Baselines that learn from them are measured, too:
-        those of `seqray.evaluation.floor.floor_answers`. None for no baselines.
-    threshold
-        Of the positive class; None for the model's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per figure: ``class``, ``metric``, ``value``, its interval and more, see docs/formats.md. Its
-        ``attrs`` hold ``findings``: those of `predict`, and notes on the figures.
-
-    Examples
-    --------
-    >>> import seqray
-    >>> figures = seqray.evaluate("ecoli-promoter", {"a": "A" * 81, "c": "C" * 81}, ["background"] * 2)
-    >>> figures.set_index("metric").value["accuracy"]
-    np.float64(1.0)
-    """
-    loaded = _opened(model, None, device, "torch", "fp32")
-    records = list(_usable(loaded, sequences, None, None))
-    predicted = predict(loaded, records, context=context)
-    card = loaded.card
-    scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
-    limit = card.threshold if threshold is None else threshold
-    beside = []
-    if train is not None:
-        parts = ((records, labels), (_usable(loaded, train[0], None, None), train[1]))
-        asked, known = (
-            [LabeledSequence(one.sequence, label, one.id) for one, label in zip(*part, strict=True)]
-            for part in parts
-        )
-        order = range(len(asked))
-        beside = floor_answers(asked, known, card.classes, card.positive, loaded.alphabet, order)
-    evaluation = evaluate_scores(labels, scores, card.classes, card.positive, limit, groups, beside=beside)
-    frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
-    frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
     return frame
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -26,20 +26,18 @@ from seqray.cli.options import (
 )
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
-from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, parse_mix
+from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
-    from seqray.datasets.negatives.genome import GenomeContext
     from seqray.datasets.negatives.make import NegativeSet
     from seqray.io.records import OnSkip
 
 
 # --- Options of ``seqray negatives``
 
-STARTS = ("gene", "pseudogene", "mRNA", "transcript", "promoter", "TSS")
-DEFAULTS = NegativeOptions({})
+DEFAULTS, SOURCE = NegativeOptions({}), GenomeSource()
 
 
 def _positive_number(text: str) -> Fraction:
@@ -90,9 +88,9 @@ class GenomeOptions(Options, heading="windows of a genome", only_for="windows"):
         "--feature TYPE,..",
         "features that count as starts: of genes and transcripts the 5' end, of others every letter, as "
         "every line of a BED file",
-        ",".join(STARTS),
+        SOURCE.feature,
     )
-    distance: WholeNumber = option("--distance N", "letters between a window and a start", 200)
+    distance: WholeNumber = option("--distance N", "letters between a window and a start", SOURCE.distance)
     match: Literal["gc", "length"] = option(
         "--match", "windows match positives in length and GC content (gc), or in length alone", "gc"
     )
@@ -172,6 +170,7 @@ def run(request: NegativesRequest) -> Outcome:
     refuse_unused(request, absent)
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
+    from seqray.datasets.negatives.genome import read_genome_context
     from seqray.datasets.negatives.make import NegativeSet, make_negatives
     from seqray.io.files import Staging, encode_text, keep_pipes, open_output
     from seqray.io.labeled import write_labeled_table
@@ -186,7 +185,8 @@ def run(request: NegativesRequest) -> Outcome:
         with SkipLog(skip_path, head, quiet=request.quiet) as skipped, naming_alphabet():
             others = Counter[str]()  # labels of rows that are left out, because they are not of the positives
             positives = list(read_positives(request, alphabet, skipped, others))
-        context, notes = read_genome_context(genome, alphabet, mix, request.notes_at_end.append)
+        source = fill(GenomeSource, genome)
+        context, notes = read_genome_context(source, alphabet, mix, request.notes_at_end.append)
         result = NegativeSet((), (), dict.fromkeys(mix, 0), dict.fromkeys(mix, 0), None)
         if positives:
             result = make_negatives(positives, options, alphabet, context)
@@ -262,60 +262,6 @@ def read_positives(
     others.update(row.label for row in rows if row.label != label)
     ids = UniqueIds(options.duplicates, path)
     yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
-
-
-def read_genome_context(
-    options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction], note: Callable[[str], None]
-) -> tuple[GenomeContext | None, dict[str, object]]:
-    """Read the genome, its genes and its starts, as far as the recipes need them.
-
-    The context is None if no recipe needs a genome; the second value holds lines for the header.
-    """
-    needed = [name for name in mix if RECIPES[name].genome]
-    if not needed or options.genome is None or not alphabet.is_nucleotide:
-        return None, {}
-    from seqray.datasets.negatives.genome import (
-        GeneIntervals,
-        GenomeContext,
-        JoinedGenome,
-        has_start,
-        near_starts,
-    )
-    from seqray.io.features import read_features, select_features
-    from seqray.io.lines import AnnotatedFile
-    from seqray.io.sequences import is_genbank, read_sequences
-
-    genome = JoinedGenome.of(read_sequences(options.genome, alphabet), alphabet)
-    source = options.annotation or (options.genome if is_genbank(options.genome) else None)
-    file = read_features(source) if source else AnnotatedFile("", [])
-    features = file.features
-    annotation = None
-    if source and any(RECIPES[name].annotation for name in needed):
-        annotation = GeneIntervals.of(features, genome, source)
-        if not any(annotation.coding.values()):
-            raise InputError("has no coding sequence (CDS)", where=source, remedy="give another --annotation")
-    if options.starts == "none":
-        return GenomeContext(genome, annotation), {"starts": "none known"}
-    avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
-    if not avoiding:
-        return GenomeContext(genome, annotation, avoiding=avoiding), {}
-    where = options.starts or source
-    if not where:
-        raise ConfigError(
-            "recipe 'genome' requires the starts",
-            remedy="give --starts FILE or --annotation FILE, or --starts none",
-        )
-    kinds = tuple(kind for kind in options.feature.split(",") if kind)
-    others = read_features(options.starts) if options.starts else file
-    for path, read in {source: file, options.starts or source: others}.items():
-        if read.note:
-            note(f"{path}: {read.note}")
-    starts = list(filter(has_start, select_features(others.features, kinds, where)))
-    near = near_starts(starts, genome, options.distance, where)
-    recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
-    kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
-    text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} letters away from those"
-    return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} of both strands"}
 
 
 def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,12 +24,9 @@ from seqray.cli.options import (
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import files_of
 from seqray.core.text import parse_float
-from seqray.homology.options import PARTS, RelationOptions, SplitOptions
+from seqray.homology.options import BLOCK, PARTS, RelationOptions, SplitOptions
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from seqray.core.records import LabeledSequence
     from seqray.core.results import SkippedRecord
 
 
@@ -81,7 +77,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
     block: PositiveInt = option(
         "--block N",
         "with --positions: letters of the genome that stay together",
-        10_000,
+        BLOCK,
         only_for="positions",
     )
 
@@ -139,7 +135,7 @@ def run(request: SplitRequest) -> Outcome:
     files = replace(request.data.located(request, used=used), keep=columns)
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split_outputs import SplitResult, shared_group
-    from seqray.homology.kmers import kmer_length
+    from seqray.homology.kmers import kmer_length, named_relations
     from seqray.homology.similarity import find_relatives
     from seqray.homology.split import split_data
 
@@ -153,7 +149,7 @@ def run(request: SplitRequest) -> Outcome:
     division = fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
     sequences = [example.sequence for example in data]
     columns |= {name: [getattr(example, name) or "" for example in data] for name in OWN_COLUMNS}
-    others = named_relations(named, data, columns)
+    others = named_relations(data, columns, named.group_by, named.positions, named.block)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
         related = find_relatives(sequences, alphabet, relation, others, progress.update)
     try:
@@ -192,27 +188,3 @@ def _check(request: SplitRequest) -> None:
     if positions not in (None, "id") and not re.fullmatch("[^,]+,[^,]+", positions):
         remedy = "write id, or two columns CONTIG,POSITION"
         raise ConfigError(f"--positions is '{positions}'", remedy=remedy)
-
-
-def named_relations(
-    relation: RelativesOptions, data: Sequence[LabeledSequence], columns: Mapping[str, Sequence[str]]
-) -> dict[str, np.ndarray]:
-    """Groups that the data name: their own group, columns and positions."""
-    from seqray.homology.kmers import named_groups, position_groups, positions_from_column, positions_from_ids
-
-    names = list(dict.fromkeys(name.lower() for name in relation.group_by))
-    if any(example.group for example in data) and "group" not in names:
-        names.insert(0, "group")
-    groups = {f"the same {name}": named_groups(columns[name]) for name in names}
-    positions, block = relation.positions, relation.block
-    if positions is None:
-        return groups
-    if positions == "id":
-        contigs, places = positions_from_ids(data)
-    else:
-        contig, _, place = positions.partition(",")
-        contigs = columns[contig.lower()]
-        places = positions_from_column(data, columns[place.lower()], place)
-    longest = max((len(example.sequence) for example in data), default=0)
-    name = f"neighbors within a block of {block} letters"
-    return groups | {name: position_groups(contigs, places, block, longest)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -282,3 +282,31 @@ def _canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarra
     if not both_strands:
         return forward
     return np.minimum(forward, _window_hashes(reverse_complement_codes(stack.codes), k)[::-1])
+
+
+def named_relations(
+    data: Sequence[LabeledSequence],
+    columns: Mapping[str, Sequence[str]],
+    group_by: Sequence[str],
+    positions: str | None,
+    block: int,
+) -> dict[str, Ints]:
+    """Groups that the data name: their own group, columns, and neighbors on a genome.
+
+    ``positions`` is ``id``, or two columns as ``contig,position``; ``columns`` holds the cells of each.
+    """
+    names = list(dict.fromkeys(name.lower() for name in group_by))
+    if any(example.group for example in data) and "group" not in names:
+        names.insert(0, "group")
+    groups = {f"the same {name}": named_groups(columns[name]) for name in names}
+    if positions is None:
+        return groups
+    if positions == "id":
+        contigs, places = positions_from_ids(data)
+    else:
+        contig, _, place = positions.partition(",")
+        contigs = columns[contig.lower()]
+        places = positions_from_column(data, columns[place.lower()], place)
+    longest = max((len(example.sequence) for example in data), default=0)
+    name = f"neighbors within a block of {block} letters"
+    return groups | {name: position_groups(contigs, places, block, longest)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+BLOCK = 10_000  # letters of a genome that stay together
 PARTS = ("train", "validation", "test")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -11,11 +11,13 @@ import numpy as np
 
 from seqray.core.alphabet import Alphabet, reverse_complement, reverse_complement_codes
 from seqray.core.arrays import Codes, Ints
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import Intervals, SequenceRecord
-from seqray.datasets.negatives.recipes import allot
-from seqray.io.lines import Feature, Part
+from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, allot
+from seqray.io.features import read_features, select_features
+from seqray.io.lines import AnnotatedFile, Feature, Part
+from seqray.io.sequences import is_genbank, read_sequences
 
 Pairs = Sequence[tuple[int, int]]
 OPPOSITE = {"+": "-", "-": "+"}
@@ -336,3 +338,48 @@ def _kmer_hits(kmers: Ints, genome: JoinedGenome, k: int) -> tuple[Ints, Ints]:
         hits.append(start[is_met] + first)
         which.append(kmer[is_met])
     return np.concatenate(hits), np.concatenate(which)
+
+
+def read_genome_context(
+    options: GenomeSource, alphabet: Alphabet, mix: Mapping[str, Fraction], note: Callable[[str], None]
+) -> tuple[GenomeContext | None, dict[str, object]]:
+    """Read the genome, its genes and its starts, as far as the recipes need them.
+
+    The context is None if no recipe needs a genome; the second value holds lines for the header.
+    """
+    needed = [name for name in mix if RECIPES[name].genome]
+    if not needed or options.genome is None or not alphabet.is_nucleotide:
+        return None, {}
+    genome = JoinedGenome.of(read_sequences(options.genome, alphabet), alphabet)
+    source = options.annotation or (options.genome if is_genbank(options.genome) else None)
+    file = read_features(source) if source else AnnotatedFile("", [])
+    features = file.features
+    annotation = None
+    if source and any(RECIPES[name].annotation for name in needed):
+        annotation = GeneIntervals.of(features, genome, source)
+        if not any(annotation.coding.values()):
+            raise InputError(
+                "has no coding sequence (CDS)", where=source, remedy=f"give another {setting('annotation')}"
+            )
+    if options.starts == "none":
+        return GenomeContext(genome, annotation), {"starts": "none known"}
+    avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
+    if not avoiding:
+        return GenomeContext(genome, annotation, avoiding=avoiding), {}
+    where = options.starts or source
+    if not where:
+        raise ConfigError(
+            "recipe 'genome' requires the starts",
+            remedy=f"give {setting('starts')} or {setting('annotation')}, or {setting('starts', 'none')}",
+        )
+    kinds = tuple(kind for kind in options.feature.split(",") if kind)
+    others = read_features(options.starts) if options.starts else file
+    for path, read in {source: file, options.starts or source: others}.items():
+        if read.note:
+            note(f"{path}: {read.note}")
+    starts = list(filter(has_start, select_features(others.features, kinds, where)))
+    near = near_starts(starts, genome, options.distance, where)
+    recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
+    kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
+    text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} letters away from those"
+    return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} of both strands"}

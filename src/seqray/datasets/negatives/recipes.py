@@ -26,6 +26,17 @@ class NegativeOptions:
     block: int = 10_000  # letters of the genome that stay in one group
 
 
+@dataclass(frozen=True)
+class GenomeSource:
+    """Where windows are cut from, and the starts that they keep away from."""
+
+    genome: str | None = None
+    annotation: str | None = None
+    starts: str | None = None  # a file or ``none``
+    feature: str = "gene,pseudogene,mRNA,transcript,promoter,TSS"  # that count as starts
+    distance: int = 200  # letters between a window and a start
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """One way to make negatives.

@@ -1,8 +1,9 @@
-"""`seqray.train`: the same models as the command gives, from data in memory, and networks of users."""
+"""The verbs of labeled data give what the commands give, from data in memory; networks of users."""
 
 from __future__ import annotations
 
 import lightning
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -51,6 +52,72 @@ def test_frames_tables_and_examples_give_the_model_of_the_command(data, tmp_path
         found = weights(model)
         assert all(torch.equal(value, found[name]) for name, value in expected.items())
         assert model.sha256 == seqray.load_model(tmp_path / "m.safetensors").sha256
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Random sequences with a copy, each of a gene that two share, as a frame and as a file."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("ACGT"), 81)) for _ in range(60)]
+    texts[-1] = texts[0]
+    frame = pd.DataFrame({"seq": texts, "class": ["promoter", "background"] * 30})
+    frame["gene"] = [f"g{i // 2}" for i in range(60)]
+    path = tmp_path_factory.mktemp("data") / "t.csv"
+    frame.to_csv(path, index=False)
+    return frame, path
+
+
+COLUMNS = {"sequence": "seq", "label": "class"}
+NAMED = "--columns sequence=seq,label=class"
+
+
+def command(words: str, out) -> pd.DataFrame:
+    assert main([*f"{words} --out {out}".split(), "-q"]) == 0
+    return pd.read_csv(out, sep="\t", comment="#", dtype=str, keep_default_na=False)
+
+
+def test_a_split_is_that_of_the_command(table, tmp_path):
+    frame, path = table
+    written = command(f"split {path} {NAMED} --group-by gene --seed 1", tmp_path / "s.tsv")
+    for data in (frame, path):
+        divided = seqray.split(data, columns=COLUMNS, group_by=["gene"], seed=1)
+        for name in ("sequence", "label", "id", "group", "split"):
+            assert divided[name].tolist() == written[name].tolist()
+    assert divided.attrs["proof"][0]["above"] == 0
+    written = command(f"split {path} {NAMED} --folds 3", tmp_path / "f.tsv")
+    assert seqray.split(frame, columns=COLUMNS, folds=3).fold.astype(str).tolist() == written.fold.tolist()
+
+
+def test_an_audit_is_that_of_the_command(table, tmp_path):
+    written = command(f"audit {table[1]} {NAMED} --no-baselines", tmp_path / "a.tsv")
+    found = [seqray.audit(data, columns=COLUMNS, baselines=False) for data in table]
+    assert found[0].findings == found[1].findings
+    assert len(found[0].findings) >= 2
+    assert len(written)
+
+
+def test_negatives_are_those_of_the_command(table, tmp_path):
+    positives = {f"p{i}": text for i, text in enumerate(table[0].seq[:9])}
+    (tmp_path / "p.fa").write_text("".join(f">{name}\n{text}\n" for name, text in positives.items()))
+    words = f"negatives {tmp_path / 'p.fa'} --recipe shuffle --recipe substitution --ratio 2 --seed 4"
+    written = command(words, tmp_path / "n.tsv")
+    made = seqray.negatives(positives, ["shuffle", "substitution"], ratio=2, seed=4)
+    for name in ("sequence", "label", "id", "group", "subclass"):
+        assert made[name].fillna("").tolist() == written[name].tolist()
+
+
+def test_figures_are_those_of_the_command(table, tmp_path):
+    frame, path = table
+    words = f"evaluate --model ecoli-promoter --test {path} {NAMED} --bootstrap 0 --seed 2 --groups none"
+    written = command(words, tmp_path / "e.tsv").query("subset == 'all'")
+    found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, seed=2, baseline=True)
+    joined = found.merge(written, on=["source", "class", "metric"], suffixes=("", "_written"))
+    assert len(joined) == len(found)
+    shown = pd.to_numeric(joined.value_written, errors="coerce")
+    assert joined.value.tolist() == pytest.approx(shown.tolist(), rel=1e-5, nan_ok=True)
+    labels = frame["class"].tolist()
+    plain = seqray.evaluate("ecoli-promoter", frame.seq.tolist(), labels, bootstrap=0)
+    assert plain.value.tolist() == pytest.approx(found.value[: len(plain)].tolist(), nan_ok=True)
 
 
 def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):
