@@ -261,12 +261,6 @@ def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
     return float(-np.mean(log_probabilities(own)))
 
 
-def _entropy(labels: np.ndarray) -> float:
-    """Log loss in nats of predicting the class frequencies of the labels (N,)."""
-    shares = np.bincount(labels)[np.unique(labels)] / len(labels)
-    return float(-np.sum(shares * np.log(shares)))
-
-
 def calibrated_card(
     card: Card,
     raw: np.ndarray,
@@ -285,7 +279,10 @@ def calibrated_card(
     fair = cross_fitted(raw, labels, groups, positive, method)
     judged = p if fair is None else fair
     old = (before or Calibration(positive)).probabilities(raw)
-    ece = calibration_error(judged, labels, positive)
+    ece, shares = (
+        calibration_error(judged, labels, positive),
+        np.unique(labels, return_counts=True)[1] / len(labels),
+    )
     facts = {
         "method": found.method if method == "auto" else method,
         "examples": len(labels),
@@ -295,7 +292,7 @@ def calibrated_card(
         "ece_after": round_number(ece),
         "log_loss_before": round_number(log_loss(old, labels)),
         "log_loss_after": round_number(log_loss(judged, labels)),
-        "log_loss_of_shares": round_number(_entropy(labels)),
+        "log_loss_of_shares": round_number(float(-np.sum(shares * np.log(shares)))),
         "at_bounds": found.at_bounds(),
     }
     card = replace(

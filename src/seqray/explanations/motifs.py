@@ -245,7 +245,11 @@ class Mixture:
 
     def fit(self, kmers: tuple[Kmer, ...] = ()) -> Fit:
         """Fit one motif for each of ``kmers`` and one more, started from the best of several new k-mers."""
-        fits = [self._start((*kmers, kmer)) for kmer in self._new_kmers(kmers)]
+        codes = self._codes
+        for kmer in kmers:
+            codes = codes[lacks_kmer(codes, kmer)]
+        new = enriched_kmers(codes, self._kmer_probabilities, _STARTS)
+        fits = [self._start((*kmers, kmer)) for kmer in new]
         best = self._run(max(fits, key=lambda fit: fit.gain), _MAX_STEPS)
         # A k-mer that is a part of a motif can put the motif at an edge of the matrix.
         moved = np.stack([_center(matrix, best.background) for matrix in best.matrices])
@@ -255,12 +259,6 @@ class Mixture:
     def sites(self, fit: Fit) -> Floats:
         """(S, m, K) probability that a seqlet has its site of a motif at a shift; 1 less the sum is none."""
         return self._expect(fit)[0]
-
-    def _new_kmers(self, kmers: tuple[Kmer, ...]) -> list[Kmer]:
-        codes = self._codes
-        for kmer in kmers:
-            codes = codes[lacks_kmer(codes, kmer)]
-        return enriched_kmers(codes, self._kmer_probabilities, _STARTS)
 
     def _start(self, kmers: tuple[Kmer, ...]) -> Fit:
         first = (self._width - self._kmer_length) // 2
@@ -342,22 +340,16 @@ _MIN_MEMBERSHIP = 0.5
 
 
 def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tuple[Motif, ...]:
-    """Cluster the seqlets of explained records, of one method and member, to motifs.
+    """Cluster the seqlets of explained records, of one method and member, to at most five motifs.
 
-    At most five motifs of at most `WIDTH` letters, those with the most sites first; none for fewer than 10
-    records. Records that are almost the same count as often as they occur, so remove redundant ones first.
-    Nucleotides are read on the given strand only. The order of the records does not matter.
-
-    A record gives at most four seqlets: the windows of highest summed scores (scores below 0 count as 0),
-    if they exceed the mean of the windows of the record by a standard deviation. A `Mixture` of weight
-    matrices is fitted to all seqlets, started from k-mers that are enriched in them. A matrix is added as
-    long as that improves the likelihood clearly more than the first matrix does when the letters of each
-    seqlet are shuffled, unless it repeats an earlier one.
+    Those with the most sites come first; the order of the records does not matter, nucleotides are read on
+    the given strand. A `Mixture` of weight matrices is fitted to the windows of highest summed scores; a
+    matrix is added as long as that improves the likelihood clearly more than the first matrix does when the
+    letters of each seqlet are shuffled, unless it repeats an earlier one.
 
     Genomes are full of frequent k-mers, so a motif counts only if the scores prefer it: under its best
     matches anywhere in the records the scores must rank higher, by four standard deviations, than under the
-    other windows of the same record. A motif with fewer than 5 sites, or sites in fewer than 2 % of the
-    records, is dropped.
+    other windows of the same record.
     """
     if len(explanations) < MIN_RECORDS:
         return ()

@@ -245,10 +245,9 @@ _MIN_START_SHARE = 0.5
 def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
-    Sequences, of which ``contigs`` are the names and codes, without genes, and genes of other sequences, are
-    accepted, as long as one name is common. If none is, and each sequence has another name of one contig of
-    the file, as many as there are and of the same lengths, the genome comes back under these names. No
-    sequences at all are another error, which reading them explains.
+    One common name is enough. If none is, and each sequence has another name of one contig of the file, as
+    many as there are and of the same lengths, the genome comes back under these names. No sequences at all
+    are another error, which reading them explains.
     """
     same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
     known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file

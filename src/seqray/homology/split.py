@@ -40,14 +40,7 @@ def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
 
 
 def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 0) -> Ints:
-    """Assign whole groups to folds from 0, keeping the classes as even as the groups allow: int64 (N,).
-
-    Examples
-    --------
-    >>> folds = grouped_folds(["a", "b"] * 6, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5], n_folds=3)
-    >>> np.bincount(folds).tolist(), bool((folds[::2] == folds[1::2]).all())
-    ([4, 4, 4], True)
-    """
+    """Assign whole groups to folds from 0, keeping the classes as even as the groups allow: int64 (N,)."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     y, g = number_by_appearance(labels), number_by_appearance(groups)
@@ -76,11 +69,9 @@ def _require_folds(n_folds: int, available: int, what: str) -> None:
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
     """Deal whole groups into parts of given shares, each class as evenly as the groups allow: int64 (N,).
 
-    Larger groups are dealt first, each to the part that lacks most of its classes; examples that are alone
-    in their group are dealt last and even out the differences. In contrast to `grouped_folds` (scikit-learn's
-    StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds. The shares
-    are scaled to sum to 1; a share of 0 gives an empty part. The seed decides among groups of one size, and
-    which single examples go where.
+    Larger groups are dealt first, each to the part that lacks most of its classes; examples that are alone in
+    their group are dealt last and even out the differences. In contrast to `grouped_folds` the parts may
+    differ in size, and a hundred thousand groups take seconds. A share of 0 gives an empty part.
     """
     y, g, wanted = number_by_appearance(labels), number_by_appearance(groups), np.asarray(shares, float)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
