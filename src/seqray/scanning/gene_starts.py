@@ -124,7 +124,7 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
                 end=max(part.end for part in parts),
             )
             ranked = sorted(calls.get(key, ()), key=lambda pair: -pair[1].score)
-            reason = "" if ranked else _reason(first, contig, leaders.get(key))
+            reason = "" if ranked else _reason(whole, contig, leaders.get(key))
             first_gene = _first_of_operon(key, leaders) or whole
             starts.append(GeneStart(contig.name, whole, first_gene.name, tuple(ranked), reason))
     return starts
@@ -147,16 +147,16 @@ def _is_searched(gene: Gene, contig: Contig) -> bool:
     return bool(contig.scanned.contains(places).any())
 
 
-def _reason(gene: Gene | None, contig: Contig, leader: tuple[Gene, int] | None) -> str:
-    """Why no start was called before a gene, None if it has no first letter on the contig."""
-    if gene is None:
-        return "begins beyond the end of the contig, or in a part that the file leaves out"
+def _reason(gene: Gene, contig: Contig, leader: tuple[Gene, int] | None) -> str:
+    """Why no start was called before a gene."""
+    room = gene.start_codon if gene.strand == "+" else contig.length - gene.end
+    if gene.partial_start:
+        return "at the end of the contig: begins beyond it" if room < 3 else "its first base is not known"
     if leader is not None:
         other, gap = leader
         how = f"{'follows' if gap > 0 else 'overlaps'} {other.name} by {counted(abs(gap), 'base')}"
         how = how if gap else f"begins where {other.name} ends"
         return f"{how} on its strand: probably in one operon"
-    room = gene.start_codon if gene.strand == "+" else contig.length - gene.end
     if not contig.circular and room < MIN_ROOM:
         return f"at the end of the contig: {counted(room, 'base')} before it"
     return "no start above the threshold"

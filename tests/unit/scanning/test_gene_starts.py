@@ -72,7 +72,7 @@ def test_each_gene_has_its_best_start_or_a_reason():
         "other": "no start above the threshold",
         "alone": "no start above the threshold",
         "last": "follows leader by 10 bases on its strand: probably in one operon",
-        "cut": "begins beyond the end of the contig, or in a part that the file leaves out",
+        "cut": "at the end of the contig: begins beyond it",
     }
     assert {rows[name]["operon"] for name in ("first", "second", "third")} == {"first"}
     assert (rows["last"]["operon"], rows["alone"]["operon"]) == ("leader", "alone")
