@@ -92,19 +92,10 @@ def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
 def with_engine(
     model: TrainedModel, engine: Engine = "torch", dtype: Dtype = "fp32", threads: int | None = None
 ) -> TrainedModel:
-    """Return the same model, computed by an engine.
+    """Return the same model, computed by an engine, with so many batches at a time (by default torch's
+    threads).
 
-    `threads`: batches that other engines compute at a time; torch's number of threads by default. Raises
-    `ConfigError` if the engine or dtype is unknown, or the engine is not installed or does not support the
-    device or dtype. Raises `ModelFileError` if the engine's float32 logits of the self-test differ from those
-    of the card, or of torch.
-
-    Examples
-    --------
-    >>> import seqray
-    >>> from seqray.inference.engines import with_engine
-    >>> with_engine(seqray.load_model("ecoli-promoter"), "onnx").card.name
-    'ecoli-promoter'
+    An engine whose float32 logits of the self-test differ from those of the card, or of torch, is refused.
     """
     if engine not in ENGINES:
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")

@@ -51,15 +51,9 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 def export_onnx(model: TrainedModel, path: str | Path) -> float:
     """Write one graph with all members and the calibration, and return how near it is to torch.
 
-    `path`: ends in ``.onnx``. The same model gives the same bytes. Raises `ConfigError` as `require_graph`
-    does, or if the package ``onnx`` or ``onnxruntime`` is not installed. Raises `InputError` if the name has
-    another suffix, or the file can't be written. Raises `ModelFileError` if the logits of the graph differ
-    from those of the model. Nothing is written.
-
-    Notes
-    -----
-    The metadata of the file hold the card as ``seqray_card``, the sha256 of the model file as
-    ``seqray_model_sha256``, and as ``seqray_tokens`` how letters become inputs.
+    The same model gives the same bytes; nothing is written where the logits differ. The metadata of the file
+    hold the card as ``seqray_card``, the sha256 of the model file as ``seqray_model_sha256``, and as
+    ``seqray_tokens`` how letters become tokens.
     """
     if Path(path).suffix != ".onnx":
         raise InputError("does not end in .onnx", where=str(path), remedy="use .onnx")

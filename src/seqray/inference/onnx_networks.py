@@ -51,8 +51,7 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     """Describe all members and the calibration as one graph.
 
     Inputs and outputs are those of `docs/how-to/export.md`; without ``masked`` nothing is padded, and the
-    graph has no mask. Raises `ModelFileError` if the weights do not fit the card. Raises `ConfigError` if the
-    model reads inputs too long for a graph.
+    graph has no mask.
     """
     g, card = Graph(), model.card
     if card.model.is_locator:
