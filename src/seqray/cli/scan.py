@@ -312,7 +312,6 @@ def _scan_and_write(
     """Scan all or a share, and write it; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
     from seqray.inference.origin import Origin
-    from seqray.scanning.gene_starts import describe_gene
     from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.shards import scan_shard
@@ -356,7 +355,11 @@ def _scan_and_write(
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         shares = partial(_letter_shares, request.model.model, model, source, result)
         files.write(result, lines, about, shares)
-    about_gene = describe_gene(result, request.windows.gene) if request.windows.gene else []
+    about_gene = list[str]()
+    if request.windows.gene:
+        from seqray.scanning.gene_starts import describe_gene
+
+        about_gene = describe_gene(result, request.windows.gene)
     return [*result.findings, *about_gene], summary(result, skipped.count)
 
 

@@ -160,7 +160,8 @@ class CallFiles:
                 write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
             elif kind == "tsv":
                 write_calls_tsv(path, calls, provenance, described=described)
-        self._write_genes(result, provenance)
+        if self._genes:
+            self._write_genes(result, provenance)
         if self._page is not None:
             self._page.write(result, provenance, model, shares_of)
 
