@@ -103,7 +103,9 @@ def call_stretches(
 ) -> list[Stretch]:
     """The letters and genes around calls."""
     if calls is None:
-        raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
+        raise ConfigError(
+            "a model for genomes is explained by its calls", remedy="give calls=seqray.scan(...)"
+        )
     listed, named = _listed(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
     named = named if circular is None else circular

@@ -96,7 +96,7 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
     found, count = facts.get("in_training"), facts["examples"]
     if found is None:
         yield (
-            "the card has no sample of the training sequences: seqray can't check whether any of these are "
+            "the model has no sample of its training sequences: seqray can't check whether any of these are "
             "among them; if so, the probabilities are overconfident"
         )
     elif found["known"]:
@@ -104,7 +104,7 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"caution: the model's training used {which}: the probabilities are overconfident"
     elif found["checked"] < count:
         yield (
-            f"the model was not trained on {found['checked']} of these sequences, by the sample in its card; "
+            f"the model was not trained on {found['checked']} of these sequences, by the sample in its file; "
             "the others can't be checked"
         )
 

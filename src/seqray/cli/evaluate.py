@@ -74,7 +74,7 @@ class PredictionOptions(Options, heading="predictions instead of a model"):
         "--positive LABEL", "the positive class, if the table does not name it", only_for="predictions"
     )
     alphabet: Literal["dna", "rna", "protein"] | None = option(
-        "--alphabet", "letters of the sequences in tables (default: what their letters show)"
+        "--alphabet", "alphabet of sequences in tables (default: what they look like)"
     )
 
 
@@ -101,7 +101,7 @@ class MeasureOptions(Options, heading="measuring"):
     )
     truncate: Truncation | None = TRUNCATE
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
-    no_floor: bool = option("--no-floor", "do not fit the floor (simple rules), and say so")
+    no_floor: bool = option("--no-floor", "do not fit the baseline (simple rules), and say so")
     groups: Literal["auto", "column", "words", "none"] = option(
         "--groups",
         "what the bootstrap draws as a whole: the column 'group', sequences that share words, or nothing "
@@ -198,7 +198,7 @@ def _refuse_without_effect(request: EvaluateRequest) -> None:
     if not request.outputs.multiqc:
         absent["multiqc"] = "names a row of a MultiQC table", "add --multiqc"
     if model:
-        absent["predictions"] = "is for --predictions", "the card of a model contains it"
+        absent["predictions"] = "is for --predictions", "the model has it"
     else:
         absent["model"] = "needs --model", "give it to 'seqray predict'"
     if not model and (is_table or how.against is None):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqray.core.card import Card
     from seqray.modelfile.model import TrainedModel
 
-NO_FLOOR = "these figures have no floor, so they do not show what a simple rule would reach"
+NO_FLOOR = "these figures have no baseline, so they do not show what a simple rule would reach"
 MAX_KNOWN_SHARE = 0.1
 """Of records of the training data: up to it, figures are nearly those of new records."""
 
@@ -281,7 +281,7 @@ def shared_with_training(material: EvaluationInput) -> Iterator[str]:
     shared = sum(canonical_strand(one.sequence, alphabet) in learned for one in examples)
     if shared:
         yield (
-            f"{shared} of {len(examples)} records are also in the training data that the floor learns from "
+            f"{shared} of {len(examples)} records are also in the training data of the baseline "
             "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
         )
     groups = {example.group for example in train} - {None, ""}
@@ -306,8 +306,8 @@ def floor_of(
     if not train and folds < 2:
         return [], [f"records of one group, or one of each class: nothing can be held out, {NO_FLOOR}"]
     note = (
-        "without training data the floor and the rules are cross-validated on the evaluated records "
-        f"in {folds} folds ({grouping}; other relatives may be on both sides, which raises the floor): "
+        "without training data the baseline and the rules are cross-validated on the evaluated records "
+        f"in {folds} folds ({grouping}; other relatives may be on both sides, which raises the baseline): "
         "give the model's training data with --train for a fair comparison"
     )
     found = floor_answers(

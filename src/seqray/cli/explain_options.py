@@ -60,7 +60,7 @@ class TargetOptions(Options, heading="what is explained"):
     )
     members: Literal["mean", "each"] | None = option(
         "--members",
-        f"mean of the members of the model, or each as well (default: {ExplainOptions.members})",
+        f"mean of the networks of the model, or each as well (default: {ExplainOptions.members})",
         only_for=SEQUENCES,
     )
     calls: str | None = option(
@@ -104,7 +104,7 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
     heads: str | None = option("--heads FILE", "a TSV of what each attention head does", only_for="sequences")
     inputs: str | None = option(
         "--inputs FILE",
-        "a TSV of what letters and genes add to the score of each call of a locator",
+        "a TSV of what bases and genes add to the score of each call of a model for genomes",
         only_for="genomes",
     )
 
@@ -120,7 +120,7 @@ class CheckOptions(Options, heading="checks"):
     check_records: PositiveInt | None = option(
         "--check-records N",
         "records that the checks use, drawn at random from those called the class (default: 200, or 40 "
-        "alignments or calls of a locator)",
+        "alignments or calls of a model for genomes)",
     )
     shuffles: Draws | None = option(
         "--shuffles N",
@@ -143,7 +143,7 @@ class MethodOptions(Options, heading="settings of single methods"):
     )
     spread: Literal["read", "span"] | None = option(
         "--spread",
-        "rollouts: a token's share goes to all letters that its convolutions read, in proportion to their "
+        "rollouts: a token's share goes to all positions that its convolutions read, in proportion to their "
         "effect on it (read), or evenly to those under its stride (span) "
         f"(default: {_SETTINGS.spread})",
         only_for=f"{SEQUENCES}, rollout",
@@ -155,8 +155,7 @@ class MethodOptions(Options, heading="settings of single methods"):
     )
     block: PositiveInt | None = option(
         "--block N",
-        "occlusion: letters or columns hidden at a time "
-        f"(default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
+        f"occlusion: positions hidden at a time (default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
         only_for="occlusion",
     )
 

@@ -399,7 +399,7 @@ class LocatorExplainer(SequenceExplainer):
     def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
         if request.target.calls is None:
             raise ConfigError(
-                "a locator is explained by its calls",
+                "a model for genomes is explained by its calls",
                 remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
             )
         self._calls = request.target.calls
@@ -464,7 +464,9 @@ def find_genome(
     """Open the genome that a locator reads, and find its genes."""
     path, *others = request.input
     if others:
-        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
+        raise ConfigError(
+            "a model for genomes explains the calls of one file", remedy="give one genome at a time"
+        )
     circular = called.circular if called else frozenset[str]()
     opened = GenomeInput(path, model.alphabet, request.records, request.genes)
     introns = model.card.locator.introns

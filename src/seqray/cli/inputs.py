@@ -173,7 +173,7 @@ def check_suffix(path: str | None, *suffixes: str) -> None:
 # --- The genes that a locator reads: of a file, of a GenBank input, or predicted
 
 
-class GeneOptions(Options, heading="genes, for a locator", only_for="genomes"):
+class GeneOptions(Options, heading="genes, with a model for genomes", only_for="genomes"):
     """Where genes are from."""
 
     genes: str | None = option(

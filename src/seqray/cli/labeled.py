@@ -57,9 +57,9 @@ MAX_SHOWN_LABELS = 8
 ALPHABET_NAMES = ("dna", "rna", "protein")
 
 
-ALPHABET = option("--alphabet", "letters of the sequences", "dna", choices=ALPHABET_NAMES)
+ALPHABET = option("--alphabet", "alphabet of the sequences", "dna", choices=ALPHABET_NAMES)
 INFERRED_ALPHABET = option(
-    "--alphabet", "letters of the sequences (default: what their letters show)", choices=ALPHABET_NAMES
+    "--alphabet", "alphabet of the sequences (default: what they look like)", choices=ALPHABET_NAMES
 )
 
 

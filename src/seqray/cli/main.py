@@ -38,7 +38,7 @@ VERBS = {
     "compare": ("seqray.cli.compare", "compare the calls of two strains: same, moved, lost, gained"),
     "explain": (
         "seqray.cli.explain",
-        "rank the letters or columns that drive a call, and check the ranking",
+        "rank the positions that drive a call, and check the ranking",
     ),
     "negatives": ("seqray.cli.negatives", "make negatives, and report what each kind teaches"),
     "audit": ("seqray.cli.audit", "find leaks and shortcuts in labeled sequences, before training"),

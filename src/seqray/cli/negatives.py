@@ -86,19 +86,19 @@ class GenomeOptions(Options, heading="windows of a genome", only_for="windows"):
     )
     feature: str = option(
         "--feature TYPE,..",
-        "features that count as starts: of genes and transcripts the 5' end, of others every letter, as "
+        "features that count as starts: of genes and transcripts the 5' end, of others every base, as "
         "every line of a BED file",
         SOURCE.feature,
     )
-    distance: WholeNumber = option("--distance N", "letters between a window and a start", SOURCE.distance)
+    distance: WholeNumber = option("--distance N", "bases between a window and a start", SOURCE.distance)
     match: Literal["gc", "length"] = option(
         "--match", "windows match positives in length and GC content (gc), or in length alone", "gc"
     )
     gc_bins: PositiveInt = option("--gc-bins N", "bins of GC content", DEFAULTS.gc_bins)
     max_overlap: WholeNumber = option(
-        "--max-overlap N", "letters that two windows may share", DEFAULTS.max_overlap
+        "--max-overlap N", "bases that two windows may share", DEFAULTS.max_overlap
     )
-    block: PositiveInt = option("--block N", "letters of the genome that form one group", DEFAULTS.block)
+    block: PositiveInt = option("--block N", "bases of the genome that form one group", DEFAULTS.block)
 
 
 class TableOutput(Options, heading="output"):
@@ -275,7 +275,7 @@ def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -
     if result.placed is not None:
         about["positives found in the genome"] = result.placed
         like = f"length and GC content ({options.gc_bins} bins)" if options.gc_bins else "length"
-        about["windows match"] = f"{like} of a positive; share at most {options.max_overlap} letters"
+        about["windows match"] = f"{like} of a positive; share at most {options.max_overlap} bases"
         about["id of a window"] = "recipe:contig:start-end:strand, 0-based, half-open"
     return about
 
@@ -305,5 +305,5 @@ def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
         cautions.append(f"{lost}, so a negative may overlap one of them")
     ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
     if placed is not None and ambiguous:
-        cautions.append(f"{ambiguous} positives contain ambiguous letters, which windows never do")
+        cautions.append(f"{ambiguous} positives contain ambiguous bases, which windows never do")
     return [*lines, *(f"caution: {caution}" for caution in cautions)]

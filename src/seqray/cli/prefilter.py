@@ -20,8 +20,8 @@ class PrefilterRequest(Request):
 
     epilog: ClassVar[str] = (
         "The model scores windows of the genomes, and two small networks learn from it which windows can "
-        "reach a threshold. 'seqray scan' then lets the model score those alone. A model of several members "
-        "goes on with a window only while its first members score it high. Probabilities do not change."
+        "reach a threshold. 'seqray scan' then lets the model score those alone. A model of several networks "
+        "goes on with a window only while its first networks score it high. Probabilities do not change."
     )
 
     model: str = option("MODEL", MODEL_HELP)
@@ -90,7 +90,7 @@ def summary(card: Card) -> Iterator[str]:
 
     facts, threshold = card.prefilter, card.scan_threshold
     assert facts is not None
-    yield f"the prefilter learned from {facts.learned_from} windows of {facts.letters} letters"
+    yield f"the prefilter learned from {facts.learned_from} windows of {facts.letters} bases"
     found = Cutoffs.at(facts, threshold)
     if not found.is_selective:
         yield (

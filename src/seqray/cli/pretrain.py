@@ -23,7 +23,7 @@ class PretrainRequest(Request):
     )
     config: str = CONFIG
     out: str = option("--out -o FILE", "weights, end in .safetensors")
-    share: Probability = option("--share P", "share of letters to hide", 0.15)
+    share: Probability = option("--share P", "share of positions to hide", 0.15)
     fit: FitOptions
 
 

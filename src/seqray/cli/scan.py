@@ -158,7 +158,8 @@ class CallingOptions(Options, heading="calling"):
     threshold: Probability | None = option("--threshold P", "lowest score of a call (default: the model's)")
     expected_precision: CallPrecision | None = option(
         "--precision P",
-        "choose the lowest threshold at which this share of calls is expected to be right, with a locator",
+        "choose the lowest threshold at which this share of calls is expected to be right, with a model for "
+        "genomes",
         only_for=ONLY_FOR["precision"],
     )
     species: str | None = option(
@@ -169,7 +170,7 @@ class CallingOptions(Options, heading="calling"):
     )
     per_kb: Number | None = option(
         "--per-kb N",
-        "call the best N sites per thousand positions that score .001 or more, with a locator",
+        "call the best N sites per thousand positions that score .001 or more, with a model for genomes",
         only_for=ONLY_FOR["per_kb"],
     )
     fdr: Probability | None = option(
@@ -179,12 +180,12 @@ class CallingOptions(Options, heading="calling"):
     )
     null_mb: Number | None = option(
         "--null-mb MB",
-        "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for a locator 0)",
+        "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for genomes 0)",
     )
     seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
     min_distance: PositiveInt | None = option(
         "--min-distance N",
-        "smallest distance between two sites on one strand (default: 50, for a locator 25)",
+        "smallest distance between two sites on one strand (default: 50, for genomes 25)",
     )
 
 
@@ -194,7 +195,7 @@ class WindowOptions(Options, heading="sequences"):
     strand: Literal["both", "plus", "minus"] = option("--strand", "strands to scan", DEFAULTS.strand)
     stride: PositiveInt | None = option(
         "--stride N",
-        "letters between windows; peaks are refined at 1 (default: 1 where a prefilter is used, else 10)",
+        "bases between windows; peaks are refined at 1 (default: 1 where a prefilter is used, else 10)",
         only_for=ONLY_FOR["stride"],
     )
     prefilter: Literal["auto", "none"] = option(
@@ -223,7 +224,7 @@ class WindowOptions(Options, heading="sequences"):
     )
     max_ambiguous: Probability = option(
         "--max-ambiguous SHARE",
-        "windows with a larger share of ambiguous letters are not scored",
+        "windows with a larger share of ambiguous bases are not scored",
         DEFAULTS.max_ambiguous,
         only_for=ONLY_FOR["max_ambiguous"],
     )

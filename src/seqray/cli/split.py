@@ -63,7 +63,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
     )
     word: WholeNumber | None = option(
-        "--word K", "sequences that share a k-mer of K letters; 0 for none (default: 40, protein 20)"
+        "--word K", "sequences that share a k-mer of K positions; 0 for none (default: 40, protein 20)"
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
     group_by: tuple[str, ...] = option(
@@ -76,7 +76,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
     )
     block: PositiveInt = option(
         "--block N",
-        "with --positions: letters of the genome that stay together",
+        "with --positions: bases of the genome that stay together",
         BLOCK,
         only_for="positions",
     )

@@ -51,7 +51,7 @@ class FitOptions(Options):
     set: tuple[str, ...] = option(
         "--set KEY=VALUE", "setting that overrides the one in YAML, such as trainer.max_epochs=10"
     )
-    seed: WholeNumber | None = option("--seed N", "seed of the first member")
+    seed: WholeNumber | None = option("--seed N", "seed of the first network")
     threads: Threads | None = THREADS
     device: str = option(
         "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
@@ -80,7 +80,7 @@ class FitOptions(Options):
 
 
 class GenomeOptions(
-    Options, heading="data: genomes with sites, for a locator ('model.kind: locator')", only_for="genomes"
+    Options, heading="data: genomes with sites, with 'model.kind: locator'", only_for="genomes"
 ):
     """What a locator learns from."""
 
@@ -109,7 +109,7 @@ class GenomeOptions(
     )
     fold: tuple[str, ...] = option(
         "--fold MODEL",
-        "model trained with --hold-out: its figures of the species left out go onto the card, to say what to "
+        "model trained with --hold-out: its figures of the species left out are kept, to say what to "
         "expect in a new species; may be repeated",
     )
 
@@ -146,14 +146,14 @@ class TrainRequest(Request):
     members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
         "--teacher NAME|FILE",
-        "model whose probabilities are learned beside the labels, to distill an ensemble into one member",
+        "model whose probabilities are learned beside the labels, to distill an ensemble into one network",
         only_for="examples",
     )
     init: str | None = option(
         "--init NAME|FILE",
-        "start from the weights of seqray pretrain, or of the members of a model of the same shape",
+        "start from the weights of seqray pretrain, or of the networks of a model of the same shape",
     )
-    metrics: str | None = option("--metrics JSON", "figures measured elsewhere, for the card")
+    metrics: str | None = option("--metrics JSON", "figures measured elsewhere, for the model description")
     fit: FitOptions
 
 
@@ -223,17 +223,22 @@ def refuse_others(request: TrainRequest, config: RunConfig | None) -> None:
     absent, like = {}, request.like
     if config is None:
         remedy = "give --like bacteria-genome, or --config YAML such as configs/genome.yaml"
-        absent["genomes"] = "needs settings of a locator", remedy
+        absent["genomes"] = "needs settings of a model for genomes", remedy
         remedy = "give --like rna-family-type or --config YAML"
         absent["stated settings"] = "needs settings for alignments", remedy
     elif config.model.is_locator:
         if like and not given(request.genomes):
-            what = "is a locator, which learns from genomes"
+            what = "is a model for genomes, which learns from genomes"
             raise ConfigError(what, where=like, remedy="give --genome and --sites")
-        absent["examples"] = "is not for locators ('model.kind: locator')", "give --genome and --sites"
+        absent["examples"] = (
+            "is not for models for genomes ('model.kind: locator')",
+            "give --genome and --sites",
+        )
     else:
-        remedy = "give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML"
-        absent["genomes"] = f"is for locators, but 'model.kind' is {config.model.kind}", remedy
+        remedy = (
+            "give --train TABLE, or settings of a model for genomes: --like bacteria-genome, or --config YAML"
+        )
+        absent["genomes"] = f"is for models for genomes, but 'model.kind' is {config.model.kind}", remedy
     if config is not None and not config.model.reads_sequences:
         reads = f"is for models that read sequences, and this one reads {kind_of(config).unit}"
         absent["sequences"] = reads, ""
@@ -266,7 +271,7 @@ def summary(result: TrainResult) -> list[str]:
     several = len(card.classes) > 2  # then they are means over the classes, and no threshold divides them
     lines += [
         f"{'each network trained on about' if own else 'trained on'} {counts['train']} {kind} of "
-        f"{len(card.classes)} classes; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"{len(card.classes)} classes; networks: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"validation on {held_out}: {'mean of classes: ' if several else ''}{figures} "
         f"({'' if several else f'threshold {card.threshold:.3f}, '}temperature {card.temperature:.3f})",
@@ -305,7 +310,7 @@ def genome_summary(result: TrainResult) -> list[str]:
     merged = f" ({repeated} rows that name a site again are merged)" if repeated else ""
     return [
         f"learned from {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, "
-        f"with {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"with {sites} sites{merged}; networks: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"development regions, mean over species: {shown(result.validation)} "
         f"(threshold {card.threshold:.3f})",

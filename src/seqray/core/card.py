@@ -95,7 +95,7 @@ class Card:
             _require(self.prefilter.second is None or self.format >= 4, "prefilter.second", "needs format 4")
             by_member = self.prefilter.members
             fits = by_member is None or by_member.shape == (len(self.prefilter.levels), self.members - 1)
-            _require(fits, "prefilter.members", "has no cutoff for each level and each member but the last")
+            _require(fits, "prefilter.members", "has no cutoff for each level and each network but the last")
 
     @property
     def positive_index(self) -> int:
@@ -124,14 +124,15 @@ class Card:
         threshold = self.info.get("scan_threshold", self.threshold)
         if not isinstance(threshold, int | float) or not 0 < threshold < 1:
             raise ConfigError(
-                f"the card's 'scan_threshold' is {threshold!r}", remedy=f"give {setting('threshold')}"
+                f"the model description's 'scan_threshold' is {threshold!r}",
+                remedy=f"give {setting('threshold')}",
             )
         return float(threshold)
 
 
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:
-        raise ModelFileError(f"model card: '{key}' {rule}")
+        raise ModelFileError(f"model description: '{key}' {rule}")
 
 
 def card_to_mapping(card: Card) -> dict[str, Any]:
@@ -144,11 +145,11 @@ def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
     """Build a card from plain data."""
     layout = mapping.get("format")
     if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
-        raise ModelFileError(f"model card: 'format' is {layout!r}, not a version number")
+        raise ModelFileError(f"model description: 'format' is {layout!r}, not a version number")
     if layout > CARD_FORMAT:
         writer = mapping.get("seqray_version", "a newer version")
         raise ModelFileError(
-            f"model card of format {layout}, written by seqray {writer}; "
+            f"model description of format {layout}, written by seqray {writer}; "
             f"this is seqray {__version__}, which reads up to format {CARD_FORMAT}",
             remedy=f"install seqray {writer} or later",
         )
@@ -157,7 +158,7 @@ def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
         try:
             return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
         except ConfigError as error:
-            raise ModelFileError(f"model card: {error.what}") from None
+            raise ModelFileError(f"model description: {error.what}") from None
 
 
 def card_to_json(card: Card) -> str:
@@ -165,7 +166,7 @@ def card_to_json(card: Card) -> str:
     try:
         return json.dumps(card_to_mapping(card), sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ModelFileError(f"model card: can't be written as JSON ({error})") from None
+        raise ModelFileError(f"model description: can't be written as JSON ({error})") from None
 
 
 def describe_card(card: Card) -> list[str]:

@@ -85,7 +85,7 @@ def reading_card(part: str) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise ModelFileError(f"model card: '{part}' can't be read ({reason})") from None
+        raise ModelFileError(f"model description: '{part}' can't be read ({reason})") from None
 
 
 # --- Names of settings in messages: as Python writes them, or as the command line does

@@ -354,7 +354,7 @@ def _bounded(region: Region, length: int) -> tuple[int, int]:
     end = length if region.end is None else region.end
     if end > length or region.start >= length:
         raise InputError(
-            f"lies beyond the end of '{region.contig}', which has {length} letters",
+            f"lies beyond the end of '{region.contig}', which has {length} bases",
             where=region.where,
             remedy="check that it belongs to this assembly",
         )

@@ -148,4 +148,4 @@ def describe_learned(known: int, checked: int, count: int) -> str:
     """Which records are training data, as ``all 40 of these records``, or about which share of them."""
     if checked == count:
         return f"all {count} of these records" if known == count else f"{known} of these {count} records"
-    return f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can check)"
+    return f"about {known / checked:.0%} of these records ({known} of the {checked} that it can check)"

@@ -197,8 +197,9 @@ def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats)
 
 # --- From labels and classifiers' answers to an `Evaluation`: metrics of all records and of subsets
 
-MODEL, AGAINST, FLOOR, FOREST = "model", "against", "floor", "forest"
+MODEL, AGAINST, FLOOR, BASELINE, FOREST = "model", "against", "floor", "baseline", "forest"
 COMPARED = (FLOOR, FOREST, AGAINST)
+SHOWN = (MODEL, BASELINE, FOREST, AGAINST)
 MAX_GROUP_SHARE = 0.2  # of the records
 SUM_TOLERANCE = 1e-3  # tables carry a few digits
 MAX_SHOWN_PROBABILITIES = 5
@@ -389,7 +390,7 @@ OF_PARTS = ("mcc", "auroc")  # with their intervals
 
 def summary(evaluation: Evaluation, name: str) -> list[str]:
     """Metrics of the model and of what it is compared with, differences, subsets and notes."""
-    judged = judged_label(evaluation)
+    judged, evaluation = judged_label(evaluation), for_people(evaluation)
     found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
     lines = [_head(evaluation, name)]
     columns = [metric for metric in SHOWN_METRICS if ("all", "model", metric) in found]
@@ -405,6 +406,18 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
     if judged != evaluation.positive:
         return [*lines, "figures above are means over the classes"]
     return [*lines, f"positive class: {evaluation.positive}"]
+
+
+def for_people(evaluation: Evaluation) -> Evaluation:
+    """The same with the floor called baseline, which is what pages and the terminal say."""
+
+    def word(source: str) -> str:
+        return source.replace(FLOOR, BASELINE)
+
+    answers = (replace(one, source=word(one.source)) for one in evaluation.answers)
+    figures = (replace(figure, source=word(figure.source)) for figure in evaluation.figures)
+    mcnemar = {word(source): counts for source, counts in evaluation.mcnemar.items()}
+    return replace(evaluation, answers=tuple(answers), figures=tuple(figures), mcnemar=mcnemar)
 
 
 def judged_label(evaluation: Evaluation) -> str:
@@ -438,7 +451,7 @@ def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figur
 def _parts(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) -> list[str]:
     if not evaluation.subsets:
         return []
-    sources = [one.source for one in evaluation.answers if one.source in (MODEL, *COMPARED)]
+    sources = [one.source for one in evaluation.answers if one.source in SHOWN]
     rows = [["", "n", *(f"{source} {metric}" for source in sources for metric in OF_PARTS)]]
     for subset, count in evaluation.subsets.items():
         values = [_value(found.get((subset, source, m))) for source in sources for m in OF_PARTS]

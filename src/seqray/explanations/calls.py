@@ -155,7 +155,7 @@ def _check_length(name: str, call: Call, fewest: int, most: int, source: str) ->
     """Refuse a call that another model has made, one of another length, with an InputError."""
     if not fewest <= call.end - call.start <= most:
         raise InputError(
-            f"call '{name}' has {call.end - call.start} letters, but those of the model have {most}",
+            f"call '{name}' has {call.end - call.start} bases, but those of the model have {most}",
             where=source,
             remedy="give the model that made the calls",
         )

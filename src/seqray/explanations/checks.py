@@ -290,7 +290,7 @@ def conclude(
     target: str | None,
     seed: int = 0,
     *,
-    deed: str = "replacing the letters",
+    deed: str = "changing the positions",
 ) -> Faithfulness:
     """Summarize the evidence of all records: no figures without records, no intervals for fewer than six.
 
@@ -397,7 +397,7 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> Iterator[str]
             yield f"That is {100 * check.value:.0f} % of what {against} gains."
         if name == "stability" and np.isfinite(check.value):
             how = "agree" if check.value >= MIN_AGREEMENT else "disagree"
-            yield f"Members {how}: their rankings have a correlation of {check.value:.2f}."
+            yield f"Networks {how}: their rankings have a correlation of {check.value:.2f}."
         if name == "randomised_weights" and check.value >= MAX_RANDOM_CORRELATION:
             yield (
                 "Caution: with random weights the ranking stays much the same (rank correlation "

@@ -340,7 +340,7 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
     stated = genome.lengths.get(contig, length)
     if stated != length and genome.of(contig):
         raise InputError(
-            f"states {stated} letters of '{contig}', which has {length}",
+            f"states {stated} bases of '{contig}', which has {length}",
             where=genome.file,
             remedy=_of_this_assembly(),
         )
@@ -349,7 +349,7 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
         if gene.start >= length or gene.end > reach:
             raise InputError(
                 f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
-                f"which has {length} letters",
+                f"which has {length} bases",
                 where=genome.file,
                 remedy=_of_this_assembly(),
             )

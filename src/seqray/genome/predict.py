@@ -223,7 +223,7 @@ def check_predictable(sequence: str, where: str = "") -> str:
     """Raise `InputError` for a contig of more than `MAX_CONTIG_LETTERS`; returns its letters."""
     if len(sequence) > MAX_CONTIG_LETTERS:
         raise InputError(
-            f"genes can't be predicted in a contig of {len(sequence)} letters, too many for a bacterium",
+            f"genes can't be predicted in a contig of {len(sequence)} bases, too many for a bacterium",
             where=where,
             remedy="give genes in a file, or none",
         )
@@ -257,8 +257,7 @@ def _ready_made(table: int | None) -> pyrodigal.GeneFinder:
         own = [one for one in bins if one.training_info.translation_table == table]
         if not own:
             raise InputError(
-                f"fewer than {MIN_TRAINING_LETTERS} letters are too few to learn genes of "
-                f"codon table {table}",
+                f"fewer than {MIN_TRAINING_LETTERS} bases are too few to learn genes of codon table {table}",
                 remedy=f"give more of the genome, or codon table {STANDARD} or {MYCOPLASMA}",
             )
         bins = pyrodigal.MetagenomicBins(own)

@@ -169,7 +169,9 @@ class NetworkGraph:
         if array is None:
             raise ModelFileError(f"lacks tensors, such as '{name}'")
         if array.shape != shape:
-            raise ModelFileError(f"tensor '{name}' is {array.shape} where the card asks for {shape}")
+            raise ModelFileError(
+                f"tensor '{name}' is {array.shape} where the model description asks for {shape}"
+            )
         if array.dtype != np.float32:
             raise ModelFileError(f"tensor '{name}' is of {array.dtype}, not float32")
         self._unread.discard(name)

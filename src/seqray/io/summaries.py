@@ -32,7 +32,7 @@ _MULTIQC_ID = "seqray_evaluate"
 _MULTIQC_METRICS = {
     "mcc": ("MCC", "Matthews correlation coefficient", -1, 1, "RdYlGn"),
     "auroc": ("AUROC", "area under the ROC curve", 0, 1, "RdYlGn"),
-    "auprc": ("AUPRC", "average precision; its floor is the share of positives", 0, 1, "RdYlGn"),
+    "auprc": ("AUPRC", "average precision; by chance it is the share of positives", 0, 1, "RdYlGn"),
     "sensitivity": ("Sensitivity", "share of the positives that are called", 0, 1, "RdYlGn"),
     "specificity": ("Specificity", "share of the negatives that are not called", 0, 1, "RdYlGn"),
     "precision": ("Precision", "share of the calls that are positive", 0, 1, "RdYlGn"),
@@ -150,14 +150,14 @@ def multiqc_mapping(evaluation: Evaluation, sample: str) -> dict[str, Any]:
         if metric in _BESIDE and ("floor", metric) in values:
             row[f"floor_{metric}"] = values["floor", metric]
             headers[f"floor_{metric}"] = {
-                "title": f"Floor {title}",
+                "title": f"Baseline {title}",
                 "description": f"{title} of logistic regression on k-mers, on the same records",
                 **column,
             }
     return {
         "id": _MULTIQC_ID,
         "section_name": "seqray evaluate",
-        "description": "Predictions against labels; the floor is logistic regression on k-mers.",
+        "description": "Predictions against labels; the baseline is logistic regression on k-mers.",
         "plot_type": "table",
         "pconfig": {"id": f"{_MULTIQC_ID}_table", "title": "seqray: figures of merit", "namespace": "seqray"},
         "headers": headers,

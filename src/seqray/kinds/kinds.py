@@ -303,7 +303,7 @@ class LocatorKind(Kind):
 
     def read_labeled(self, *_: object, **__: object) -> NoReturn:
         raise ConfigError(
-            "a locator reads genomes and a table of sites, not labeled examples",
+            "a model for genomes reads genomes and a table of sites, not labeled examples",
             remedy="use 'seqray train --genome' or 'seqray scan'",
         )
 
@@ -311,7 +311,7 @@ class LocatorKind(Kind):
 
     def predict(self, model: TrainedModel, *_: Any, **__: Any) -> NoReturn:
         raise ConfigError(
-            f"model '{model.card.name}' is a locator, which classifies no sequences",
+            f"model '{model.card.name}' is a model for genomes, which classifies no sequences",
             remedy="use 'seqray scan' to find sites",
         )
 

@@ -73,16 +73,20 @@ def save_model(
     """Write a model file, through a temporary file in the same folder."""
     check_model_path(path)
     if len(networks) != card.members:
-        raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")
+        raise ModelFileError(
+            f"the model description says {card.members} networks, {len(networks)} were given"
+        )
     if (card.prefilter is None) != (prefilter is None):
-        raise ModelFileError("a card describes a prefilter where there is one")
+        raise ModelFileError("the description names a prefilter where there is one")
     copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
     card = replace(card, self_test=make_self_test(TrainedModel(card, copies, prefilter=prefilter)))
     tensors = dict[str, Tensor]()
     for i, network in enumerate(networks):
         for name, value in sorted(network.state_dict().items()):
             if not bool(torch.isfinite(value).all()):
-                raise ModelFileError(f"member {i} can't be saved: '{name}' holds a number that is not finite")
+                raise ModelFileError(
+                    f"network {i} can't be saved: '{name}' holds a number that is not finite"
+                )
             tensors[f"member.{i}.{name}"] = value.detach().cpu().contiguous().clone()
     for name, values in sorted(prefilter_arrays(prefilter).items()) if prefilter else ():
         tensors[name] = torch.from_numpy(values).contiguous()
@@ -145,7 +149,7 @@ def _build_members(card: Card, tensors: Mapping[str, Tensor], where: str) -> tup
     """Make the networks, and load the tensors; refuse missing, extra and misshapen ones, and other types."""
     limit, count = nullcontext(), sum(map(Tensor.numel, tensors.values()))
     if card.model.backbone is None:  # whose weights lie elsewhere
-        error = ModelFileError(f"holds {count} weights, fewer than its card asks for", where=where)
+        error = ModelFileError(f"holds {count} weights, fewer than its description asks for", where=where)
         limit = SizeLimit(2 * count + _SPARE_VALUES, error)
     with torch.inference_mode(False), torch.random.fork_rng(devices=[]), limit:
         networks = tuple(build_network(card.model) for _ in range(card.members))
@@ -161,7 +165,7 @@ def _build_members(card: Card, tensors: Mapping[str, Tensor], where: str) -> tup
     for name, value in expected.items():
         tensor = tensors[name]
         if value.shape != tensor.shape:
-            shapes = f"{tuple(tensor.shape)} where the card asks for {tuple(value.shape)}"
+            shapes = f"{tuple(tensor.shape)} where the model description asks for {tuple(value.shape)}"
             raise ModelFileError(f"tensor '{name}' is {shapes}", where=where)
         if value.dtype != tensor.dtype:
             raise ModelFileError(f"tensor '{name}' is of {tensor.dtype}, not {value.dtype}", where=where)

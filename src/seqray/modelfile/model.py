@@ -132,15 +132,15 @@ class TrainedModel:
         if not self.is_locator:
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
-                remedy="give a locator, such as 'bacteria-genome'",
+                remedy="give a model for genomes, such as 'bacteria-genome'",
             )
         return tuple(one for one in self.networks if isinstance(one, LocatorTransformer))
 
     def check_reads_sequences(self) -> None:
         """Refuse a model of alignments, or a locator. Raises ConfigError, naming the model."""
         if self.is_locator:
-            remedy = "only 'seqray scan' and 'seqray explain' take locators"
-            raise ConfigError(f"model '{self.card.name}' is a locator", remedy=remedy)
+            remedy = "only 'seqray scan' and 'seqray explain' take models for genomes"
+            raise ConfigError(f"model '{self.card.name}' is a model for genomes", remedy=remedy)
         if not self.card.model.reads_sequences:
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",

@@ -112,7 +112,7 @@ def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> 
     """
     if card.prefilter is None:
         if arrays:
-            raise ModelFileError("has a prefilter that its card does not name", where=where)
+            raise ModelFileError("has a prefilter that its description does not name", where=where)
         return None
     if card.window < KERNEL:
         raise ModelFileError(f"has a prefilter of windows of {card.window} letters", where=where)
@@ -129,7 +129,7 @@ def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> 
         fits &= own == prefilter_shapes(card.window, letters, contexts, size)
         fits &= all(value.dtype == np.float32 for value in weights.values())
     if not fits or not first:
-        raise ModelFileError("has a prefilter that doesn't fit its card", where=where)
+        raise ModelFileError("has a prefilter that doesn't fit its description", where=where)
     return Prefilter(first, card.window, Prefilter(second, card.window) if second else None)
 
 

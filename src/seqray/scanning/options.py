@@ -32,8 +32,8 @@ ONLY_FOR = {
 def other_kind(card: Card) -> tuple[str, str]:
     """What this model does not read, and what to say of an option of `ONLY_FOR` that is for it."""
     if card.model.is_locator:
-        return "sequences", f"is for models of windows, and '{card.name}' is a locator"
-    return "genomes", f"is for locators, and '{card.name}' is a model of windows"
+        return "sequences", f"is for models of windows, and '{card.name}' is a model for genomes"
+    return "genomes", f"is for models for genomes, and '{card.name}' is a model of windows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,7 @@ class Scan:
             regions.check()
 
     def _skip(self, record: SequenceRecord) -> None:
-        reason = f"{len(record)} letters, shorter than the window of {self.scorer.window}"
+        reason = f"{len(record)} bases, shorter than the window of {self.scorer.window}"
         if self.callbacks.on_skip is None:
             remedy = "remove it, or skip it by strict=False of seqray.scan or 'on_skip' of ScanCallbacks"
             raise InputError(reason, where=f"record '{record.id}'", remedy=remedy)

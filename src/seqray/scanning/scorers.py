@@ -182,9 +182,9 @@ class LocatorScorer(Scorer):
 
     def facts(self) -> dict[str, str]:
         return {
-            "positions": f"each, from the {self._strands.radius} letters on either side",
+            "positions": f"each, from the {self._strands.radius} bases on either side",
             "genes": "not known" if self.genome is None else self.genome.source,
-            "ambiguous letters": "positions with N or another ambiguity code are not scored",
+            "ambiguous bases": "positions with N or another ambiguity code are not scored",
         }
 
     def running(self) -> AbstractContextManager[None]:
@@ -201,7 +201,7 @@ def _locator_threshold(card: Card, options: ScanOptions, default: float, genome:
     measured = sorted({table.species for table in expected.tables if table.genes == genes})
     if not measured:
         remedy = "give a threshold or calls per kb"
-        raise ConfigError(f"the model's card states no precision {how}", remedy=remedy)
+        raise ConfigError(f"the model's description states no precision {how}", remedy=remedy)
     if species is not None and species not in measured:
         alike = [name for name in measured if species.casefold() in name.casefold()]
         raise ConfigError(
@@ -340,7 +340,7 @@ class WindowScorer(Scorer):
 
     def facts(self) -> dict[str, str]:
         site = f"index {self.site} of the window of {self.window}, 0-based"
-        windows = f"{self.window} letters, stride {self.stride}"
+        windows = f"{self.window} bases, stride {self.stride}"
         if self.cutoffs is None:
             windows += ", refined at stride 1" if self.stride > 1 else ""
         else:
@@ -349,7 +349,7 @@ class WindowScorer(Scorer):
         return {
             "windows": windows,
             "site": site if self._states_site else f"{site}: its middle, since the model names no site",
-            "ambiguous letters": f"windows with more than {self.max_ambiguous:.3g} of them are not scored",
+            "ambiguous bases": f"windows with more than {self.max_ambiguous:.3g} of them are not scored",
         }
 
 

@@ -190,7 +190,7 @@ def _letter_evidence(result: ScanResult) -> str:
         return "not estimated"
     return (
         f"{result.calls_per_mb * per_kb:.4g} calls per kb, and {rate.per_mb * per_kb:.4g} (95 % interval "
-        f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the letters between them "
+        f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the bases between them "
         f"shuffled, over {rate.null_mb:.4g} Mb; calls that genes alone explain are not false"
     )
 
@@ -199,7 +199,7 @@ def summary(result: ScanResult, skipped: int) -> str:
     """Summarize in one line what was scanned and found."""
     calls = len(result.calls)
     searched, whole = (
-        f"{letters / 1e6:.4g} Mb" if letters >= _MIN_LETTERS_IN_MB else f"{letters} letters"
+        f"{letters / 1e6:.4g} Mb" if letters >= _MIN_LETTERS_IN_MB else f"{letters} bases"
         for letters in (result.positions, result.letters)
     )
     size = whole
@@ -240,7 +240,7 @@ def call_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
         )
     if not result.positions and result.scanned:
         texts.append(
-            "no position was searched: all letters are masked or ambiguous, or the parts are too short"
+            "no position was searched: all bases are masked or ambiguous, or the parts are too short"
         )
     texts += _locator_cautions(result, options) if result.from_positions else _window_cautions(result)
     return (CAUTION + text for text in texts)
@@ -267,13 +267,13 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
     mean = sum(linear) / len(linear) if linear else None
     if mean is not None and mean < MIN_CONTIG_LETTERS:
         yield (
-            f"the linear contigs have {mean:.0f} letters on average: genes are cut and sites at ends are "
+            f"the linear contigs have {mean:.0f} bases on average: genes are cut and sites at ends are "
             "missed, so expect less than in whole genomes"
         )
     if result.genes and sum(result.without_genes) >= MIN_CONTIG_LETTERS:
         yield (
             f"{len(result.without_genes)} of {len(result.scanned)} sequences are not named in "
-            f"{result.genes.source}: there the model reads letters alone, calls have no genes, and their "
+            f"{result.genes.source}: there the model reads bases alone, calls have no genes, and their "
             "'precision' is that without genes, but the threshold and the precision to expect are those with "
             f"genes; scan these sequences by themselves with {setting('genes', 'predict')} or "
             f"{setting('genes', None)}"
@@ -306,7 +306,7 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
             f"like, this threshold has {own.precision:.2f}: give {setting('species', own.species)}"
         )
     if result.genes is None and None in result.recalls:
-        yield "without genes a locator finds fewer sites"
+        yield "without genes a model for genomes finds fewer sites"
     elif result.genes is None:
         without, with_genes = result.recalls
         yield (

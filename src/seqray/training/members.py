@@ -349,7 +349,7 @@ def train_members(
                 train_member,
                 missing,
                 {**shared, "folder": folder},
-                "train members",
+                "train networks",
                 processes=processes,
                 threads=threads,
                 on_progress=run.on_progress,

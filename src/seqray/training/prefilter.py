@@ -97,7 +97,7 @@ class WindowSource:
         self.letters = len(codes) - int(ambiguous.sum())
         if self.letters < _MIN_LETTERS:
             raise InputError(
-                f"{self.letters} unambiguous letters in sequences of {shortest} letters or more",
+                f"{self.letters} unambiguous bases in sequences of {shortest} bases or more",
                 remedy=f"a prefilter learns from {_MIN_LETTERS} or more: give genomes",
             )
         self._ambiguous_before = np.concatenate([[0], np.cumsum(ambiguous, dtype=np.int32)])
@@ -153,7 +153,7 @@ class WindowSource:
         if not read.any():
             part = "last fifths" if held_out else "first four fifths"
             raise InputError(
-                f"the {part} of the sequences contain only ambiguous letters", remedy="give genomes"
+                f"the {part} of the sequences contain only ambiguous bases", remedy="give genomes"
             )
         return places[read]
 
@@ -293,7 +293,7 @@ def _check(model: TrainedModel, windows: int, lost: float) -> None:
         raise ConfigError(f"the model '{card.name}' reads {model.alphabet.name}, which is not scanned")
     if card.window < KERNEL:
         raise ConfigError(
-            f"the windows of '{card.name}' are too short: a prefilter reads {KERNEL} letters or more"
+            f"the windows of '{card.name}' are too short: a prefilter reads {KERNEL} bases or more"
         )
 
 

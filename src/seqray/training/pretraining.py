@@ -187,7 +187,7 @@ def pretrain(
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
     if config.model.is_locator:
-        raise ConfigError("pre-training is not for locators, which learn genes and sites together")
+        raise ConfigError("pre-training is not for models for genomes, which learn genes and sites together")
     if config.model.tokenizer != "character":
         raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
     if not 0 < share < 1:

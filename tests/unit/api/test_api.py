@@ -152,7 +152,7 @@ def test_nothing_gives_frames_of_no_rows_with_all_columns(tiny_model):
 def test_a_short_contig_is_skipped_and_named(tiny_model):
     with pytest.warns(UserWarning, match="skipped 1 sequence: 'short'"):
         frame = seqray.scan(tiny_model, {"short": "ACGT", **LONG}, threshold=0.6, null_mb=0)
-    assert frame.attrs["skipped"] == {"short": "4 letters, shorter than the window of 20"}
+    assert frame.attrs["skipped"] == {"short": "4 bases, shorter than the window of 20"}
     pd.testing.assert_frame_equal(frame, seqray.scan(tiny_model, LONG, threshold=0.6, null_mb=0))
     with pytest.raises(InputError, match="shorter than the window"):
         seqray.scan(tiny_model, {"short": "ACGT"}, strict=True)
@@ -257,7 +257,7 @@ def test_errors_name_parameters_and_not_options(tiny_model, tmp_path):
         seqray.predict(tiny_model, twice)
     for settings in ({"species": "x"}, {"genes": None}, {"codon_table": 4}):
         [name] = settings
-        with pytest.raises(ConfigError, match=f"^'{name}' is for locators"):
+        with pytest.raises(ConfigError, match=f"^'{name}' is for models for genomes"):
             seqray.scan(tiny_model, LONG, **settings)
     with pytest.raises(InputError, match=r"^'circular_ids': the input has no sequence named 'x'"):
         seqray.scan(tiny_model, LONG, circular_ids=("x",))

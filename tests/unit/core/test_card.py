@@ -81,7 +81,7 @@ def test_the_positive_class_has_a_column():
         ),
         ({"prefilter": LEVELS}, "'prefilter' needs format 3"),
         ({"prefilter": replace(LEVELS, second=np.array([-1.0])), "format": 3}, "second' needs format 4"),
-        ({"prefilter": replace(LEVELS, members=np.array([[-1.0]])), "format": 3}, "each member but the last"),
+        ({"prefilter": replace(LEVELS, members=np.array([[-1.0]])), "format": 3}, "each network but the last"),
         ({"conformal": {"promoter": HeldOutRanks(1, np.ones(1), np.ones(1))}}, "lacks the class background"),
     ],
 )
@@ -197,7 +197,7 @@ def test_a_locator_is_described_without_its_tables():
     ],
 )
 def test_a_damaged_locator_is_named(facts):
-    with pytest.raises(ModelFileError, match=r"^model card: 'locator"):
+    with pytest.raises(ModelFileError, match=r"^model description: 'locator"):
         card_from_mapping(card_to_mapping(make_card()) | {"locator": facts})
 
 
@@ -214,5 +214,5 @@ def test_a_damaged_locator_is_named(facts):
 )
 def test_a_damaged_prefilter_is_named(facts):
     part = {"levels": [[0.5, -1.0, 0.1]]} | facts
-    with pytest.raises(ModelFileError, match=r"^model card: 'prefilter"):
+    with pytest.raises(ModelFileError, match=r"^model description: 'prefilter"):
         card_from_mapping(card_to_mapping(make_card(format=4, members=2)) | {"prefilter": part})

@@ -70,7 +70,7 @@ def test_what_stands_beside_the_model_is_measured_and_compared():
         found.figure("auroc", "against")
     lines = summary(found, "m")
     assert lines[0].startswith("m on 80 records of split all: ")
-    assert any(line.startswith("model minus floor: mcc ") for line in lines)
+    assert any(line.startswith("model minus baseline: mcc ") for line in lines)
     assert any(line.startswith("context:y  40  ") for line in lines)
 
 

@@ -42,7 +42,7 @@ def test_order_and_names_are_those_of_the_calls():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (call(5, length=30), "call 'promoter_1' has 30 letters, but those of the model have 20"),
+        (call(5, length=30), "call 'promoter_1' has 30 bases, but those of the model have 20"),
         (call(5, contig="plasmid"), "lies on 'plasmid', which is not among the sequences"),
         (call(100), "at 101-120 lies beyond the end of 'chr'"),
         (call(-1), "lies beyond the end of 'chr'"),

@@ -216,7 +216,7 @@ def test_rankings_of_calls_are_checked():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (Call("long", 10, 60, "+", 30, 0.9, "start"), "has 50 letters, but those of the model have 5"),
+        (Call("long", 10, 60, "+", 30, 0.9, "start"), "has 50 bases, but those of the model have 5"),
         (call(60, label="enhancer"), "is a enhancer; the model knows start, stop"),
         (Call("other", 10, 15, "+", 13, 0.9, "start"), "lies on 'other', which is not among"),
         (Call("short", 28, 30, "+", 31, 0.9, "start"), "has its site at 32, beyond the end of 'short'"),

@@ -112,8 +112,8 @@ def test_a_true_ranking_beats_random_a_false_one_is_worse_and_noise_is_neither(v
     assert checks["good", "stability", "members"].value == pytest.approx(1)
     assert abs(checks["good", "randomised_weights", "random weights"].value) < 0.1
     assert "beats random rankings on 60 records" in verdicts.verdicts["good"]
-    assert "Members agree: their rankings have a correlation of 1.00." in verdicts.verdicts["good"]
-    assert "Members disagree: their rankings have" in verdicts.verdicts["noise"]
+    assert "Networks agree: their rankings have a correlation of 1.00." in verdicts.verdicts["good"]
+    assert "Networks disagree: their rankings have" in verdicts.verdicts["noise"]
     assert "worse than random" in verdicts.verdicts["bad"]
     assert "does not beat random" in verdicts.verdicts["noise"]
 

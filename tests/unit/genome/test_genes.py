@@ -136,7 +136,7 @@ def test_genes_that_fit_pass():
         (annotation(Gene(0, 91, "+", "a")), {"c1": 90}, "the gene 'a' (1-91) lies beyond"),
         (annotation(Gene(90, 91, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (91-91) lies beyond"),
         (annotation(Gene(1, 181, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (2-181) lies beyond"),
-        (annotation(NINE, lengths={"c1": 80}), {"c1": 90}, "states 80 letters of 'c1', which has 90; give"),
+        (annotation(NINE, lengths={"c1": 80}), {"c1": 90}, "states 80 bases of 'c1', which has 90; give"),
     ],
 )
 def test_genes_of_another_genome_are_refused(known, contigs, message):

@@ -164,9 +164,9 @@ def test_genes_do_not_run_through_a_gap(genome, predictor):
 
 def test_a_contig_too_long_for_a_bacterium_is_refused(predictor):
     letters = "A" * (MAX_CONTIG_LETTERS + 1)
-    with pytest.raises(InputError, match=r"record 'chr1': genes.* of 32000001 letters.*give genes in a file"):
+    with pytest.raises(InputError, match=r"record 'chr1': genes.* of 32000001 bases.*give genes in a file"):
         predictor.genes_of(letters, name="chr1")
-    with pytest.raises(InputError, match=r"^genes can't be predicted in a contig of 32000001 letters"):
+    with pytest.raises(InputError, match=r"^genes can't be predicted in a contig of 32000001 bases"):
         GenePredictor.train([letters])
 
 

@@ -95,7 +95,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path, content):
 @pytest.mark.parametrize(
     ("networks", "card", "name", "words"),
     [
-        (lambda: make_networks(1), lambda: make_card(2), "m.safetensors", "2 members, 1 were given"),
+        (lambda: make_networks(1), lambda: make_card(2), "m.safetensors", "2 networks, 1 were given"),
         (make_networks, make_card, "m.pt", "ends in .safetensors"),
         (lambda: spoiled(float("nan")), make_card, "m.safetensors", "'head.* not finite"),
         (lambda: spoiled(float("inf")), make_card, "m.safetensors", "'head.* not finite"),
@@ -152,7 +152,7 @@ def test_a_newer_format_names_the_version_to_install(write, content):
     [{"layers": 256, "d_model": 4096}, {"d_model": 65536, "d_ff": 65536}, {"heads": 1, "d_ff": 60000}],
 )
 def test_a_card_that_asks_for_more_than_the_file_holds_takes_no_memory(write, content, settings):
-    with pytest.raises(ModelFileError, match="weights, fewer than its card asks for"):
+    with pytest.raises(ModelFileError, match="weights, fewer than its description asks for"):
         load_model(write(rebuilt(content, lambda card: card["model"].update(settings))))
 
 

@@ -108,7 +108,7 @@ def test_a_precision_of_other_species_is_cautioned(options, species, caution):
     ("recalls", "text"),
     [
         ((0.31, 0.42), "finds 0.31 of the mapped sites on average, and with genes 0.42"),
-        ((None, 0.42), "without genes a locator finds fewer sites"),
+        ((None, 0.42), "without genes a model for genomes finds fewer sites"),
     ],
 )
 def test_what_a_scan_without_genes_costs(recalls, text):

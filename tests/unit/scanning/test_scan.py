@@ -214,7 +214,7 @@ def test_contigs_outside_the_regions_are_passed_over():
     assert [(c.contig, c.site) for c in result.calls] == [("b:1-5", 100), ("c", 100)]
     with pytest.raises(InputError, match=r"--region chrb: .*no sequence named 'chrb'; did you mean 'b'"):
         scan(BUMP, records, regions=(parse_region("chrb"),))
-    with pytest.raises(InputError, match="beyond the end of 'a', which has 200 letters"):
+    with pytest.raises(InputError, match="beyond the end of 'a', which has 200 bases"):
         scan(BUMP, records, regions=(parse_region("a:100-201"),))
 
 

@@ -70,7 +70,7 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
         assert all(torch.equal(a, b) for a, b in pairs)
     assert both.validation == pytest.approx(one.validation, abs=1e-6)  # read with 2 threads and with 1
     assert torch.get_num_threads() == 2
-    assert {phase for *_, phase in reports} == {"train members"}
+    assert {phase for *_, phase in reports} == {"train networks"}
 
 
 def test_calls_share_processes_that_report(touch, done):

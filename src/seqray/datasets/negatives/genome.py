@@ -182,7 +182,7 @@ def to_genome_coordinates(
             over = max(end - length, 0)
             if over > start or start >= length:
                 raise InputError(
-                    f"has a feature at {start + 1}-{end} of '{feature.contig}', which has {length} letters",
+                    f"has a feature at {start + 1}-{end} of '{feature.contig}', which has {length} bases",
                     where=where,
                     remedy="check that it belongs to this assembly",
                 )

@@ -54,7 +54,7 @@ class Recipe:
 _TEACHES_CODING = "not coding against coding: codon periodicity, and GC content unless it is matched"
 RECIPES: Mapping[str, Recipe] = {
     "shuffle": Recipe(
-        "positives with their letters shuffled, counts of pairs kept (protein: of letters)",
+        "positives in shuffled order, counts of neighbor pairs kept (protein: of residues)",
         "real sequence against shuffled, as well as the signal: longer k-mers can differ, too",
     ),
     "genome": Recipe(
@@ -82,8 +82,8 @@ RECIPES: Mapping[str, Recipe] = {
         annotation=True,
     ),
     "substitution": Recipe(
-        "positives with most segments replaced by random letters",
-        "random letters against real ones: GC content near one half, and the borders of segments; those "
+        "positives with most segments replaced by random bases or residues",
+        "random sequence against real sequence: GC content near one half, and the borders of segments; those "
         "kept may hold the signal",
     ),
 }

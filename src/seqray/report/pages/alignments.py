@@ -174,7 +174,7 @@ class _Drawing:
         titles = []
         for i, column in enumerate(e.columns.tolist()):
             place = self.positions[i] + 1
-            query = f"query {place} {letters[column]}" if place > 0 else "no letter in the query"
+            query = f"query {place} {letters[column]}" if place > 0 else "a gap in the query"
             scores = "; ".join(f"{s.method} {number(float(s.columns[i]))}" for s in e.scores)
             shares = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(conserved[i]), 2)}"
             titles.append(escape(f"column {column + 1}; {query}; {scores}; {shares}"))
@@ -280,4 +280,4 @@ def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
         rows.append(
             [str(rank), str(column + 1), query, letters[column], number(float(scores.columns[index]))]
         )
-    return table(["rank", "column", "query", "letter", "score"], rows, caption=scores.method)
+    return table(["rank", "column", "query", "base", "score"], rows, caption=scores.method)

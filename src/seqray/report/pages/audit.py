@@ -13,7 +13,7 @@ from seqray.report.html import MISSING, document, fixed, name, number, shown_val
 from seqray.report.svg.charts import class_histograms
 
 _MAX_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
-_AXES = {"identity": "identity to training", "length": "letters", "gc": "GC share"}
+_AXES = {"identity": "identity to training", "length": "bases or residues", "gc": "GC share"}
 _ALL = "*"  # the label of figures of all classes
 _COUNTED = ("copies", "relatives", "groups")  # sections
 _SHAPE = {  # section and quantity: heading and decimals

@@ -41,7 +41,7 @@ def short_names(genes: Mapping[str, Sequence[Gene]]) -> dict[str, str]:
 
 PLACES = (
     "upstream of a gene, between genes",
-    "at the first letter of a gene",
+    "at the first base of a gene",
     "upstream of a gene, inside another gene",
     "inside a gene, on its strand",
     "inside a gene, antisense",
@@ -193,9 +193,7 @@ def card_of(
         title = f"{'inside' if context.within_strand == 'same' else 'antisense to'} {context.within}"
     name = f"Map of the call {title}, score {fixed(call.score)}"
     map_ = draw_surroundings(near, around, boxes, threshold, name)
-    strip = (
-        letter_strip(letters, boxes, shares, f"Letters around the site: {letters}") if letters else Markup()
-    )
+    strip = letter_strip(letters, boxes, shares, f"Bases around the site: {letters}") if letters else Markup()
     return CallCard(anchor, call, title, place, boxes, map_, strip)
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from seqray.core.results import Answers, Evaluation, Figure
 from seqray.core.version import __version__
 from seqray.evaluation.floor import threshold_rows
-from seqray.evaluation.run import COMPARED, MODEL, judged_label
+from seqray.evaluation.run import SHOWN, for_people, judged_label
 from seqray.metrics.classification import METRICS
 from seqray.report.html import (
     MISSING,
@@ -47,7 +47,7 @@ Key = tuple[str, str, str]
 
 def compared_sources(evaluation: Evaluation) -> list[str]:
     """The model and the sources that it is compared with in detail."""
-    return [a.source for a in evaluation.answers if a.source in (MODEL, *COMPARED)]
+    return [a.source for a in evaluation.answers if a.source in SHOWN]
 
 
 def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
@@ -133,12 +133,12 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
     return wide_table(head, rows) if rows else Markup()
 
 
-# --- The page: figures with their floor, curves, calibration, thresholds, parts of the data
+# --- The page: figures beside those of the baseline, curves, calibration, thresholds, parts of the data
 
 _SHADES = {
     "model": "k0",
     "against": "k1",
-    "floor": "k4",
+    "baseline": "k4",
     "forest": "k3",
     "gc": "k5",
     "length": "k5",
@@ -155,6 +155,7 @@ def render_evaluation(
 
     The title is the name of what was evaluated, the card has facts of the model.
     """
+    evaluation = for_people(evaluation)
     confusions = (confusion_table(evaluation, source) for source in compared_sources(evaluation))
     return document(
         f"Evaluation of {title}",

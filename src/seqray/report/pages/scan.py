@@ -171,7 +171,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
         from_ = f": {report.gene_source}" if report.gene_source else ""
         shown["Calls per gene"] = figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
     else:
-        shown["Genes"] = figure("none", report.gene_source or "only letters were read", True)
+        shown["Genes"] = figure("none", report.gene_source or "only bases were read", True)
     shown["Precision to expect"] = figure(
         report.expected_precision or "not known", report.expected_note, not report.expected_precision
     )
@@ -254,7 +254,7 @@ def _where(report: ScanReport) -> Markup:
     plots = []
     if distances := [context.distance for context in contexts if context.distance is not None]:
         ticks = {float(place): str(place) for place in range(0, 501, 100)}
-        title = "letters from the call to the gene"
+        title = "bases from the call to the gene"
         plots.append(call_histogram(np.clip(distances, 0, 500).tolist(), np.arange(0, 501, 10), ticks, title))
     if report.calls:
         scores = [call.score for call in report.calls]

@@ -99,7 +99,7 @@ def facts(
 
 
 def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
-    """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted.
+    """State first of all whether the rankings of units (``position`` or ``column``) can be trusted.
 
     A badge summarizes the gains of a method over random rankings, where there is such a check, and whether
     random weights would rank alike.
@@ -188,10 +188,8 @@ def series_of(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Seri
                 "(rollout, value-rollout)"
             )
         else:
-            note = (
-                "shares of relevance: unsigned, so letters that support and letters that oppose look the same"
-            )
-        label = item.method if item.member == "mean" else f"{item.method}, member {item.member}"
+            note = "shares of relevance: unsigned, so support for the class and against it look the same"
+        label = item.method if item.member == "mean" else f"{item.method}, network {item.member}"
         number = len(series)
         series.setdefault((item.method, item.member), Series(number, label, f"m{number}", note))
     return series
@@ -212,7 +210,7 @@ def _record(
     weights = next((item.attention for item in group if item.attention is not None), None)
     attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
     return templates("sequences.html").record(
-        group[0], place, report.quantity, Markup(lines), Markup(ranks), Markup(attention)
+        group[0], place, report.quantity, report.unit, Markup(lines), Markup(ranks), Markup(attention)
     )
 
 
@@ -228,7 +226,7 @@ def _line(group: Sequence[Explanation], series: Mapping[tuple[str, str], Series]
         tracks += _around_axis(line, bars, *bar_extent(item.signed), this.mark)
     axis = line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
     rows = f"{axis}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
-    spoken = f"Letters {first + line.start} to {first + line.end - 1} with their scores"
+    spoken = f"Positions {first + line.start} to {first + line.end - 1} with their scores"
     return f'<div class=line role=img aria-label="{spoken}">{rows}</div>'
 
 
@@ -296,6 +294,11 @@ class SequenceReport(Report):
         """What the model gives a class."""
         return "score" if self.card.model.is_locator else "probability"
 
+    @property
+    def unit(self) -> str:
+        """What a sequence consists of."""
+        return "base" if self.alphabet.is_nucleotide else "residue"
+
 
 def render_sequences(report: SequenceReport) -> str:
     """Write the page as HTML; without JavaScript all of it is shown, only its controls are not."""
@@ -313,11 +316,11 @@ def render_sequences(report: SequenceReport) -> str:
         facts(report, len(groups), "record", (e.target for e in shown), (e.method for e in shown)),
         {
             "scan": ("Are these calls right?", words.calls(report.scan)),
-            "verdict": verdict_section(report, "letter"),
+            "verdict": verdict_section(report, "position"),
             "records": ("Records", _records(report, groups)),
             "set": (
                 "All records together",
-                checks(report.faithfulness, "letter") + words.motifs(motifs) + heads,
+                checks(report.faithfulness, "position") + words.motifs(motifs) + heads,
             ),
             "card": card_section(ModelText.of(report.card)),
         },
@@ -358,4 +361,4 @@ def _head_table(member: int, heads: Sequence[HeadFigures]) -> Markup:
         cells = zip(values, levels, strict=True)
         columns.append([Markup(f"<td class=l{level}>{number(value)}") for value, level in cells])
     rows = ((str(h.layer), str(h.head), *cells) for h, *cells in zip(heads, *columns, strict=True))
-    return table(_HEAD_COLUMNS, rows, "heat", f"member {member}")
+    return table(_HEAD_COLUMNS, rows, "heat", f"network {member}")

@@ -199,7 +199,7 @@ def position_histogram(positions: Ints, site: int | None, longest: int, name: st
     body += frame.bars("bin", edges.tolist(), counts.tolist()) + frame.ticks_x(places)
     if site is not None:
         body += f'<path class=site d="M{compact(frame.x(0.5))} {_TOP}V{frame.base}"/>'
-    title = "index of the first letter" if site is None else "first letter, relative to the site"
+    title = "index of the first position" if site is None else "first position, relative to the site"
     return frame.drawing(body, title if width == 1 else f"{title} (bins of {width})", "sites", name)
 
 

@@ -344,7 +344,7 @@ def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stret
 def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
     """Draw a line; of a single sequence, its place is at the left, of several, beside the name."""
     first, last = stretches[0], stretches[-1]
-    name = f"{first.contig.name} from letter {first.start + 1} to {last.contig.name} letter {last.end}"
+    name = f"{first.contig.name} from base {first.start + 1} to {last.contig.name} base {last.end}"
     body = ""
     for s in stretches:
         parts = [p for p in s.contig.parts or () if p[0] < s.end and p[1] > s.start]

@@ -59,10 +59,10 @@ def attention_map(attention: Floats, width: int, site: int | None) -> str:
     mark = "" if site is None else f'<path class=site d="M{(site + 0.5) * wide / letters:.0f} 0v{high}"/>'
     return (
         f'<svg class="row map" viewBox="{box}" role=img '
-        'aria-label="Attention of CLS to each letter, a row for each layer and head">'
+        'aria-label="Attention of CLS to each position, a row for each layer and head">'
         f"{picture(steps, colors, wide, high)}{labels}<use href=#y{letters}-{site} />{mark}"
         f"<text class=tick x=0 y={high + 20}>white 0, darkest {number(reach(attention))}; share of the "
-        "attention of CLS, mean over members; heads from top to bottom</text></svg>\n"
+        "attention of CLS, mean over networks; heads from top to bottom</text></svg>\n"
     )
 
 

@@ -31,7 +31,7 @@
     data.trust && ["trust", "trust", false, String],
     data.precision && ["precision", "precision", true, known(2)],
     data.gene && ["gene", "gene", false, String],
-    data.gene && ["distance", "letters to gene", true, known()],
+    data.gene && ["distance", "bases to gene", true, known()],
     data.gene && ["within", "lies inside", false, String],
     data.minus35 && ["minus35", "\u221235 box", false, String],
     data.minus35 && ["spacer", "spacer", true, known()],

@@ -214,11 +214,12 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
         raise ConfigError(f"'data.positive' ({config.data.positive}) is not one of 'genomes.classes'")
     if config.stopping.monitor not in ("auprc", "loss"):
         raise ConfigError(
-            f"'stopping.monitor' is {config.stopping.monitor}", remedy="a locator has auprc and loss"
+            f"'stopping.monitor' is {config.stopping.monitor}",
+            remedy="a model for genomes has auprc and loss",
         )
     window = 2 * config.model.radius + 1
     if window > config.model.max_length:
-        raise ConfigError(f"'model.max_length' is below the {window} letters that a score depends on")
+        raise ConfigError(f"'model.max_length' is below the {window} bases that a score depends on")
     return tuple(classes)
 
 

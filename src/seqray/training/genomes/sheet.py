@@ -254,7 +254,7 @@ def _place_sites(
         if site.position >= len(contig.codes):
             raise InputError(
                 f"position {site.position + 1} lies beyond the end of '{site.contig}', which has "
-                f"{len(contig.codes)} letters",
+                f"{len(contig.codes)} bases",
                 where=site.where,
                 remedy="are the sites those of another assembly?",
             )
@@ -287,7 +287,7 @@ def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
                     f"the region {region.start}-{region.end} ({region.name}) of '{region.contig}' overlaps "
                     f"{start}-{end} ({name})",
                     where=path,
-                    remedy="give each letter one name",
+                    remedy="give each base one name",
                 )
         contig.regions.append((region.start, region.end, region.name))
 

@@ -70,7 +70,7 @@ def test_columns_passed_over_are_marked_and_ticks_count_the_query(explained):
     # The tenth letter of the query stands in column 25, which is the twelfth of those that were read.
     assert ticks == [(str(12 * (2 + p - 1) + 6), str(p)) for p in (10, 20, 30)]
     assert '<path class=skipped d="M24 20v-5"/>' in page
-    assert "column 1; no letter in the query;" in page
+    assert "column 1; a gap in the query;" in page
 
 
 def test_long_alignments_are_wrapped_and_rows_counted(explained, report):

@@ -214,7 +214,7 @@ def test_arrows_point_where_the_gene_is_read():
         (CallContext(gene="a", distance=30), "upstream of a gene, between genes"),
         (
             CallContext(gene="a", distance=0, within="a", within_strand="same"),
-            "at the first letter of a gene",
+            "at the first base of a gene",
         ),
         (
             CallContext(gene="a", distance=30, within="b", within_strand="same"),

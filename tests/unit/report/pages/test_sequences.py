@@ -110,7 +110,7 @@ def test_a_part_of_a_record_keeps_the_indices_of_the_record():
         ["5", "+2", "2", "C"],
         ["3", "−1", "n/a", "T"],
     ]
-    assert "the letter of index 4:" in page
+    assert "the one of index 4:" in page
     assert "index 3–5<" in page
 
 
@@ -227,5 +227,5 @@ def test_proteins(make_report):
 
 def test_members_are_told_apart():
     page = render_sequences(page_of(single(), single(member="2")))
-    assert "rollout, member 2" in page
+    assert "rollout, network 2" in page
     assert len(tables(page)) == 2
