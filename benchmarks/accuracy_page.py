@@ -29,11 +29,11 @@ Each set is scored with two protocols:
 
 The columns of the table:
 
-- `floor`: logistic regression on k-mers and positions (peptides: composition and ends), fitted to the
-  same training part. The value of the model is its difference from this floor.
+- `baseline`: logistic regression on k-mers and positions (peptides: composition and ends), fitted to the
+  same training part. The value of the model is its difference from this baseline.
 - `seqray`: the shipped model, or the mean over folds. Brackets contain a 95 % interval from the bootstrap
   over groups of related sequences.
-- `members`: the range over the single members of the model, trained from different seeds; with
+- `networks`: the range over the single networks of the model, trained from different seeds; with
   cross-validation, the range over folds.
 - `published`: figures that the authors of the sources below measured.
 
@@ -69,13 +69,13 @@ other parts. It scored the test sequences of the left-out species, without the s
 ([held_out_genera.tsv](../benchmarks/results/held_out_genera.tsv), `python benchmarks/held_out_genera.py
 --parts 4 --set model.d_model=64 model.d_ff=128 model.layers=2 trainer.max_epochs=3 augment.shift=0`).
 
-Brackets contain 95 % intervals from the bootstrap over groups of related sequences. The floor is logistic
+Brackets contain 95 % intervals from the bootstrap over groups of related sequences. The baseline is logistic
 regression on k-mers and positions of the same training sequences. `flagged` is the share of sequences
 with the flag `out-of-domain`. The signature recognizes a file of 400 of these sequences as foreign in all
 draws (*Staphylococcus aureus*: 13 of 20, [signature.tsv](../benchmarks/results/signature.tsv)). Neither
 the flag nor the signature predicts on which genera the model fails: this depends on their promoters.
 
-| species | n | floor | AUROC | flagged |
+| species | n | baseline | AUROC | flagged |
 |---|---|---|---|---|
 """
 TRANSFER = """
@@ -86,10 +86,10 @@ same question ([transfer.tsv](../benchmarks/results/transfer.tsv), `python bench
 runs/transfer`, whose first lines say how to train the models that are not shipped;
 `data/other_sources.py` describes the sets). Sequences that share a 40-mer with the training table are left
 out. `AUROC` and what follows it are for windows cut around the start as in training; `2 off` and `5 off` are
-AUROCs for windows cut 2 and 5 letters upstream. MCC, sensitivity and specificity are those at the threshold
-of the card. `coverage` is the share of prediction sets that hold the class where 90 % was asked for. The
-floor is logistic regression on k-mers and positions of the training table. `shares` is logistic regression on
-the shares of the letters alone.
+AUROCs for windows cut 2 and 5 bases upstream. MCC, sensitivity and specificity are those at the threshold
+that the model states. `coverage` is the share of prediction sets that hold the class where 90 % was asked for.
+The baseline is logistic regression on k-mers and positions of the training table. `shares` is logistic
+regression on the shares of the bases alone.
 
 - `tata-no-...` are networks with the settings of `mouse-tata-promoter` (one member) that were trained without
   the source of the row. They show what to expect on a fourth source; the model itself has all three in
@@ -100,39 +100,39 @@ the shares of the letters alone.
   are like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
   `genomic-nontata` are fragments of genes and of the genome. With their own set alone their AUROCs here were
   .63 to .81.
-- A quarter of the windows that `bacteria-promoter` learned are shifted by up to 5 letters. Windows that are
-  5 letters off cost .00 to .04 in AUROC (*Z. mobilis* .07). Without shifted windows in training they cost .08
+- A quarter of the windows that `bacteria-promoter` learned are shifted by up to 5 bases. Windows that are
+  5 bases off cost .00 to .04 in AUROC (*Z. mobilis* .07). Without shifted windows in training they cost .08
   to .26 ([decision 25](decisions/0025-other-sources.md)). In rows without "species" the model does not get
-  the species. By default `predict` recognizes the species of a file if it is clearly nearest, as in the row
+  the species. By default `predict` takes the species that a file is clearly nearest to, as in the row
   "species recognized". *E. coli* and *Shigella* are too similar for that: name the species with `--context`.
 
 Of such files, 25 have a coverage below .85. `predict` prints a caution for 22 of them
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).
 
-| model | set | n | AUROC | 2 off | 5 off | MCC | sensitivity | specificity | coverage | floor | shares |
+| model | set | n | AUROC | 2 off | 5 off | MCC | sensitivity | specificity | coverage | baseline | shares |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 """
 AUTOMATIC = """
 ## Settings chosen from the data
 
 `seqray train --train TABLE --out MODEL` without other settings, compared with settings that somebody
-tuned for the set and with the floor, on what the members held out
+tuned for the set and with the baseline, on what the networks held out
 ([automatic.tsv](../benchmarks/results/automatic.tsv), `python benchmarks/automatic.py`). These parts also
 chose the epochs, so the figures of both trainings are slightly too good. `difference` is that to the tuned
 settings, with a 95 % interval from the bootstrap over groups of related sequences. Of several classes, a
 figure is the mean over the classes.
 
 Some trainings were interrupted several times, and their minutes include the new starts. The tuned settings of
-`ecoli-sigma` are older than its k-mers, which [the rules](how-to/train.md#what-is-chosen-from-the-data)
+`ecoli-sigma` are older than its k-mers, which [the rules](concepts/training.md#what-is-chosen-from-the-data)
 choose.
 
-| set | n | measure | floor | tuned | automatic | difference | processor minutes |
+| set | n | measure | baseline | tuned | automatic | difference | processor minutes |
 |---|---|---|---|---|---|---|---|
 """
 PAIRS = """
 ## Pairs of columns against structures
 
-The table shows the share of true pairs among the best L/5 and L pairs, where L is the number of letters
+The table shows the share of true pairs among the best L/5 and L pairs, where L is the number of bases
 of the query. True pairs are base pairs of Rfam's consensus structures and contacts of Pfam domains
 ([contacts.tsv](../benchmarks/results/contacts.tsv), `python benchmarks/contacts.py`). Row attention comes
 from `rna-family-type`, and from a network pretrained on the 20 domains alone
@@ -167,7 +167,7 @@ def page(head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
 
 def _overall(rows: Sequence[Mapping[str, str]]) -> list[str]:
     lines = [
-        "| set | protocol | n | measure | published | floor | seqray | members |",
+        "| set | protocol | n | measure | published | baseline | seqray | networks |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -185,7 +185,7 @@ def _species(rows: Sequence[Mapping[str, str]]) -> list[str]:
     for row in rows:
         by_name.setdefault(row["condition"], {})[row["protocol"]] = row
     lines = ["", "## AUROC of `bacteria-promoter` by species, with the species as input", ""]
-    lines += ["| species | n | floor | official | honest |", "|---|---|---|---|---|"]
+    lines += ["| species | n | baseline | official | honest |", "|---|---|---|---|---|"]
     for name, found in by_name.items():
         official, honest = found.get("official"), found.get("honest")
         cells = (
@@ -204,7 +204,7 @@ def _models(rows: Sequence[Mapping[str, str]]) -> list[str]:
         "",
         "## What was trained",
         "",
-        "| model or configuration | parameters | members or folds | training |",
+        "| model or configuration | parameters | networks or folds | training |",
     ]
     lines.append("|---|---|---|---|")
     seen = set()
@@ -304,7 +304,7 @@ def _members(row: Mapping[str, str]) -> str:
 
 
 def main() -> None:
-    PAGE.write_text(page(*read()), encoding="utf-8")
+    PAGE.write_text(page(*read()).replace("one member", "one network"), encoding="utf-8")
     print(f"wrote {PAGE.name}")
 
 

@@ -13,7 +13,7 @@ from seqray.modelfile.header import read_card
 
 HEAD = """# Shipped models
 
-They lie in the package; using them takes no network. Every page below is made from the card inside the
+They lie in the package; using them takes no network. Every page below is made from the description inside the
 model file, which `seqray models show NAME` prints whole. How figures were measured, and what other tools
 reach, is told under [accuracy](../accuracy.md).
 
@@ -46,12 +46,12 @@ def _use(name: str, card: Card) -> Iterator[str]:
     out = "calls.gff3" if card.site is not None else "predictions.tsv"
     yield f"```console\n$ seqray {verb} --model {name} --out {out}\n```\n"
     yield "| fact | value |\n|---|---|"
-    site = "none" if card.site is None else f"letter {card.site} of the window, counted from 0"
+    site = "none" if card.site is None else f"position {card.site} of the window, counted from 0"
     facts = {
         "classes": f"{', '.join(card.classes)}; looked for: {card.positive}",
-        "window": f"{card.window} letters of {card.model.alphabet}",
+        "window": f"{card.window} {'residues' if card.model.alphabet == 'protein' else 'bases'}",
         "site": site,
-        "members": card.members,
+        "networks": card.members,
         "threshold for single windows": f"{card.threshold:.4g}",
         "prevalence in the calibration data": f"{card.prevalence:.4g}",
         "expected calibration error": f"{card.ece:.4g}",

@@ -24,7 +24,7 @@ import cli_reference
 import model_pages
 import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
-from seqray.cli.main import VERBS, parser_of
+from seqray.cli.main import VERBS, parser_of, usage
 from seqray.core.errors import ConfigError
 from seqray.modelfile import header
 from seqray.modelfile.file import load_model
@@ -113,6 +113,41 @@ def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose)
     files = [Path(os.path.normpath((ROOT / page).parent / target)) for target in targets]
     assert [str(file) for file in files if not file.exists() and file not in MADE] == []
+
+
+IN_HOUSE = re.compile(r"\b(locator|card|member|letter|floor)s?\b", re.IGNORECASE)
+# "letters" are those of a file or an alphabet, whichever kind of sequence it holds
+PLAIN = re.compile(
+    r"(?:lower|upper)[- ]case letters?|(?:capital|small|other|unknown|missing) letters?"
+    r"|letters? (?:case|codes?)|case of letters|letters (?:other than|to upper case)"
+    r"|letters (?:that it does not know|or more, of which)"
+    r"|an alphabet of A letters|letters, digits|kind: locator",
+)
+
+
+def in_house_words(text: str) -> list[str]:
+    """Words that meet only readers of the code, with what surrounds them."""
+    prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|--[\w-]+|<[^>]*>|https?://\S+", "", FENCE.sub("", text))
+    prose = PLAIN.sub("", " ".join(prose.split()))
+    return [prose[max(0, found.start() - 40) : found.end() + 20] for found in IN_HOUSE.finditer(prose)]
+
+
+GUIDES = [
+    page
+    for page in PAGES
+    if not page.startswith(("CHANGELOG", "CONTRIBUTING", "docs/decisions", "benchmarks"))
+]
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_guides_use_words_of_biologists(page):
+    """A model for genomes, its description, networks, bases or residues, and the baseline."""
+    assert in_house_words(read(page)) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_uses_words_of_biologists(verb):
+    assert in_house_words(parser_of(verb).format_help()) == in_house_words(usage()) == []
 
 
 def test_the_readers_find_what_they_should():

@@ -155,7 +155,7 @@ class MethodOptions(Options, heading="settings of single methods"):
     )
     block: PositiveInt | None = option(
         "--block N",
-        f"occlusion: positions hidden at a time (default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
+        f"occlusion: positions hidden at a time (default: {LETTER_BLOCK}; {COLUMN_BLOCK} of an alignment)",
         only_for="occlusion",
     )
 

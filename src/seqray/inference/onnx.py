@@ -32,7 +32,7 @@ def require_graph(card: Card) -> None:
         kind = "uses a backbone" if card.model.backbone else "reads alignments"
         raise ConfigError(
             f"model '{card.name}' {kind} and cannot be converted to ONNX",
-            remedy="use torch, or a locator or a model that reads sequences",
+            remedy="use torch, or a model of genomes or sequences",
         )
 
 

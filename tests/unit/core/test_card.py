@@ -81,7 +81,10 @@ def test_the_positive_class_has_a_column():
         ),
         ({"prefilter": LEVELS}, "'prefilter' needs format 3"),
         ({"prefilter": replace(LEVELS, second=np.array([-1.0])), "format": 3}, "second' needs format 4"),
-        ({"prefilter": replace(LEVELS, members=np.array([[-1.0]])), "format": 3}, "each network but the last"),
+        (
+            {"prefilter": replace(LEVELS, members=np.array([[-1.0]])), "format": 3},
+            "each network but the last",
+        ),
         ({"conformal": {"promoter": HeldOutRanks(1, np.ones(1), np.ones(1))}}, "lacks the class background"),
     ],
 )
