@@ -167,7 +167,7 @@ types: $(VENV)/dev.done  ## static types: pyright
 
 docs: $(VENV)/docs.done  ## build the site from docs/, the package and the model cards, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo 'docs: open site/index.html'
+	@echo 'docs: python3 -m http.server -d site, then open http://localhost:8000 (as files the pages have no search)'
 
 rerun: $(VENV)/test.done  ## run the commands that the pages show, and write what they print below them
 	$(BIN)/python docs/rerun.py

@@ -87,8 +87,8 @@ runs/transfer`, whose first lines say how to train the models that are not shipp
 `data/other_sources.py` describes the sets). Sequences that share a 40-mer with the training table are left
 out. `AUROC` and what follows it are for windows cut around the start as in training; `2 off` and `5 off` are
 AUROCs for windows cut 2 and 5 bases upstream. MCC, sensitivity and specificity are those at the threshold
-that the model states. `coverage` is the share of prediction sets that hold the class where 90 % was asked for.
-The baseline is logistic regression on k-mers and positions of the training table. `shares` is logistic
+that the model states. `coverage` is the share of prediction sets that hold the class where 90 % was asked
+for. The baseline is logistic regression on k-mers and positions of the training table. `shares` is logistic
 regression on the shares of the bases alone.
 
 - `tata-no-...` are networks with the settings of `mouse-tata-promoter` (one member) that were trained without

@@ -94,7 +94,7 @@ ERRORS = {
         export ecoli-promoter -o - | --out
         predict genome.fa --model locator.safetensors | tiny-locator | seqray scan
         calibrate locator.safetensors --test table.tsv --out o.safetensors | tiny-locator | seqray scan
-        prefilter locator.safetensors genome.fa --out o.safetensors | tiny-locator | locator
+        prefilter locator.safetensors genome.fa --out o.safetensors | tiny-locator | model for genomes
         scan genome.fa --model aligned.safetensors | tiny-alignments | alignments
         calibrate aligned.safetensors --train table.tsv --out o.safetensors | tiny-alignments | alignments
         prefilter tiny.safetensors genome.fa --out o.safetensors | genome.fa | 2000 | 400
@@ -153,7 +153,7 @@ ERRORS = {
         -o - -o - | twice
         -o x.bed --format tsv | --format
         --bed nothing.bed | nothing.bed
-        --genes none | --genes | 'tiny' | locators
+        --genes none | --genes | 'tiny' | models for genomes
         --shard 4/3 --out x.shard | '4/3'
         --shard 1/3 | --shard | --out FILE.shard
         --shard 1/3 --out x.tsv | --out FILE.shard
@@ -173,7 +173,7 @@ ERRORS = {
         --threshold 0.5 --per-kb 1 | --threshold | --per-kb
         --per-kb 0 | --per-kb
         --precision 0.5 | precision
-        --engine onnx | onnx | locators
+        --engine onnx | onnx | models for genomes
         --genes genes.gff3 --codon-table 4 | --codon-table | --genes genes.gff3
         --genes none --codon-table 4 | --codon-table | --genes none
     """,
@@ -218,7 +218,7 @@ ERRORS = {
         empty.fa | empty.fa
     """,
     f"explain {LOCATOR}": """
-        genome.fa | locator | calls
+        genome.fa | model for genomes | calls
         genome.fa --calls calls.gff3 --heads h.tsv | --heads | genomes
         genome.fa genome.fa --calls calls.gff3 | one genome
         elsewhere.fa --calls calls.gff3 --genes none | 'c'
@@ -351,7 +351,7 @@ ERRORS = {
         --class a=x.fa --class a=y.fa | 'a' | twice
         --train one.tsv | one.tsv | 'a'
         --train table.tsv --genome genome.fa | --train
-        --genome genome.fa | --genome | locators
+        --genome genome.fa | --genome | models for genomes
         --train table.tsv --backbone . | --backbone | model.kind
     """,
     f"{CONFIG} --train table.tsv": """
@@ -393,7 +393,7 @@ ERRORS = {
         data.window=20 | 30 | data.window
     """,
     f"{GENOMES} --genome genome.fa --sites": """
-        starts.tsv --train table.tsv | --train | locators
+        starts.tsv --train table.tsv | --train | models for genomes
         starts.tsv --truncate none | --truncate
         starts.tsv --set model.alphabet=rna | model.alphabet
         typo.tsv | 'weigth' | 'weight'

@@ -77,7 +77,7 @@ def test_a_backbone_goes_through_the_verbs(seqray, tmp_path):
     seqray("calibrate m.safetensors --backbone moved --train data.tsv --out k.safetensors")
     # Its card holds the new place.
     assert seqray("models verify k.safetensors").out.startswith("k.safetensors\tok")
-    assert "tuning: lora" in seqray("models show m.safetensors").out
+    assert "tuning: lora" in seqray("models show --full m.safetensors").out
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_the_page_of_gathered_shards_is_that_of_the_whole_scan(scan, gathered, n
     ended = gathered(scan, 3, SETTINGS[name], "--out c.tsv --html page.html")
     assert Path("page.html").read_bytes() == whole
     assert b"<article class=card" in whole
-    assert b"<h2 id=card-title>Model card" in whole
+    assert b"<h2 id=card-title>Model description" in whole
     cautions = [[line for line in text.splitlines() if "caution" in line] for text in (told, ended.err)]
     assert cautions[0] == cautions[1]
 
@@ -104,9 +104,9 @@ def test_the_page_of_gathered_calls_of_a_locator_lacks_only_what_needs_the_model
     pages.append(Path("page.html").read_text())
     gathered(scan, 2, "", "--out c.tsv --html page.html")
     pages.append(Path("page.html").read_text())
-    strips = r"<svg class=strip .*?</svg>|<p class=note>Bars above a letter.*?</p>\n"
+    strips = r"<svg class=strip .*?</svg>|<p class=note>Bars above a base.*?</p>\n"
     assert re.sub(strips, "", pages[0]) == re.sub(strips, "", pages[1])
-    shown = [re.findall("Letters around the site: [ACGTN]+", page) for page in pages]
+    shown = [re.findall("Bases around the site: [ACGTN]+", page) for page in pages]
     assert shown[0] == shown[1] != []
 
 

@@ -76,7 +76,7 @@ def test_a_mix_with_its_header_and_what_it_teaches(negatives, tmp_path):
     assert header["recipe shuffle"].startswith("12 of 12; ")
     assert header["positives found in the genome"] == "12"
     # Genes begin at 300, 1800 .. 27300.
-    assert header["starts"].startswith("19 (gene); windows keep 200 letters away")
+    assert header["starts"].startswith("19 (gene); windows keep 200 bases away")
     shuffle, genome, _ = ended.err.splitlines()
     assert shuffle.startswith("seqray: shuffle: 12 negatives; teaches ")
     assert genome.startswith("seqray: genome: 12 negatives; teaches ")
@@ -148,10 +148,10 @@ def test_distance_and_features(negatives, tmp_path):
         assert all(end <= a - 300 or start >= b + 300 for a, b in POSITIVES)
     examples, told = made("--starts calls.tsv --distance 9000")
     assert examples
-    assert told.startswith("1 (TSS); windows keep 9000 letters away")
+    assert told.startswith("1 (TSS); windows keep 9000 bases away")
     words = "--annotation genes.gff3 --feature CDS --distance 50"
-    assert made(words)[1].startswith("19 (CDS); windows keep 50 letters away")
-    assert "windows of recipe genome keep 50 letters" in made(f"{words} --recipe coding")[1]
+    assert made(words)[1].startswith("19 (CDS); windows keep 50 bases away")
+    assert "windows of recipe genome keep 50 bases" in made(f"{words} --recipe coding")[1]
     assert made("--starts none")[1] == "none known"
 
 
@@ -169,7 +169,7 @@ def test_matching_overlap_and_block(negatives, tmp_path):
     spans = sorted(window(e)[:2] for e in read(tmp_path / "o.tsv")["coding"])
     shared = [a[1] - b[0] for i, a in enumerate(spans) for b in spans[i + 1 : i + 5]]
     assert 0 < max(shared) <= 50
-    assert "50 letters" in facts((tmp_path / "o.tsv").read_text())["windows match"]
+    assert "50 bases" in facts((tmp_path / "o.tsv").read_text())["windows match"]
 
 
 def test_too_few_negatives_are_told_or_an_error(negatives, tmp_path):
@@ -190,7 +190,7 @@ def test_positives_that_the_genome_lacks_are_told(negatives, tmp_path):
     write(tmp_path / "p.fa", fasta({"a": letters(61, 9), "b": "ACGTR" * 12}))
     err = negatives("p.fa --recipe coding -o o.tsv", GENOME).err
     assert "caution: 2 of 2 positives were not found in the genome" in err
-    assert "caution: 1 positives contain ambiguous letters" in err
+    assert "caution: 1 positives contain ambiguous bases" in err
 
 
 def test_records_without_letters_are_skipped_listed_or_an_error(negatives, tmp_path):

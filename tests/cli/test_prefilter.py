@@ -33,7 +33,7 @@ def scan(run, made, prefiltered_file, tmp_path) -> Run:
 def test_it_says_what_passes_and_gives_the_same_bytes(run, tiny_model_file, made, tmp_path):
     words = ("prefilter", tiny_model_file, made / "seen.fa", "--windows 6000 --out m.safetensors")
     said = run(*words).err
-    assert "learned from 4738 windows of 30000 letters" in said
+    assert "learned from 4738 windows of 30000 bases" in said
     assert "scans leave the prefilter out" in said  # half of the windows are called
     assert (tmp_path / "m.safetensors").read_bytes() == (made / "m.safetensors").read_bytes()
 

@@ -145,7 +145,7 @@ def test_a_circle_by_option_and_by_genbank_topology(scan, tmp_path):
 def test_regions_and_bed_give_the_calls_of_the_whole_scan_within(scan, tmp_path):
     write(tmp_path / "parts.bed", "two\t200\t900\n")
     parts = scan("genome.fa --region one:501-1,000 --bed parts.bed")
-    assert "1200 letters of 4500 letters searched in 2 parts, " in parts.err  # 500 + 700
+    assert "1200 bases of 4500 bases searched in 2 parts, " in parts.err  # 500 + 700
     assert f"{len(parts.rows) / 0.0012:.4g} per Mb searched" in parts.err
     assert "one:501-1000, two:201-900" in parts.facts["parts"]
     assert "1200 positions per strand in 2 parts" in parts.facts["scanned"]
@@ -189,7 +189,7 @@ def test_short_sequences_are_listed(scan, tmp_path):
     assert "1 sequence, 2 skipped" in scan("mixed.fa --skipped skipped.tsv").err
     skipped = table((tmp_path / "skipped.tsv").read_text())
     assert [row["id"] for row in skipped] == ["tiny", "nothing"]
-    assert "4 letters" in skipped[0]["reason"]
+    assert "4 bases" in skipped[0]["reason"]
 
 
 @pytest.mark.parametrize(

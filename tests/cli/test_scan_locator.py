@@ -238,7 +238,7 @@ def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypa
         patch.setattr(predict, "MAX_CONTIG_LETTERS", 2000)
         ended = scan("genome.fa")
         assert ended.facts["genes"] == "not known"
-        assert "can't be predicted in a contig of 3000 letters" in ended.err
+        assert "can't be predicted in a contig of 3000 bases" in ended.err
         scan.refused("genome.fa --genes predict", names="'one'")
     monkeypatch.setattr(predict, "find_spec", lambda name: None)
     ended = scan("genome.fa")

@@ -65,7 +65,7 @@ def test_a_table_becomes_a_model_file_and_a_summary(train):
     n = {part: sum(counts.values()) for part, counts in facts["counts"].items()}
     assert sum(n.values()) == 80
     first, second, *cautions, wrote, _ = ended.err.splitlines()
-    assert f"trained on {n['train']} sequences of 2 classes; members: 1" in first
+    assert f"trained on {n['train']} sequences of 2 classes; networks: 1" in first
     assert f"best epochs: {facts['best_epochs'][0]}" in first
     assert second.startswith(f"validation on {n['validation']} sequences: mcc ")
     assert f"threshold {card.threshold:.3f}" in second
@@ -86,12 +86,12 @@ def test_a_calibration_that_could_not_be_fitted_is_told():
 def test_members_with_parts_of_their_own_are_told(train, tmp_path):
     """Of 80 sequences each of two networks holds out another tenth: 8, and together 16."""
     first, second, *_ = train(DATA, OUT, "--members 2 --set data.validation=0.1").err.splitlines()
-    assert "about 72 sequences of 2 classes; members: 2; " in first
+    assert "about 72 sequences of 2 classes; networks: 2; " in first
     assert second.startswith("validation on 16 sequences (about 8 that each network held out): mcc ")
     parts = [(*row, "train" if i % 4 else "validation") for i, row in enumerate(EXAMPLES)]
     write(tmp_path / "data.tsv", tsv("sequence label split", parts))
     first, second, *_ = train(DATA, OUT, "--members 2 --no-resume").err.splitlines()
-    assert first.startswith("trained on 60 sequences of 2 classes; members: 2; ")
+    assert first.startswith("trained on 60 sequences of 2 classes; networks: 2; ")
     assert second.startswith("validation on 20 sequences: mcc ")
 
 

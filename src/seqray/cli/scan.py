@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -262,6 +263,7 @@ def run(request: ScanRequest) -> Outcome:
     from seqray.core.alphabet import ALPHABETS
     from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
+    from seqray.scanning.words import genome_cautions
 
     settings, named_outputs = divide_words(request.command)
     request = replace(request, command=(*settings, *named_outputs))
@@ -286,6 +288,8 @@ def run(request: ScanRequest) -> Outcome:
         features=files.has_genbank,
     )
     ahead = options.regions is None  # else the first contig may not be scanned
+    if ahead and os.path.isfile(request.input):
+        request.note(*genome_cautions(card.name, os.path.getsize(request.input)))
     with ThreadPoolExecutor(1) as pool:  # genes are predicted while torch is loaded
         find = partial(source.find_genes, ahead=ahead, introns=card.locator.introns)
         finding = pool.submit(find, options.is_circular)

@@ -24,7 +24,7 @@ from seqray.scanning.peaks import PiecePeaks, find_peaks, join_pieces
 from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scorers import Scorer, make_scorer
 from seqray.scanning.shuffles import BlockSampler
-from seqray.scanning.words import call_cautions
+from seqray.scanning.words import call_cautions, genome_cautions
 
 # Windows per contig that are compared with the model's training data: their share is known to 2 % or better.
 _WINDOWS_COMPARED = 500
@@ -252,4 +252,7 @@ def scan_records(
         records = map(note_soft_masks, records)
     scorer = make_scorer(model, options, batch_size=batch_size, dtype=dtype, genes=genes)
     origin = Origin(model, recognized=recognized)
-    return scan_sequences(scorer, records, options, callbacks or ScanCallbacks(), origin)
+    result = scan_sequences(scorer, records, options, callbacks or ScanCallbacks(), origin)
+    if options.regions is None:
+        result.findings[:0] = genome_cautions(model.card.name, result.letters)
+    return result

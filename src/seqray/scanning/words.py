@@ -231,6 +231,22 @@ MAX_PRECISION_DIFFERENCE = 0.05
 MAX_CALLS_FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
 
 
+MIN_WHOLE_GENOME = 500_000
+FOR_GENOMES = dict.fromkeys(
+    ("ecoli-promoter", "ecoli-sigma", "bacteria-promoter", "bacteria-promoter-fast"), "bacteria-genome"
+)
+
+
+def genome_cautions(model: str, letters: int | None) -> list[str]:
+    """That a model for genomes exists, where a shipped model of windows scans a whole genome."""
+    if model not in FOR_GENOMES or (letters or 0) < MIN_WHOLE_GENOME:
+        return []
+    better = FOR_GENOMES[model]
+    return [
+        f"{CAUTION}'{model}' reads single windows; '{better}' is made for genomes and finds more starts there"
+    ]
+
+
 def call_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
     """Yield what speaks against the calls."""
     texts = []
@@ -294,10 +310,11 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
         if genes < MIN_GENES_PER_KB:
             yield f"{about}: expect other figures here"
         if genes > MAX_GENES_PER_KB:
-            yield (
-                f"{about}: a wrong codon table can cut genes to pieces; unless this is a virus, try "
-                f"{setting('genes', 'predict')} with {setting('codon_table', 4)} or 11"
-            )
+            advice = "unless this is a virus, its genes may be cut to pieces"
+            if not result.genes.source.startswith("predicted"):
+                advice = "a wrong codon table can cut genes to pieces; unless this is a virus, try "
+                advice += f"{setting('genes', 'predict')} with {setting('codon_table', 4)} or 11"
+            yield f"{about}: {advice}"
     own = result.expectation.of(result.species) if result.expectation else None
     wanted = options.precision if options.species is None and own else None
     if wanted is not None and own and abs(own.precision - wanted) > MAX_PRECISION_DIFFERENCE:
@@ -305,9 +322,9 @@ def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]
             f"a precision of {wanted:g} is the median of other species; in {own.species}, which the input is "
             f"like, this threshold has {own.precision:.2f}: give {setting('species', own.species)}"
         )
-    if result.genes is None and None in result.recalls:
+    if result.genes is None and result.scanned and None in result.recalls:
         yield "without genes a model for genomes finds fewer sites"
-    elif result.genes is None:
+    elif result.genes is None and result.scanned:
         without, with_genes = result.recalls
         yield (
             f"without genes, at 1 call per kb, the model finds {without:.2f} of the mapped sites on average, "

@@ -66,7 +66,7 @@ def test_threshold_and_prior(evaluate, folder, tiny_model):
     found, p = figures(folder / "m.tsv"), probabilities(tiny_model)
     assert value(found, "sensitivity") == pytest.approx(reference.recall_score(TRUTH, p >= 0.7), rel=1e-5)
     assert {source for _, source, _, _ in found} == {"model"}
-    assert "have no floor" in out
+    assert "have no baseline" in out
     evaluate("--test plain.tsv --prior 0.6 --no-floor --out q.tsv")
     odds = p / (1 - p) * (0.6 / 0.4) / (0.2 / 0.8)
     expected = reference.brier_score_loss(TRUTH, odds / (1 + odds))
@@ -139,5 +139,5 @@ def test_figures_on_standard_output_leave_the_summary_to_standard_error(evaluate
 def test_without_draws_there_are_no_intervals_and_nothing_is_said_of_groups(evaluate, folder):
     out = evaluate("--test test.tsv --train train.tsv --out m.tsv", draws=0).out
     assert {row["low"] for row in figures(folder / "m.tsv").values()} == {"."}
-    assert "model minus floor: mcc" in out
+    assert "model minus baseline: mcc" in out
     assert "no interval" not in out

@@ -326,5 +326,5 @@ def test_a_saved_model_answers_alike_elsewhere(fitted, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     assert loaded.predict(X).tolist() == frame.label.tolist()
     assert loaded.classes_.tolist() == fitted.classes_.tolist()
-    with pytest.raises(ConfigError, match="locator"):
+    with pytest.raises(ConfigError, match="model for genomes"):
         SequenceClassifier.load("bacteria-genome")

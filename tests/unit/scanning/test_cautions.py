@@ -17,7 +17,7 @@ from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import ScanCounts, ScanResult
 from seqray.scanning.scorers import make_scorer
 from seqray.scanning.shuffles import FalseCalls
-from seqray.scanning.words import call_cautions
+from seqray.scanning.words import call_cautions, genome_cautions
 
 
 def scanned(*, letters=10_000, calls=0, positions=None, genes=0, parts=None, **more) -> ScanResult:
@@ -123,6 +123,33 @@ def test_what_a_scan_without_genes_costs(recalls, text):
 def test_too_few_and_too_many_genes_are_cautioned(genes, words):
     """Of 30 kb: .33, 1 and 1.8 per kb, as M. pneumoniae has by table 11."""
     assert [words in text for text in located(letters=30_000, genes=genes)] == ([True] if words else [])
+
+
+def test_codon_tables_are_no_remedy_where_genes_were_predicted():
+    result = scanned(from_positions=True, genes=54, letters=30_000)
+    result.genes = replace(result.genes, source="predicted by pyrodigal 3")
+    [caution] = call_cautions(result, DEFAULT)
+    assert "1.8 genes per kb" in caution
+    assert "codon" not in caution
+
+
+def test_an_empty_input_has_no_caution_about_genes():
+    result = scanned(from_positions=True, genes=None, recalls=(None, 0.4))
+    result.scanned = []
+    assert list(call_cautions(result, DEFAULT)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "letters", "better"),
+    [
+        ("ecoli-promoter", 500_000, "bacteria-genome"),
+        ("ecoli-promoter", 499_999, None),
+        ("ecoli-promoter", None, None),
+        ("human-promoter-300", 500_000, None),
+    ],
+)
+def test_a_model_of_windows_on_a_whole_genome_names_one_for_genomes(model, letters, better):
+    assert [better in text for text in genome_cautions(model, letters)] == ([True] if better else [])
 
 
 def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():

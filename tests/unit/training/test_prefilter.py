@@ -94,7 +94,7 @@ def test_the_threshold_of_scans_is_a_level(tiny_model):
 
 
 def test_ambiguous_letters_are_no_letters(tiny_model):
-    for letters, message in [(12_000, "9000 unambiguous letters"), (14_000, "last fifths .* only ambiguous")]:
+    for letters, message in [(12_000, "9000 unambiguous bases"), (14_000, "last fifths .* only ambiguous")]:
         sequence = genome(letters).sequence[:-3000] + "N" * 3000
         with pytest.raises(InputError, match=message):
             teach_prefilter(tiny_model, [SequenceRecord("c", sequence)], windows=2000)
