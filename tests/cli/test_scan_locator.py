@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from Bio import SeqIO
 
+import seqray
 from seqray.cli.inputs import GenomeInput
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.card_parts import LocatorFacts
@@ -40,6 +41,17 @@ def scan(run, locator_file, tmp_path):
 
 
 # --- calls --------------------------------------------------------------------------------------------------
+
+
+def test_the_model_of_the_kingdom_is_chosen(run, tmp_path):
+    text = letters(3000, 4) + "GTGCTCCCCCGCCAATTCCT" + letters(999, 5)
+    path = write(tmp_path / "genome.fa", fasta({"c": text}))
+    ended = run("scan genome.fa --model auto --genes none")
+    assert ended.facts["model"].startswith("archaea-genome")
+    assert "ribosomal RNA of archaea, so archaea-genome is taken" in ended.err
+    calls = seqray.scan("auto", path, genes=None)
+    assert [str(call.site + 1) for call in calls.itertuples()] == [row["site"] for row in ended.rows]
+    assert any("archaea-genome is taken" in line for line in calls.attrs["findings"])
 
 
 @pytest.mark.parametrize(("words", "distance"), [("", 25), ("--min-distance 40", 40)])

@@ -21,6 +21,7 @@ from seqray.api.frames import (
     prediction_frame,
 )
 from seqray.calibration.signature import KmerCounter, signature_of
+from seqray.core.alphabet import DNA, Alphabet
 from seqray.core.errors import ConfigError, require_number
 from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
@@ -32,7 +33,7 @@ from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
 from seqray.inference.labeled import recognize_context
-from seqray.inference.origin import CAUTION, FileCheck
+from seqray.inference.origin import CAUTION, FileCheck, choose_locator
 from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
 from seqray.io.tables import Columns
 from seqray.kinds.kinds import kind_of
@@ -203,7 +204,8 @@ def scan(
     Parameters
     ----------
     model, sequences, context, batch_size, device, engine, progress
-        As for `predict`; each sequence needs a name of its own.
+        As for `predict`; each sequence needs a name of its own. The model ``auto`` is the shipped locator for
+        the kingdom whose ribosomal RNA the sequences have.
     dtype
         ``bf16`` is faster and less exact than ``fp32``.
     strict
@@ -238,25 +240,28 @@ def scan(
     >>> bool((calls.score >= calls.attrs["threshold"]).all())
     True
     """
-    loaded = _opened(model, context, device, engine, dtype)
     settings = ScanOptions(**_checked(ScanOptions, options))
+    skipped: list[SkippedRecord] = []
+
+    def read(alphabet: Alphabet) -> Iterable[SequenceRecord]:
+        on_skip = skipped.append if skip_unusable else None
+        soft_masks = settings.skip_soft_masked
+        return distinct_records(as_records(sequences, alphabet, soft_masks=soft_masks, on_skip=on_skip))
+
+    records, chosen = None, []
+    if isinstance(model, str) and model == "auto":
+        records = list(read(DNA))
+        model, why = choose_locator(records)
+        chosen.append(why)
+    loaded = _opened(model, context, device, engine, dtype)
     given = options | ({} if isinstance(genes, str) and genes == "auto" else {"genes": genes})
     given |= {} if codon_table is None else {"codon_table": codon_table}
     other, said = other_kind(loaded.card)
     for name in given:
         if ONLY_FOR.get(name) == other:
             raise ConfigError(f"'{name}' {said}")
-    skipped: list[SkippedRecord] = []
-    records: Iterable[SequenceRecord] = distinct_records(
-        as_records(
-            sequences,
-            loaded.alphabet,
-            soft_masks=settings.skip_soft_masked,
-            on_skip=skipped.append if skip_unusable else None,
-        )
-    )
     named = loaded.context
-    loaded, records = _in_context(loaded, records, context)
+    loaded, records = _in_context(loaded, read(loaded.alphabet) if records is None else records, context)
     source = None
     if loaded.is_locator:
         records = list(records)
@@ -289,7 +294,7 @@ def scan(
         "genes": None if result.genes is None else f"{result.genes.count}, {result.genes.source}",
         "circular": sorted(result.calls.circular),
         "skipped": _warned_of(skipped),
-        "findings": _warned(result.findings),
+        "findings": _warned([*chosen, *result.findings]),
     }
     return frame
 

@@ -247,12 +247,12 @@ class GenomeInput(Iterable["SequenceRecord"]):
         """Read or predict the genes for a locator; the options are those of `choose_genes`."""
         if self._genes is None or self.held is None:
             return
-        from seqray.genome.predict import choose_genes
+        from seqray.genome.predict import MAX_TRAINING_LETTERS, choose_genes
         from seqray.genome.read import genes_of_records
 
         genes, records = self._genes.genes or "auto", self.held
         if genes != "none":
-            self._hold_first(records)
+            self.hold(MAX_TRAINING_LETTERS)
             if not records:
                 return
         own = partial(genes_of_records, self._parsed, self.path, duplicates=self._reading.duplicates)
@@ -266,15 +266,20 @@ class GenomeInput(Iterable["SequenceRecord"]):
         self.notes = [f"no genes: {reason}"] if reason else []
         self.notes += self.genome.notes if self.genome else ()
 
-    def _hold_first(self, held: list[SequenceRecord]) -> None:
-        from seqray.genome.predict import MAX_TRAINING_LETTERS
+    def hold(self, most: int) -> list[SequenceRecord]:
+        """The first records of the input of a locator, up to so many letters, which are held from now on."""
+        held = [] if self.held is None else self.held
+        if not held:
+            self._hold_first(held, most)
+        return held
 
+    def _hold_first(self, held: list[SequenceRecord], most: int) -> None:
         letters = 0
         try:
             for record in self._read:
                 held.append(record)
                 letters += len(record)
-                if letters >= MAX_TRAINING_LETTERS and not self._parsed:
+                if letters >= most and not self._parsed:
                     break
             else:
                 self.is_whole = True

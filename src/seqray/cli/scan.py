@@ -23,6 +23,7 @@ from seqray.cli.inputs import (
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
     AUTO,
+    MODEL_HELP,
     EngineOptions,
     ModelOptions,
     context_fact,
@@ -242,11 +243,19 @@ class ScanRecords(RecordOptions):
     )
 
 
+class ScanModelOptions(ModelOptions):
+    """A model, or the choice by the kingdom."""
+
+    model: str = option(
+        "--model -m NAME|FILE|auto", MODEL_HELP + "; auto: the locator for the kingdom of the ribosomal RNA"
+    )
+
+
 class ScanRequest(Request):
     """All options of ``seqray scan``."""
 
     input: str = option("SEQUENCES", SEQUENCE_FILES)
-    model: ModelOptions
+    model: ScanModelOptions
     outputs: ScanOutputs
     calling: CallingOptions
     windows: WindowOptions
@@ -260,7 +269,8 @@ class ScanRequest(Request):
 
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
-    from seqray.core.alphabet import ALPHABETS
+    from seqray.core.alphabet import ALPHABETS, DNA
+    from seqray.inference.origin import MAX_MICROBE_LETTERS, choose_locator
     from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
     from seqray.scanning.words import genome_cautions
@@ -275,18 +285,22 @@ def run(request: ScanRequest) -> Outcome:
     beside = (request.model.model, request.windows.bed, request.genes.genes)
     check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
-    card = read_card(locate_model(request.model.model))
-    other, said = other_kind(card)
-    refuse_unused(request, {other: (said, "")})
+    card = None if request.model.model == AUTO else read_card(locate_model(request.model.model))
+    is_locator = card is None or card.model.is_locator
     source = GenomeInput(
-        *(request.input, ALPHABETS[card.model.alphabet], reading),
-        request.genes if card.model.is_locator else None,
+        *(request.input, DNA if card is None else ALPHABETS[card.model.alphabet], reading),
+        request.genes if is_locator else None,
         soft_masks=options.skip_soft_masked,
-        again=files.has_letters
-        or bool(request.windows.gene)
-        or (card.model.is_locator and bool(outputs.html)),
+        again=files.has_letters or bool(request.windows.gene) or (is_locator and bool(outputs.html)),
         features=files.has_genbank,
     )
+    chosen = []
+    if card is None:
+        name, why = choose_locator(source.hold(MAX_MICROBE_LETTERS), request.input)
+        request, chosen = replace(request, model=replace(request.model, model=name)), [why]
+        card = read_card(locate_model(name))
+    other, said = other_kind(card)
+    refuse_unused(request, {other: (said, "")})
     ahead = options.regions is None  # else the first contig may not be scanned
     if ahead and os.path.isfile(request.input):
         request.note(*genome_cautions(card.name, os.path.getsize(request.input)))
@@ -302,7 +316,7 @@ def run(request: ScanRequest) -> Outcome:
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
     findings, last = _scan_and_write(request, files, model, scorer, options, source)
-    request.note(*source.notes, *_left_out(model, scorer, options), *findings)
+    request.note(*chosen, *source.notes, *_left_out(model, scorer, options), *findings)
     return Outcome(records=source.count, last=last)
 
 

@@ -14,7 +14,7 @@ from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature, signature_of
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
-from seqray.core.errors import setting
+from seqray.core.errors import InputError, setting
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
@@ -35,16 +35,42 @@ _RIBOSOMAL: dict[str, str] = {
     "eukaryotes": "GGAGGGCAAGTCTGGT|ACCAGACTTGCCCTCC",
 }
 _LOCATORS: dict[str, str] = {
-    "bacteria": "take bacteria-genome",
-    "archaea": "take archaea-genome",
-    "eukaryotes": "take fungi-genome for yeasts; no model is for others",
+    "bacteria": "bacteria-genome",
+    "archaea": "archaea-genome",
+    "eukaryotes": "fungi-genome",
 }
+_YEASTS = {"eukaryotes": " for yeasts; no model is for others"}
+MAX_MICROBE_LETTERS = 60_000_000
+"""Of a file whose model is chosen by its letters; the genomes of most yeasts are far smaller."""
 
 
 def kingdoms_of(sequence: str) -> set[str]:
     """Kingdoms whose ribosomal RNA a sequence of DNA has, on either strand."""
     letters = sequence.upper()
     return {kingdom for kingdom, probe in _RIBOSOMAL.items() if re.search(probe, letters)}
+
+
+def choose_locator(records: Iterable[SequenceRecord], where: str = "") -> tuple[str, str]:
+    """Name the shipped locator for the kingdom whose ribosomal RNA a file has, and say why.
+
+    Raises `InputError` where none fits, or the kingdoms are mixed.
+    """
+    kingdoms, letters = set[str](), 0
+    for record in records:
+        letters += len(record)
+        kingdoms |= kingdoms_of(record.sequence)
+    if "eukaryotes" in kingdoms:
+        kingdoms.discard("bacteria")  # plastids and mitochondria, which were bacteria
+    remedy = f"name one: {', '.join(_LOCATORS.values())}; none is for animals, plants or their viruses"
+    if letters >= MAX_MICROBE_LETTERS:
+        what = f"no model fits a genome of {MAX_MICROBE_LETTERS // 1_000_000} Mb or more"
+        raise InputError(what, where=where, remedy=remedy)
+    if len(kingdoms) != 1:
+        has = f"ribosomal RNA of {' and '.join(sorted(kingdoms))}" if kingdoms else "no ribosomal RNA"
+        raise InputError(f"no model fits: the file has {has}", where=where, remedy=remedy)
+    [kingdom] = kingdoms
+    why = f"the file has ribosomal RNA of {kingdom}, so {_LOCATORS[kingdom]} is taken"
+    return _LOCATORS[kingdom], f"{why},{_YEASTS[kingdom]}" if kingdom in _YEASTS else why
 
 
 def read_as(model: TrainedModel) -> str:
@@ -106,7 +132,7 @@ class Origin:
         plastids = self._own == "eukaryotes" in self._kingdoms  # these and mitochondria were bacteria
         for kingdom in sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])}):
             has = f"{CAUTION}this file has ribosomal RNA of {kingdom}, and the model is for {self._own}"
-            yield f"{has}: {_LOCATORS[kingdom]}"
+            yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}"
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []
         near = [one for one in distances if not one.is_foreign]

@@ -11,10 +11,11 @@ from Bio.Seq import Seq
 from seqray.calibration.signature import ContextDistance
 from seqray.core.alphabet import DNA
 from seqray.core.card_parts import CalibrationDomain
+from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction
 from seqray.inference import origin as file_check
-from seqray.inference.origin import FileCheck, Origin
+from seqray.inference.origin import FileCheck, Origin, choose_locator
 
 
 def origin_of(measured, held_out="species", kingdom=None):
@@ -39,6 +40,29 @@ RIBOSOMAL = {
     "archaea": "CTTAAAGGAATTGGCGGGGGAGCACCACAA",
     "eukaryotes": "AATTGGAGGGCAAGTCTGGTGCCAGCAG",
 }
+
+
+@pytest.mark.parametrize(
+    ("of", "length", "expected"),
+    [
+        (["bacteria"], 0, "bacteria-genome"),
+        (["archaea"], 0, "archaea-genome"),
+        (["bacteria", "eukaryotes"], 0, "fungi-genome"),  # with its mitochondrion
+        ([], 0, "no ribosomal RNA"),
+        (["archaea", "bacteria"], 0, "ribosomal RNA of archaea and bacteria"),
+        (["eukaryotes"], 60_000_000, "a genome of 60 Mb or more"),
+    ],
+)
+def test_the_locator_of_a_kingdom_is_chosen(of, length, expected):
+    texts = ["ACGT" * 9 + RIBOSOMAL[kingdom] for kingdom in of] + ["ACGT" + "N" * length]
+    records = [SequenceRecord(str(i), text) for i, text in enumerate(texts)]
+    if expected.endswith("-genome"):
+        name, why = choose_locator(records)
+        assert name == expected
+        assert f"{name} is taken" in why
+        return
+    with pytest.raises(InputError, match=f"no model fits.*{expected}.*name one: bacteria-genome, "):
+        choose_locator(records)
 
 
 @pytest.mark.parametrize("kingdom", [None, "archaea", "eukaryotes"])
