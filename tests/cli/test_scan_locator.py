@@ -263,7 +263,9 @@ def test_a_long_input_is_streamed_beyond_what_genes_are_learned_from(scan, tmp_p
     held, names = [], ("c.tsv", "s.html", "x.gb")
     hold = GenomeInput._hold_first
     monkeypatch.setattr(
-        GenomeInput, "_hold_first", lambda own, records: (hold(own, records), held.append(records))
+        GenomeInput,
+        "_hold_first",
+        lambda own, records, most: (hold(own, records, most), held.append(records)),
     )
     words = ("genome.fa --circular-id two --out c.tsv --html s.html --out x.gb --genes", genes)
     scan(*words)
