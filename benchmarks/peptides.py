@@ -4,7 +4,7 @@
 
 The folder holds a folder per set, with ``seqs.fasta.gz`` and ``classes.txt.gz`` as in the peptidereactor of
 Spaenig et al. 2021 (https://github.com/spaenigs/peptidereactor). Copies of a sequence are left out, and all
-sequences that have both classes. A fifth is the test part: drawn at random within the classes, or by
+sequences that have both classes or are DNA. A fifth is the test part: drawn within the classes, or by
 ``seqray split``, which keeps relatives together; sets that it can't split have no such row.
 
 Each set is trained with ``--train`` and ``--out`` alone, on one thread. The others learn from the same part:
@@ -48,6 +48,7 @@ from sklearn.svm import SVC
 
 from machine import add_row, describe, read_table, run, script_parser, with_decimals, write_and_show
 from seqray.core.alphabet import PROTEIN
+from seqray.core.errors import InputError
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.metrics.baselines import ForestBaseline, default_baseline
 from seqray.metrics.classification import auroc, threshold_metrics
@@ -73,15 +74,23 @@ def half_of(name: str) -> str:
 
 
 def read_set(folder: Path) -> tuple[list[str], list[str]]:
-    """Sequences and labels of a set, each sequence once; those with both labels are left out."""
+    """Sequences and labels of a set, each once, without those of DNA and those with both labels."""
     with gzip.open(folder / "seqs.fasta.gz", "rt") as handle:
         sequences = [str(record.seq).upper() for record in SeqIO.parse(handle, "fasta")]
     with gzip.open(folder / "classes.txt.gz", "rt") as handle:
         labels = handle.read().split()
     pairs = list(dict.fromkeys(zip(sequences, labels, strict=True)))
     seen = Counter(sequence for sequence, _ in pairs)
-    kept = [(sequence, label) for sequence, label in pairs if seen[sequence] == 1]
+    kept = [pair for pair in pairs if seen[pair[0]] == 1 and is_protein(pair[0])]
     return [sequence for sequence, _ in kept], [label for _, label in kept]
+
+
+def is_protein(sequence: str) -> bool:
+    """Whether seqray reads a sequence as protein; some sets hold a few of DNA."""
+    try:
+        return bool(PROTEIN.normalize(sequence))
+    except InputError:
+        return False
 
 
 # --- The parts, and what each learner answers for the test part

@@ -326,7 +326,7 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
 
 
 def test_a_set_of_peptides_has_each_sequence_once_and_none_of_both_labels(tmp_path):
-    letters, labels = ("ACD", "EFG", "ACD", "HIK", "HIK"), "0 1 0 0 1"
+    letters, labels = ("ACD", "EFG", "ACD", "HIK", "HIK", "ACGT" * 5), "0 1 0 0 1 0"
     fasta = "".join(f">Seq_{i}\n{sequence}\n" for i, sequence in enumerate(letters))
     for name, text in (("seqs.fasta", fasta), ("classes.txt", "\n".join(labels.split()))):
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))

@@ -10,6 +10,7 @@ from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, read_examples
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Request, WholeNumber, option
+from seqray.core.text import class_counts
 
 if TYPE_CHECKING:
     from seqray.core.results import Audit, SkippedRecord
@@ -80,7 +81,7 @@ def run(request: AuditRequest) -> Outcome:
 def summary(result: Audit, labels: list[str]) -> list[str]:
     """Summarize the findings, worst first."""
     counts = sorted(Counter(labels).items())
-    shown = ", ".join(f"{label} {count}" for label, count in counts[:8])
+    shown = class_counts(dict(counts[:8]))
     more = f", and {len(counts) - 8} more classes" if len(counts) > 8 else ""
     measured, _, reason = result.settings["given"].partition("none: ")
     letters = describe_letters(result.settings["alphabet"])

@@ -25,7 +25,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, Request, option
 from seqray.core.errors import InputError
 from seqray.core.run_config import CalibrationMethod
-from seqray.core.text import describe_learned
+from seqray.core.text import class_counts, describe_learned
 from seqray.kinds.kinds import read_parts, with_named_splits
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def summary(card: Card, out: str) -> list[str]:
     facts = card.training["calibrated_on"]
-    counts = ", ".join(f"{n} {name}" for name, n in facts["classes"].items())
     lines = [
-        f"calibrated on {facts['examples']} sequences ({counts}) by {facts['method']}: "
+        f"calibrated on {facts['examples']} sequences ({class_counts(facts['classes'])}) "
+        f"by {facts['method']}: "
         f"ece {facts['ece_before']:.3f} before, {facts['ece_after']:.3f} after; "
         f"log loss {facts['log_loss_before']:.3f} before, {facts['log_loss_after']:.3f} after "
         f"(after: {facts['figures']})",

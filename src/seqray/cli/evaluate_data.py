@@ -16,7 +16,7 @@ from seqray.core.labels import ONE_LABEL, joined_labels, small_difference
 from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
 from seqray.core.text import describe_learned
-from seqray.homology.kmers import kmer_groups, kmer_length
+from seqray.homology.kmers import kmer_groups, word_length
 from seqray.io.predictions import (
     Table,
     numeric_column,
@@ -150,8 +150,9 @@ def group_keys(
         keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
         return keys, "groups of the column 'group' drawn whole"
     if how == "words" or (how == "auto" and lettered):
-        k = kmer_length(alphabet)
-        keys = kmer_groups([e.sequence for e in examples], k, alphabet=alphabet).tolist()
+        sequences = [example.sequence for example in examples]
+        k = word_length(sequences, alphabet)
+        keys = kmer_groups(sequences, k, alphabet=alphabet).tolist()
         return keys, f"sequences that share {k} letters drawn together"
     return None, "records drawn one by one"
 

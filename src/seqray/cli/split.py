@@ -63,7 +63,9 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
     )
     word: WholeNumber | None = option(
-        "--word K", "sequences that share a k-mer of K positions; 0 for none (default: 40, protein 20)"
+        "--word K",
+        "sequences that share a k-mer of K positions; 0 for none (default: half of a length, up to 40, protein "
+        "10, as in seqray audit)",
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
     group_by: tuple[str, ...] = option(
@@ -135,7 +137,7 @@ def run(request: SplitRequest) -> Outcome:
     files = replace(request.data.located(request, used=used), keep=columns)
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split_outputs import SplitResult, shared_group
-    from seqray.homology.kmers import kmer_length, named_relations
+    from seqray.homology.kmers import named_relations, word_length
     from seqray.homology.similarity import find_relatives
     from seqray.homology.split import split_data
 
@@ -144,10 +146,10 @@ def run(request: SplitRequest) -> Outcome:
         what = f"which unrelated {alphabet.name} sequences may reach by chance"
         remedy = f"give {lowest:g} or more, or 0 for none"
         raise ConfigError(f"--identity is {named.identity:g}, {what}", remedy=remedy)
-    word, strands = kmer_length(alphabet) if named.word is None else named.word, not named.one_strand
-    relation = fill(RelationOptions, named, word=word, both_strands=strands)
     division = fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
     sequences = [example.sequence for example in data]
+    word = word_length(sequences, alphabet) if named.word is None else named.word
+    relation = fill(RelationOptions, named, word=word, both_strands=not named.one_strand)
     columns |= {name: [getattr(example, name) or "" for example in data] for name in OWN_COLUMNS}
     others = named_relations(data, columns, named.group_by, named.positions, named.block)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:

@@ -13,7 +13,7 @@ import numpy as np
 from seqray.core.alphabet import Alphabet
 from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
-from seqray.core.text import counted, first_and_more, format_number
+from seqray.core.text import class_counts, counted, first_and_more, format_number
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
 from seqray.homology.similarity import Related, expected_sensitivity
 from seqray.homology.split import QUANTILES, Division, ProofLine, proof_lines
@@ -97,7 +97,7 @@ class SplitResult:
         facts["groups"] = self._groups_text()
         facts["seed"] = self.options.seed
         for name, counts in self.parts.items():
-            facts[name] = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
+            facts[name] = class_counts({label: counts[label] for label in sorted(counts)})
         if self.options.keep:
             facts["kept"] = f"{', '.join(self.options.keep)}; {self._dropped_text()}"
         for line in self.proof:

@@ -28,6 +28,7 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, Terminated, reset_termination
 from seqray.core.run_config import RunConfig
 from seqray.core.text import Truncation
+from seqray.homology.options import INSEPARABLE
 from seqray.modelfile.header import check_model_path
 
 if TYPE_CHECKING:
@@ -274,7 +275,8 @@ def summary(result: TrainResult) -> list[str]:
         f"{len(card.classes)} classes; networks: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"validation on {held_out}: {'mean of classes: ' if several else ''}{figures} "
-        f"({'' if several else f'threshold {card.threshold:.3f}, '}temperature {card.temperature:.3f})",
+        f"({'' if several else f'threshold {card.threshold:.3f}, '}calibrated by "
+        f"{facts['calibration']['method']}, temperature {card.temperature:.3f})",
     ]
     if facts["held_out"] < FEW_HELD_OUT:
         lines.append(
@@ -282,14 +284,15 @@ def summary(result: TrainResult) -> list[str]:
             "'seqray evaluate' gives intervals"
         )
     if facts["related_validation"]:
-        from seqray.homology.kmers import kmer_length
-
-        alphabet = ALPHABETS[card.model.alphabet]
-        strands = ", on either strand" if alphabet.is_nucleotide else ""
+        strands = ", on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
+        remedy = "'seqray split' keeps relatives together"
+        if facts["related_validation"] == counts["validation"]:
+            remedy += f", but {INSEPARABLE}"
+        word = f", or {facts['related_word']} letters in common{strands}" if facts["related_word"] else ""
         lines.append(
-            f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
-            f"group, the same letters, or {kmer_length(alphabet)} letters in common{strands}), so these "
-            "figures are too good; 'seqray split' keeps relatives together"
+            f"caution: {facts['related_validation']} validation {kind} have a relative in training (same "
+            f"group, the same letters{word}), so these "
+            f"figures are too good; {remedy}"
         )
     return [*lines, *calibration_cautions(facts["calibration"])]
 

@@ -35,6 +35,12 @@ def counted(items: int, one: str) -> str:
     return f"{items} {one if items == 1 else one + 's'}"
 
 
+def class_counts(counts: Mapping[str, int]) -> str:
+    """Name how many there are of each class; names that begin with a digit are told from the numbers."""
+    of = " of class" if any(name[:1].isdigit() for name in counts) else ""
+    return ", ".join(f"{count}{of} {name}" for name, count in counts.items())
+
+
 def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: str = ", ") -> str:
     """Write at most so many names, and how many more there are: ``a, b and 3 more``.
 

@@ -16,8 +16,9 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.results import Answers, Evaluation, Figure
-from seqray.core.text import INTERVAL_DRAWS, align_columns, counted, format_interval
+from seqray.core.text import INTERVAL_DRAWS, align_columns, class_counts, counted, format_interval
 from seqray.evaluation.floor import answers_from_probabilities
+from seqray.homology.options import INSEPARABLE
 from seqray.homology.similarity import best_matches
 from seqray.metrics.baselines import mcnemar
 from seqray.metrics.bootstrap import (
@@ -33,7 +34,7 @@ from seqray.metrics.classification import class_metrics, macro_metrics, multicla
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
 CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
-MIN_SUBCLASS_RECORDS = 10  # a column of unique names has none
+MIN_SUBSET_RECORDS = 10  # a column of unique names has none, and figures of fewer records say little
 
 
 def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
@@ -51,7 +52,7 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
 
     Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than
-    `MIN_SUBCLASS_RECORDS` have no subset, nor has the only part of a class.
+    `MIN_SUBSET_RECORDS` have no subset, nor has the only part of a class.
     """
     labels = np.array([example.label for example in examples])
     names = np.array([example.subclass or "unnamed" for example in examples])
@@ -60,7 +61,7 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     return {
         f"{SUBCLASS}:{label}:{name}": np.flatnonzero((labels != label) | (names == name))
         for (label, name), count in sorted(counts.items())
-        if count >= MIN_SUBCLASS_RECORDS and parts[label] > 1
+        if count >= MIN_SUBSET_RECORDS and parts[label] > 1
     }
 
 
@@ -70,16 +71,15 @@ def by_similarity(
     """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
 
     Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence or
-    are part of one.
+    are part of one. Ranges of fewer than `MIN_SUBSET_RECORDS` are left out.
     """
     identity, _ = best_matches(
         [example.sequence for example in train], [example.sequence for example in examples], alphabet
     )
     bins = np.digitize(identity, EDGES[1:])
     names = [*(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1.0"]
-    return {
-        f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names) if np.any(bins == i)
-    }
+    rows = {f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names)}
+    return {name: own for name, own in rows.items() if len(own) >= MIN_SUBSET_RECORDS}
 
 
 # --- Metrics of several classifiers on the same records, with intervals, and the differences between them
@@ -312,8 +312,10 @@ def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) 
     ]
     numbers = group_numbers(records.groups, len(records.labels))
     groups = len(np.unique(numbers))
+    if groups == 1:
+        return [*found, f"all records are relatives, so there are no intervals; {INSEPARABLE}"]
     if groups < MIN_RELIABLE_GROUPS:
-        return [*found, f"only {counted(groups, 'group')}: intervals are too narrow"]
+        return [*found, f"only {counted(groups, 'group')}: intervals are missing or too narrow"]
     found += _large_group(records)
     small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < MIN_RELIABLE_GROUPS]
     if small:
@@ -427,7 +429,7 @@ def judged_label(evaluation: Evaluation) -> str:
 
 def _head(evaluation: Evaluation, name: str) -> str:
     counts = [int((evaluation.labels == k).sum()) for k in range(len(evaluation.classes))]
-    classes = ", ".join(f"{count} {label}" for count, label in zip(counts, evaluation.classes, strict=True))
+    classes = class_counts(dict(zip(evaluation.classes, counts, strict=True)))
     return f"{name} on {len(evaluation.labels)} records of split {evaluation.split}: {classes}"
 
 

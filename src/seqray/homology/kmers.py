@@ -193,9 +193,34 @@ def kmer_table(
     return KmerTable(key[order], owner[order], len(sequences))
 
 
-def kmer_length(alphabet: Alphabet) -> int:
-    """Letters of a k-mer that makes two sequences relatives, where nothing else is asked for."""
-    return 20 if alphabet.name == "protein" else 40
+MAX_NUCLEOTIDE_KMER = 40
+MAX_PROTEIN_KMER = 10
+MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others
+
+
+def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Choose the length of the k-mers that relatives share, where nothing else is asked for.
+
+    Half the lower quartile of the lengths, at most 40 nucleotides or 10 residues; but never so short that
+    more than 1 sequence in 1000 would share a k-mer with any other by chance. Chance follows from the
+    composition: if two letters are equal with probability q, k-mers are equal with q**k.
+    """
+    lengths = [len(sequence) for sequence in sequences] or [0]
+    half = int(np.quantile(lengths, 0.25, method="lower")) // 2
+    longest = MAX_NUCLEOTIDE_KMER if alphabet.is_nucleotide else MAX_PROTEIN_KMER
+    return max(min(half, longest), chance_length(sequences, alphabet), 1)
+
+
+def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Shortest k-mer of which a sequence shares at most `MAX_SHARED_BY_CHANCE` with all the others."""
+    counts = np.array([sum(s.count(letter) for s in sequences) for letter in alphabet.letters], dtype=float)
+    total = counts.sum()
+    match = float(((counts / total) ** 2).sum()) if total else 1.0
+    if match >= 1:  # a single letter: every k-mer of it is shared, whatever its length
+        return 1
+    strands = 2 if alphabet.is_nucleotide else 1
+    pairs = strands * total * total / len(sequences)  # k-mers of one sequence times k-mers of all
+    return max(1, math.ceil(math.log(max(pairs, 1.0) / MAX_SHARED_BY_CHANCE) / -math.log(match)))
 
 
 def kmer_groups(

@@ -7,6 +7,9 @@ from typing import Literal
 
 BLOCK = 10_000  # letters of a genome that stay together
 PARTS = ("train", "validation", "test")
+INSEPARABLE = (
+    "no split can separate mutants of one sequence, and figures hold for further mutants of it alone"
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from seqray.core.errors import InputError, OnProgress
 from seqray.core.records import LabeledSequence
 from seqray.core.text import counted
 from seqray.homology.kmers import kmer_table, merge_groups
-from seqray.homology.options import PARTS, RelationOptions, SplitOptions
+from seqray.homology.options import INSEPARABLE, PARTS, RelationOptions, SplitOptions
 from seqray.homology.similarity import Related, best_matches
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     if 0 < len(sizes) < len(parts):
         raise InputError(
             f"{counted(len(sizes), 'group')} can't fill {len(parts)} parts",
-            remedy="ask for fewer parts, or for smaller groups",
+            remedy="ask for fewer parts, or for smaller groups" if len(sizes) > 1 else INSEPARABLE,
         )
     part_of_group = np.empty(len(sizes), dtype=np.int64)
     part_of_group[g] = part

@@ -126,17 +126,24 @@ class Changes:
 
 
 def cut_windows(
-    stack: CodeStack, begin: np.ndarray, indices: np.ndarray, flank: int, changes: Changes, unknown: int
+    stack: CodeStack,
+    begin: np.ndarray,
+    indices: np.ndarray,
+    flank: int,
+    changes: Changes,
+    unknown: int,
+    width: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut the windows of some sequences, moved and flipped: codes (B, W) uint8, and letters of each (B,).
 
     ``begin`` is the offset of each sequence in the stack, ``indices`` (B,) are those to take; so many letters
     on each side of a sequence are its flank, and not of the unmoved window. Letters beyond the ends of a
-    sequence are ``unknown``; W is the longest window, and shorter ones are padded at the end.
+    sequence are ``unknown``; W is the longest window,
+    or ``width`` if that is more; shorter windows are padded at the end.
     """
     n = stack.lengths[indices][:, None]  # (B, 1)
     lengths = n - 2 * flank
-    column = np.arange(int(lengths.max()))  # (W,)
+    column = np.arange(max(int(lengths.max()), width))  # (W,)
     place = np.where(changes.flip[:, None], lengths - 1 - column, column)  # (B, W) within the window
     source = place + (flank + changes.shift)[:, None]
     known = (source >= 0) & (source < n) & (column < lengths)
@@ -165,6 +172,9 @@ def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> n
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024
+_STEP = (
+    8  # letters: oneDNN keeps a compiled kernel for each length of a batch, so padded lengths are multiples
+)
 _CHUNK = 32  # batches among which unequal lengths are sorted: tight padding, order still random
 
 BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indices of the sequences
@@ -275,7 +285,9 @@ class SequenceExamples(Examples):
         if augment is not None and rng is not None:
             changes = Changes.draw(rng, len(indices), augment)
         unknown = self.tokenizer.alphabet.unknown
-        codes, lengths = cut_windows(self.stack, self.begin, indices, self.flank, changes, unknown)
+        longest = int(self.lengths[indices].max())
+        width = min(-(-longest // _STEP) * _STEP, int(self.lengths.max()))
+        codes, lengths = cut_windows(self.stack, self.begin, indices, self.flank, changes, unknown, width)
         tokens = self.tokenizer.encode_codes(codes, lengths)  # (B, W) -> (B, L)
         if augment is not None and rng is not None and augment.mask > 0:
             assert isinstance(self.tokenizer, OwnTokenizer)  # by the checks of the settings
@@ -287,7 +299,7 @@ class SequenceExamples(Examples):
             if augment is not None and rng is not None:
                 contexts = np.where(rng.random(len(indices)) < augment.hide_context, -1, contexts)
             tokens[:, 0] = np.where(contexts < 0, CLS, self.tokenizer.vocab_size + contexts)
-        if (lengths == lengths[0]).all():
+        if (lengths == codes.shape[1]).all():
             return TokenBatch(torch.from_numpy(tokens), (None,))
         mask = self.tokenizer.mask(tokens, lengths)
         tokens[~mask] = PAD

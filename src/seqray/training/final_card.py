@@ -28,7 +28,14 @@ from seqray.modelfile.networks import Network, count_parameters
 from seqray.training.data import encode
 from seqray.training.data_facts import subclass_names
 from seqray.training.module import classification_figures, model_logits
-from seqray.training.partitions import Partition, content_sha256, count_related, learned_keys, related_groups
+from seqray.training.partitions import (
+    Partition,
+    content_sha256,
+    count_related,
+    learned_keys,
+    related_groups,
+    relative_word,
+)
 from seqray.training.trainer import on_gpu, training_precision
 
 # --- What a card says of every training, whatever the kind of model
@@ -122,6 +129,7 @@ def build_card(
         "held_out": len(labels),
         "calibration": calibration,
         "related_validation": count_related(data, parts[0], alphabet),
+        "related_word": relative_word(given, alphabet),
         "content_sha256": content_sha256(given),
     }
     if config.model.subclasses:

@@ -15,7 +15,7 @@ from seqray.core.card import Card
 from seqray.core.errors import InputError
 from seqray.core.records import Alignment, Example, LabeledSequence, files_of
 from seqray.core.run_config import RunConfig
-from seqray.homology.kmers import kmer_groups, kmer_length, merge_groups, named_groups
+from seqray.homology.kmers import kmer_groups, merge_groups, named_groups, word_length
 from seqray.homology.options import PARTS
 from seqray.homology.split import deal_groups
 from seqray.training.data_facts import check_classes, check_lengths
@@ -148,6 +148,9 @@ class Partition:
         }
 
 
+MIN_GROUPS = 10  # of each class, to hold out relatives together
+
+
 def partition(
     data: Sequence[Example],
     config: RunConfig,
@@ -171,7 +174,7 @@ def partition(
     check_lengths([data[i] for i in rows], config)
     index = {name: i for i, name in enumerate(names)}
     labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
-    groups = related_groups([data[i] for i in rows], ALPHABETS[config.model.alphabet])
+    groups = _held_together([data[i] for i in rows], labels[rows], config)
     chosen = np.array([data[i].split == "validation" for i in rows])
     named = bool(chosen.any())
     if not named:
@@ -192,6 +195,18 @@ def partition(
     return result
 
 
+def _held_together(data: Sequence[Example], labels: np.ndarray, config: RunConfig) -> np.ndarray:
+    """Groups that are held out whole: those of shared k-mers where there are enough, else those of copies.
+
+    Where windows cover a genome, or all sequences are mutants of one, k-mers make few groups.
+    """
+    alphabet = ALPHABETS[config.model.alphabet]
+    groups = word_groups(data, alphabet)
+    each = min(len(np.unique(groups[labels == k])) for k in np.unique(labels))
+    enough = each >= MIN_GROUPS and np.bincount(groups).max() <= config.data.validation * len(groups)
+    return groups if enough else related_groups(data, alphabet)
+
+
 def _split_of(example: Example) -> str:
     split = example.split or "train"
     if split not in PARTS:
@@ -199,16 +214,27 @@ def _split_of(example: Example) -> str:
     return split
 
 
-def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) -> int:
-    """Count the validation examples with a relative in the training part.
+def word_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
+    """Number the examples so that those of `related_groups`, and those that share a k-mer, share a number.
 
-    Relatives are those of `related_groups`, and sequences that share a k-mer of `kmer_length`, such as
-    overlapping windows. The latter decide no part: where windows cover a genome, all are one group.
+    The k-mers have `relative_word` letters: overlapping windows share them.
     """
+    groups = related_groups(data, alphabet)
+    word = relative_word(data, alphabet)
+    if not word:
+        return groups
+    return merge_groups(groups, kmer_groups([one.sequence for one in data], word, alphabet=alphabet))
+
+
+def relative_word(data: Sequence[Example], alphabet: Alphabet) -> int:
+    """Letters of a k-mer that makes two sequences relatives; 0 for alignments."""
+    if not isinstance(data[0], LabeledSequence):
+        return 0
+    return word_length([one.sequence for one in data], alphabet)
+
+
+def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) -> int:
+    """Count the validation examples with a relative in the training part, as `word_groups` finds them."""
     examples = [data[i] for i in np.concatenate([part.train, part.validation])]
-    groups = [related_groups(examples, alphabet)]
-    if isinstance(examples[0], LabeledSequence):
-        sequences = [one.sequence for one in examples]
-        groups.append(kmer_groups(sequences, kmer_length(alphabet), alphabet=alphabet))
-    known, count = merge_groups(*groups), len(part.train)
+    known, count = word_groups(examples, alphabet), len(part.train)
     return int(np.isin(known[count:], known[:count]).sum())

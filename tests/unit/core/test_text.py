@@ -8,7 +8,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig
 from seqray.core.run_config import DataConfig
-from seqray.core.text import format_interval, format_number, round_number, truncate
+from seqray.core.text import class_counts, format_interval, format_number, round_number, truncate
 
 
 def test_numbers_have_six_significant_digits():
@@ -55,3 +55,8 @@ def test_windows_around_a_site_are_not_cut():
     names = {"name": "m", "classes": ("a", "b"), "positive": "a"}
     with pytest.raises(ModelFileError, match="'truncate' is not none beside a site"):
         Card(**names, window=9, site=3, truncate="ends", model=ModelConfig())
+
+
+def test_classes_that_are_numbers_are_told_from_counts():
+    assert class_counts({"background": 6, "promoter": 19}) == "6 background, 19 promoter"
+    assert class_counts({"0": 6, "1": 19}) == "6 of class 0, 19 of class 1"

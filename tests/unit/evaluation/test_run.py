@@ -78,7 +78,7 @@ def test_few_groups_and_an_absent_class_are_told():
     found = evaluate_scores(["promoter"] * 4, [0.9] * 4, CLASSES, "promoter", groups=[1, 1, 2, 2], draws=10)
     assert found.notes == (
         "no record of class background: figures that need it are undefined",
-        "only 2 groups: intervals are too narrow",
+        "only 2 groups: intervals are missing or too narrow",
     )
     assert math.isnan(found.figure("auroc").value)
     assert found.figure("sensitivity").value == 1
@@ -163,12 +163,17 @@ def test_similarity_is_cut_into_ranges():
     changed = "".join("ACGT"["ACGT".index(c) - 1] if i % 6 == 3 else c for i, c in enumerate(letters))
     other = "".join(rng.choice(list("ACGT"), 60))
     train = [example(9, sequence=letters)]
-    parts = subsets.by_similarity(
-        [example(i, sequence=s) for i, s in enumerate((other, letters, changed))], train, DNA
-    )
-    assert parts.pop("similarity:1.0").tolist() == [1]
-    assert {tuple(rows) for rows in parts.values()} == {(0,), (2,)}
-    assert parts["similarity:0.8-0.9"].tolist() == [2]  # 10 of 60 letters changed
+    sequences = [
+        *(other, letters, changed) * 10,
+        letters[:30] + ("A" if letters[30] != "A" else "C") + letters[31:],
+    ]
+    parts = subsets.by_similarity([example(i, sequence=s) for i, s in enumerate(sequences)], train, DNA)
+    assert parts.pop("similarity:1.0").tolist() == [*range(1, 30, 3)]
+    changes = parts.pop("similarity:0.8-0.9").tolist()  # 10 of 60 letters changed
+    assert [*range(2, 30, 3)] == changes
+    assert [rows.tolist() for rows in parts.values()] == [
+        [*range(0, 30, 3)]
+    ]  # the last is alone in its range
 
 
 # --- curves -------------------------------------------------------------------------------------------

@@ -317,3 +317,13 @@ def test_likely_windows_are_drawn_more_often_and_stand_for_fewer(source):
     assert len(drawn.codes) == pytest.approx(2000, abs=200)
     assert drawn.importance_weight.sum() == pytest.approx(24_000, rel=0.2)
     assert drawn.importance_weight[~begins].sum() == pytest.approx(18_000, rel=0.3)  # three letters of four
+
+
+def test_padded_lengths_are_few():
+    """A batch is as long as the next multiple of 8 letters, but no longer than the longest sequence."""
+    data = SequenceExamples(["A" * n for n in (1, 7, 8, 9, 19)], np.zeros(5, dtype=np.int64), TOKENIZERS[0])
+    batches = {rows: data.batch(np.array(rows)) for rows in ((0,), (0, 1), (2,), (2, 3), (3, 4))}
+    letters = [batch.tokens.shape[1] - 1 for batch in batches.values()]
+    assert letters == [8, 8, 8, 16, 19]
+    assert batches[2,].masks == (None,)
+    assert batches[0, 1].masks[0].sum(axis=1).tolist() == [2, 8]

@@ -202,3 +202,19 @@ def test_the_last_share_is_taken_whole(motif_task, make_config):
     ]
     assert sorted(parts[0].validation) == sorted(parts[1].train)
     assert sorted(parts[1].validation) == sorted(parts[0].train)
+
+
+@pytest.mark.parametrize("families", [1, 40])
+def test_sequences_that_share_words_are_held_out_together_where_groups_are_enough(families, make_config):
+    """Each sequence of a family is one of its windows of 40 letters, moved by one letter."""
+    rng = np.random.default_rng(5)
+    ancestors = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(families)]
+    data = [
+        example(ancestors[i % families][i // families % 20 :][:40], ("background", "promoter")[i // 40 % 2])
+        for i in range(160)
+    ]
+    data = [replace(one, id=str(i)) for i, one in enumerate(data)]
+    parts = partition(data, make_config(data={"validation": 0.25}))
+    together = {i % families for i in parts.train} & {i % families for i in parts.validation}
+    assert len(together) == (families == 1)
+    assert (count_related(data, parts, DNA) == 0) == (families == 40)

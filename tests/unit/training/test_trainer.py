@@ -134,5 +134,9 @@ def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
     sequences = ["".join(rng.choice(list("ACGT"), n)) for n in rng.integers(5, 33, 40)]
     data = SequenceExamples(sequences, np.zeros(40), CharacterTokenizer(DNA))
     together = model_logits(model, data)
-    alone = [model.logits(data.batch(np.array([i])).tokens.numpy())[0] for i in range(40)]
+    padded = [data.batch(np.array([i])).tokens.numpy() for i in range(40)]
+    alone = [
+        model.logits(tokens[:, : len(sequence) + 1])[0]
+        for tokens, sequence in zip(padded, sequences, strict=True)
+    ]
     assert together == pytest.approx(np.array(alone), abs=1e-5)

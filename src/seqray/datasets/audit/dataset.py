@@ -246,9 +246,6 @@ def copy_figures(data: AuditSet) -> Iterator[AuditFigure]:
 
 # --- Relatives within a class and across splits: shared k-mers, identities, and named groups that leak
 
-MAX_NUCLEOTIDE_KMER = 40
-MAX_PROTEIN_KMER = 10
-MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others
 IDENTITY = 0.8
 MAX_ALIGNED_LETTERS = 4_000_000  # in about a minute; the time grows with the square
 LEVELS = (0.8, 0.9, 0.99)
@@ -256,31 +253,6 @@ QUANTILES = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
 MAX_ALIGNED_SEQUENCES = 2000  # of the test part, with training
 MAX_ALIGNMENT_CELLS = 1e8  # for all of them; of longer sequences fewer are sampled
 MIN_ALIGNED_SEQUENCES = 50
-
-
-def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
-    """Choose the length of the k-mers that relatives share.
-
-    Half the lower quartile of the lengths, at most 40 nucleotides or 10 residues; but never so short that
-    more than 1 sequence in 1000 would share a k-mer with any other by chance. Chance follows from the
-    composition: if two letters are equal with probability q, k-mers are equal with q**k.
-    """
-    lengths = np.array([len(sequence) for sequence in sequences])
-    half = int(np.quantile(lengths, 0.25, method="lower")) // 2
-    longest = MAX_NUCLEOTIDE_KMER if alphabet.is_nucleotide else MAX_PROTEIN_KMER
-    return max(min(half, longest), chance_length(sequences, alphabet), 1)
-
-
-def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
-    """Shortest k-mer of which a sequence shares at most `MAX_SHARED_BY_CHANCE` with all the others."""
-    counts = letter_counts(sequences, alphabet).sum(axis=0).astype(np.float64)
-    total = counts.sum()
-    match = float(((counts / total) ** 2).sum()) if total else 1.0
-    if match >= 1:  # a single letter: every k-mer of it is shared, whatever its length
-        return 1
-    strands = 2 if alphabet.is_nucleotide else 1
-    pairs = strands * total * total / len(sequences)  # k-mers of one sequence times k-mers of all
-    return max(1, math.ceil(math.log(max(pairs, 1.0) / MAX_SHARED_BY_CHANCE) / -math.log(match)))
 
 
 def relative_groups(data: AuditSet, table: KmerTable, k: int) -> tuple[Ints, str]:

@@ -14,7 +14,6 @@ from seqray.core.records import LabeledSequence
 from seqray.core.results import Audit, AuditFigure, Histogram
 from seqray.datasets.audit.dataset import (
     AuditSet,
-    chance_length,
     composition_figures,
     composition_histograms,
     copy_figures,
@@ -22,7 +21,6 @@ from seqray.datasets.audit.dataset import (
     order_figures,
     relative_figures,
     relative_groups,
-    word_length,
 )
 from seqray.datasets.audit.findings import draw_findings
 from seqray.datasets.audit.rules import (
@@ -33,7 +31,7 @@ from seqray.datasets.audit.rules import (
     rule_figures,
     sample_rows,
 )
-from seqray.homology.kmers import kmer_table
+from seqray.homology.kmers import chance_length, kmer_table, word_length
 
 MAX_KMERS = 1 << 25  # of more letters an even sample of their k-mers is compared: bounds memory
 SAMPLE = 16_000  # rows of each split that the baselines use
