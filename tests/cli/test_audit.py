@@ -36,14 +36,14 @@ def test_a_clean_table_is_told_to_be_clean(audit):
     ended = audit("clean.tsv --strict --no-baselines")
     assert ended.err.count("\n") == 1
     first, *_, last = ended.out.splitlines()
-    assert first.startswith("120 sequences of DNA: neg ")
+    assert first.startswith("120 sequences of DNA: 62 neg, 58 pos; ")
     assert "no leak and no shortcut" in last
 
 
 def test_what_was_not_measured_is_not_clean(audit, tmp_path):
     write(tmp_path / "two.tsv", tsv("sequence label", [("ACGTACGTAC", "a"), ("TTGCATGCAA", "b")]))
     first, *_, last = audit("two.tsv --no-baselines").out.splitlines()
-    assert first.startswith("2 sequences of DNA: a 1, b 1; ")
+    assert first.startswith("2 sequences of DNA: 1 a, 1 b; ")
     assert "not measured" in last
 
 
@@ -128,7 +128,7 @@ def test_the_alphabet_is_told_by_the_letters_or_given(audit, tmp_path, alphabet,
     write(tmp_path / "x.tsv", tsv("sequence label", examples))
     for words in ("", f"--alphabet {option}"):
         shown = audit("x.tsv --no-baselines", words).out
-        assert shown.startswith(f"60 sequences of {told}: a 30, b 30; ")
+        assert shown.startswith(f"60 sequences of {told}: 30 a, 30 b; ")
         assert ("SHORTCUT: an initial M alone" in shown) == (told == "protein")
     if told == "protein":
         audit.refused("x.tsv --no-baselines --alphabet dna", names=("protein", "--alphabet protein"))

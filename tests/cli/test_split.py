@@ -68,7 +68,7 @@ def test_families_stay_together_and_shares_hold(split):
     groups, test, validation, _ = ended.err.splitlines()
     assert "24 of 72 examples, the largest of 3; train 36, validation 18, test 18" in groups
     assert test.startswith("seqray: test against train and validation: highest identity 0.")
-    assert "0 of 18 at 0.8 or above; 0 share a 40-mer" in test
+    assert "0 of 18 at 0.8 or above; 0 share a 30-mer" in test
     assert validation.startswith("seqray: validation against train: ")
 
 
@@ -80,8 +80,8 @@ def test_the_table_is_read_back_and_says_what_made_it_and_the_proof_is_a_table(s
     header = facts(text)
     assert header["command"] == "seqray split data.tsv -o out.tsv --proof proof.tsv -q"
     assert header["groups"] == "24 of 72 examples, the largest of 3"
-    assert header["test"] == "a 3, b 3"
-    assert "relatives by a shared 40-mer on either strand" in header
+    assert header["test"] == "3 a, 3 b"
+    assert "relatives by a shared 30-mer on either strand" in header
     assert header["proof, test against train and validation, a"].startswith("highest identity 0.")
     proved = (tmp_path / "proof.tsv").read_text()
     assert proved.startswith(text[: text.index("\nsequence")])
@@ -228,7 +228,7 @@ def test_protein_of_low_identity(split, tmp_path):
         ended = split("data.tsv --identity 0.5", words)
         assert all(len(parts) == 1 for parts in sides(ended.rows).values())
         assert len({row["group"] for row in ended.rows}) == 12
-        assert "share a 20-mer" in ended.err
+        assert "share a 10-mer" in ended.err
     split.refused("data.tsv --identity 0.2 -q", names=("--identity", "protein"))
 
 
