@@ -26,7 +26,7 @@ from seqray.datasets.negatives.make import make_negatives
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 from seqray.evaluation.floor import floor_answers
 from seqray.evaluation.run import evaluate_scores
-from seqray.homology.kmers import kmer_length, named_relations
+from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
@@ -334,7 +334,7 @@ def split(
         As for `audit`.
     identity, word, both_strands
         Related are sequences of this identity or more, and those that share so many letters in a row; 0 turns
-        either off. A ``word`` of None is 40, of protein 20.
+        either off. A ``word`` of None is that of ``seqray split``.
     group_by, positions, block
         Names of columns whose values relatives share; ``id`` or two columns ``contig,position`` for neighbors
         in a genome, and how many letters of it stay together.
@@ -364,10 +364,12 @@ def split(
     files = labeled_files(data, columns, [name for name in named if name.lower() not in own])
     examples, known = _read(alphabet, files)
     cells = {name: [getattr(one, name) or "" for one in examples] for name in own} | dict(files.keep)
-    relation = RelationOptions(identity, kmer_length(known) if word is None else word, both_strands)
+    sequences = [one.sequence for one in examples]
+    word = word_length(sequences, known) if word is None else word
+    relation = RelationOptions(identity, word, both_strands)
     division = SplitOptions(shares, folds, tuple(keep), relatives, seed)
     others = named_relations(examples, cells, group_by, positions, block)
-    related = find_relatives([one.sequence for one in examples], known, relation, others)
+    related = find_relatives(sequences, known, relation, others)
     divided = split_data(examples, related, known, division, relation)
     rows = [
         replace(one, split=part, group=str(int(group) + 1))
