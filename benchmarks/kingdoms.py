@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 import machine
-from genome_sources import FUNGI, read_list
+from genome_sources import EUKARYOTES, read_list
 from seqray.core.alphabet import DNA
 from seqray.inference.origin import kingdoms_of
 from seqray.io.sequences import read_sequences
@@ -27,7 +27,7 @@ def main() -> None:
     args = parser.parse_args()
     rows = []
     for row in read_list():
-        kingdom = "eukaryotes" if row["domain"] == FUNGI else row["domain"]
+        kingdom = "eukaryotes" if row["domain"] in EUKARYOTES else row["domain"]
         records = list(read_sequences(args.data / row["genome"], DNA))
         shown = {found for record in records for found in kingdoms_of(record.sequence)}
         rows.append((row["species"], kingdom, ", ".join(sorted(shown)) or "none"))
