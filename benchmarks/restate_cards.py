@@ -2,20 +2,30 @@
 
     python benchmarks/accuracy_cards.py antimicrobial-peptide
     python benchmarks/restate_cards.py antimicrobial-peptide human-promoter-300
+    SEQRAY_DATA=... python benchmarks/restate_cards.py --sketches bacteria-genome
 
 The text is the section ``card`` of ``configs/<model>.yaml``, the index of the site is ``data.site`` there,
-and the figures are those of ``results/<model>.card.json``. Weights, calibration and all else stay as they
-are; the checksum of the file and its self-test are made anew.
+and the figures are those of ``results/<model>.card.json``. With ``--sketches`` only the sketches of the
+genomes of a locator are made, from ``data/genomes.tsv``, as `seqray train` makes them. Weights, calibration
+and all else stay as they are; the checksum of the file and its self-test are made anew.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from machine import ROOT, script_parser
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
+from genome_sources import read_list
+from machine import ROOT, add_data, script_parser
+from seqray.calibration.signature import sketch_genome
+from seqray.core.alphabet import DNA
 from seqray.core.run_config import load_run_config
+from seqray.io.sequences import read_sequences
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import locate_model
 
@@ -29,11 +39,28 @@ def restate(name: str) -> None:
     save_model(path, model.networks, card, model.prefilter)
 
 
+def sketch(name: str, data: Path) -> None:
+    """Write the file of a shipped locator with sketches of the genomes that it was measured in."""
+    path, model = locate_model(name), load_model(name)
+    domain = model.card.domain
+    assert domain is not None
+    sources = {row["species"]: data / row["genome"] for row in read_list()}
+    species = sorted({table.species for table in model.card.locator.expected})
+    genomes = {one: sketch_genome(r.sequence for r in read_sequences(sources[one], DNA)) for one in species}
+    save_model(path, model.networks, replace(model.card, domain=replace(domain, genomes=genomes)))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = script_parser(__doc__)
     parser.add_argument("models", nargs="+")
-    for name in parser.parse_args(arguments).models:
-        restate(name)
+    parser.add_argument("--sketches", action="store_true", help="make the sketches of genomes of locators")
+    add_data(parser, required=False)
+    args = parser.parse_args(arguments)
+    for name in args.models:
+        if args.sketches:
+            sketch(name, args.data)
+        else:
+            restate(name)
         print(f"wrote the card of {name}")
 
 

@@ -81,6 +81,19 @@ def test_a_training_on_one_device_is_alone_and_one_on_two_is_not(tmp_path, monke
     assert not is_main_process(RunConfig(trainer={"accelerator": "cpu", "num_nodes": 2}))
 
 
+@pytest.mark.parametrize(("variables", "waits"), [({}, False), ({"SLURM_STEP_NUM_TASKS": "2"}, True)])
+def test_only_tasks_of_srun_are_the_processes_of_a_training_on_two_devices(
+    tmp_path, monkeypatch, variables, waits
+):
+    """A script of sbatch -n 2 is one task, which begins the second process itself."""
+    batch = TASKS["sbatch -n 2"] | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
+    for name, value in (batch | {"SLURM_NTASKS_PER_NODE": "2"} | variables).items():
+        monkeypatch.setenv(name, value)
+    trainer = make_trainer(RunConfig(trainer={"accelerator": "cpu", "devices": 2}), tmp_path, progress=False)
+    environment = trainer._accelerator_connector.cluster_environment
+    assert environment.creates_processes_externally == waits
+
+
 def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples):
     table, out = tmp_path / "table.tsv", tmp_path / "m.safetensors"
     rows = ["\t".join(row) for row in zip(*examples, strict=True)]

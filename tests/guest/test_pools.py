@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import multiprocessing, sys, warnings
+import joblib
 import numpy as np
 import seqray
 
@@ -27,7 +28,7 @@ WORK = {
     "fit": lambda *_: str(CLASSIFIER.fit(SEQUENCES, ["a", "b"] * 20).predict(SEQUENCES)),
 }
 verb, name, method = sys.argv[1:]  # of the process that begins, also where it spawns others
-MODEL = name if method == "spawn" or verb == "fit" else seqray.load_model(name)
+MODEL = name if method != "fork" or verb == "fit" else seqray.load_model(name)
 
 
 def work(number):
@@ -36,9 +37,12 @@ def work(number):
 
 if __name__ == "__main__":
     own = work(0)
-    pool = multiprocessing.get_context(method).Pool(2)
-    others = pool.map_async(work, [0, 1]).get(timeout=150)
-    pool.terminate()
+    if method == "loky":
+        others = joblib.Parallel(2, timeout=150)(joblib.delayed(WORK[verb])(MODEL, i) for i in (0, 1))
+    else:
+        pool = multiprocessing.get_context(method).Pool(2)
+        others = pool.map_async(work, [0, 1]).get(timeout=150)
+        pool.terminate()
     assert others == [own, own], (own, others)
 """
 
@@ -48,6 +52,8 @@ if __name__ == "__main__":
     [
         ("predict", "ecoli-promoter", "fork"),
         ("predict", "ecoli-promoter", "spawn"),
+        ("predict", "ecoli-promoter", "forkserver"),
+        ("predict", "ecoli-promoter", "loky"),
         ("explain", "ecoli-promoter", "fork"),
         ("scan", "bacteria-genome", "fork"),
         ("fit", "-", "fork"),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import joblib
 import pytest
+import torch
 
 import seqray
+from seqray.core.host import one_thread
 
 RECORDS = Path(__file__).parents[2] / "data" / "example" / "promoters.fa"
 
@@ -29,6 +34,60 @@ def test_threads_that_explain_and_predict_do_not_disturb_each_other(method):
         explained, predicted = pool.map(explain, range(6)), pool.map(predict, range(6))
         assert set(explained) == {alone[0]}
         assert set(predicted) == {alone[1]}
+
+
+def test_a_thread_that_begins_meanwhile_gets_as_many_threads_of_torch_as_the_others():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with one_thread(), ThreadPoolExecutor(1) as pool:
+            with one_thread():
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 1
+
+            def inside():
+                with one_thread():
+                    return torch.get_num_threads()
+
+            assert pool.submit(inside).result() == 1
+            assert pool.submit(torch.get_num_threads).result() == 3
+        assert torch.get_num_threads() == 3
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_tasks_of_asyncio_and_jobs_of_joblib_give_what_one_call_gives():
+    model = seqray.load_model("ecoli-promoter")
+
+    def predict(_: int) -> str:
+        return seqray.predict(model, RECORDS).to_csv()
+
+    async def together() -> list[str]:
+        return await asyncio.gather(*(asyncio.to_thread(predict, i) for i in range(4)))
+
+    expected = [predict(0)] * 4
+    assert asyncio.run(together()) == expected
+    assert joblib.Parallel(2, backend="threading")(joblib.delayed(predict)(i) for i in range(4)) == expected
+
+
+def test_threads_that_read_cut_off_genbank_files_all_refuse_them(tmp_path):
+    """Biopython only warns of them, and filters of warnings are those of the process."""
+    whole = RECORDS.with_name("stretch.gb").read_text()
+    cut = tmp_path / "cut.gb"
+    cut.write_text(whole[:-200])
+    filters = list(warnings.filters)
+
+    def read(number: int) -> str:
+        try:
+            return str(len(list(seqray.read_genbank(cut if number % 2 else RECORDS.with_name("stretch.gb")))))
+        except seqray.InputError:
+            return "refused"
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(read, range(16))) == ["1", "refused"] * 8
+    assert warnings.filters == filters
 
 
 @pytest.mark.parametrize("kind", ["locator", "alignments", "names"])

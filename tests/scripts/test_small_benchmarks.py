@@ -26,6 +26,7 @@ from automatic import COLUMNS, SETS
 from locator_cards import FIGURES, rows_of
 from prefilter import count_missing
 from published_sets import BACKGROUND, PROMOTER, with_made_negatives
+from seqray.calibration.signature import sketch_genome
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import load_run_config
 from seqray.genome.read import read_genes
@@ -353,3 +354,20 @@ def test_differences_over_sets_of_peptides_have_an_interval_of_student():
     assert not any(key[0] == "choose" for key in found)
     assert {peptides.half_of(name) for name in ("acp_anticp", "hiv_sqv")} == {"choose"}
     assert {peptides.half_of(name) for name in ("pip_pipel", "hiv_v3")} == {"judge"}
+
+
+def test_shipped_locators_hold_a_sketch_of_each_genome_that_they_were_measured_in(tmp_path, monkeypatch):
+    for name in ("archaea-genome", "bacteria-genome", "ecoli-genome", "fungi-genome"):
+        card = load_model(name).card
+        assert card.domain.genomes.keys() == {table.species for table in card.locator.expected}
+        assert {len(sketch.numbers) for sketch in card.domain.genomes.values()} == {2000}
+    shipped, species = tmp_path / "e.safetensors", "Escherichia coli K-12 MG1655"
+    model = load_model("ecoli-genome")
+    save_model(shipped, model.networks, model.card)
+    (tmp_path / "genome.fna").write_text(">c\n" + "ACGTTGCATGTCGCATGATGCCATG\n")
+    monkeypatch.setattr(restate_cards, "locate_model", lambda name: shipped)
+    monkeypatch.setattr(restate_cards, "read_list", lambda: [{"species": species, "genome": "genome.fna"}])
+    restate_cards.sketch("ecoli-genome", tmp_path)
+    card = load_model(shipped).card
+    assert card.domain.genomes == {species: sketch_genome(["ACGTTGCATGTCGCATGATGCCATG"])}
+    assert card.metrics == model.card.metrics

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
 from seqray.core.errors import ConfigError, fields_named, require, require_number
-from seqray.core.host import as_guest
+from seqray.core.host import OneAtATime, as_guest
 from seqray.core.labels import known_positive
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig, load_run_config
@@ -122,7 +121,7 @@ def fit_to_data(
 
 # --- A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict``
 
-_TRAINING = threading.RLock()  # training seeds the random states of the whole process
+_TRAINING = OneAtATime()  # training seeds the random states of the whole process
 
 
 class SequenceClassifier(ClassifierMixin, BaseEstimator):
@@ -461,7 +460,7 @@ def restored_state(threads: int | None) -> Iterator[None]:
 
     One thread at a time: two would draw from one state, and no seed would give the same model again.
     """
-    with _TRAINING:
+    with _TRAINING.entered():
         python, numpy = random.getstate(), np.random.get_state()
         try:
             with torch.random.fork_rng(), _threads(threads):

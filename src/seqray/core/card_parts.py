@@ -157,7 +157,7 @@ class CalibrationDomain(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class Sketch(CardPart):
-    """The lowest hashes of some sequences, base64 of uint32; all hashes below ``limit`` are among them."""
+    """The lowest hashes of sequences or words, base64 of uint32; all below ``limit`` are among them."""
 
     hashes: str
     limit: int
@@ -183,6 +183,8 @@ class Domain(CardPart):
     calibration: CalibrationDomain | None = None
     # of nucleotides, to judge a sequence and a whole file; None in older cards
     chain: MarkovChain | None = None
+    # of a locator: a sample of the words of each genome, by species; None in older cards
+    genomes: dict[str, Sketch] | None = None
     learned: Sketch | None = None  # A sample of the training sequences; None in older cards
     signature: tuple[ContextWords, ...] | None = None
 

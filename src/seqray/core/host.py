@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, ParamSpec, TypeVar, cast
@@ -88,6 +89,65 @@ class _Process:
 _process = _Process()
 # In a fork the other threads are gone: they hold no lock, and compute nothing.
 os.register_at_fork(after_in_child=_process.__init__)
+
+
+class OneAtATime:
+    """A lock of what only one thread of the process may do, which a fork opens."""
+
+    def __init__(self) -> None:
+        self._renew()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        with self._lock:
+            yield
+
+
+_warnings = OneAtATime()
+
+
+@contextmanager
+def own_warnings(*ignored: type[Warning], message: str = "") -> Iterator[None]:
+    """Ignore some warnings; one thread at a time, for filters are those of the process."""
+    with _warnings.entered(), warnings.catch_warnings():
+        for category in ignored:
+            warnings.filterwarnings("ignore", message, category)
+        yield
+
+
+class _Threads:
+    """Lets threads compute with one thread of torch each, and gives back to each what it had.
+
+    A thread that begins meanwhile begins with one, and would keep it: it gets what the others had.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._before = threading.Lock(), dict[int, int]()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        torch: Any = sys.modules["torch"]
+        me = threading.get_ident()
+        with self._lock:
+            is_outer, own = me not in self._before, torch.get_num_threads()
+            if is_outer:
+                self._before[me] = own if own > 1 else max(self._before.values(), default=1)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if is_outer:
+                with self._lock:
+                    torch.set_num_threads(self._before.pop(me))
+
+
+_threads = _Threads()
+os.register_at_fork(after_in_child=_threads.__init__)
+one_thread = _threads.one
 
 
 def as_guest(function: Callable[P, T]) -> Callable[P, T]:

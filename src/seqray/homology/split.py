@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress
+from seqray.core.host import own_warnings
 from seqray.core.records import LabeledSequence
 from seqray.core.text import counted
 from seqray.homology.kmers import kmer_table, merge_groups
@@ -46,9 +46,8 @@ def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 
     y, g = number_by_appearance(labels), number_by_appearance(groups)
     _require_folds(n_folds, int(g.max()) + 1, "groups")
     _require_folds(n_folds, int(np.bincount(y).max()), "examples in the largest class")
-    with warnings.catch_warnings():
-        # A class with fewer members than folds is missing in some of them; that is up to the caller.
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+    # A class with fewer members than folds is missing in some of them; that is up to the caller.
+    with own_warnings(UserWarning, message="The least populated class"):
         return _fold_numbers(StratifiedGroupKFold(n_splits=n_folds, shuffle=True, random_state=seed), y, g)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Codes, Floats, Ints, cut_stretch, logistic
+from seqray.core.host import one_thread
 from seqray.inference.sequences import Dtype, compute_precision
 from seqray.modelfile.model import TrainedModel
 
@@ -63,15 +64,13 @@ class StrandScorer:
             return
         import torch
 
-        threads = torch.get_num_threads()
-        workers = threads if self._model.device.type == "cpu" else 1
-        torch.set_num_threads(1)
+        workers = torch.get_num_threads() if self._model.device.type == "cpu" else 1
+        pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
         try:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as self._pool:
+            with one_thread(), pool as self._pool:
                 yield
         finally:
             self._pool = None
-            torch.set_num_threads(threads)
 
     def at(self, strand: Strand, places: Ints) -> Floats:
         """Scores (n,) from 0 to 1 of letters of a strand."""

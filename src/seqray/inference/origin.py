@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.calibration.conformal import HeldOutScores
-from seqray.calibration.signature import MIN_WORDS, ContextDistance, KmerCounter, Signature, signature_of
+from seqray.calibration.signature import (
+    MIN_CHECKED,
+    MIN_SHARE,
+    WORD,
+    ContextDistance,
+    GenomeSketcher,
+    KmerCounter,
+    Signature,
+    SketchCount,
+    signature_of,
+)
 from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.errors import InputError, setting
@@ -92,6 +102,9 @@ class Origin:
         self._new_species = any(table.held_out == "species" for table in measured)
         self._species = {table.species for table in measured}
         self._several = self._species if len(self._species) > 1 else set[str]()  # of one there is no median
+        self._genomes = (model.card.domain.genomes if model.card.domain else None) or {}
+        limit = max((sketch.limit for sketch in self._genomes.values()), default=1)
+        self._sketcher = GenomeSketcher(model.alphabet, limit=limit)
         later = model.card.domain.calibration if model.card.domain else None
         self._signature = signature_of(model.card)
         self._calibrated_on = Signature(later.signature) if later and later.signature else None
@@ -105,6 +118,8 @@ class Origin:
             self._words.add(record.sequence)
         if self._locator:
             self._kingdoms |= kingdoms_of(record.sequence)
+        if self._genomes:
+            self._sketcher.add(record.sequence)
 
     def watch(self, records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
         """Hand records on, and count their words."""
@@ -115,13 +130,19 @@ class Origin:
 
     @property
     def species(self) -> str | None:
-        """The context that the file is as near to as pieces of its genome are; None if there is none."""
-        return self._signature.nearest_context(self._words.counts) if self._signature else None
+        """The species of a locator whose genome shares as many words with the file as another strain does.
+
+        None if there is none, and where the nearest one was not measured.
+        """
+        for name, words in self._sketcher.compare(self._genomes)[:1]:
+            if words.checked >= MIN_CHECKED and words.share >= MIN_SHARE and name in self._species:
+                return name
+        return None
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the file is unlike everything that the model was trained on."""
-        return self._signature is not None and self._signature.is_foreign(self._words.counts)
+        """Whether the species is none that a locator knows."""
+        return self._locator and self.species is None
 
     def findings(self, species: str | None = None) -> Iterator[str]:
         """Yield the context that was recognized, cautions about it or the model, or what to name.
@@ -133,6 +154,9 @@ class Origin:
         for kingdom in sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])}):
             has = f"{CAUTION}this file has ribosomal RNA of {kingdom}, and the model is for {self._own}"
             yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}"
+        if self._locator:
+            yield from self._species_findings(species)
+            return
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []
         near = [one for one in distances if not one.is_foreign]
@@ -150,11 +174,6 @@ class Origin:
                 yield "this file is like the contexts of the training data together; give each its own file"
             else:
                 yield CAUTION + self._foreign(signature, distances[0])
-        elif signature and not distances and not species and len(self._species) == 1 and counts.any():
-            yield (
-                f"{CAUTION}fewer than {MIN_WORDS:,} letters are too few to tell whether this is "
-                f"{min(self._species)}; for anything else the precision to expect is not known"
-            )
         if near and self._named:
             given = f"{setting('context', self._named)} is given"
             said = f"the first records are like {self._named}" if self._recognized else given
@@ -168,22 +187,48 @@ class Origin:
                 if home
                 else f"{nearest}; this may be another species"
             )
-        if near and species:
-            yield from _against(f"{setting('species', species)} is given", species, distances, near)
-        elif near and not near[0].is_close and near[0].context in (self._several if self._locator else ()):
+
+    def _species_findings(self, species: str | None) -> Iterator[str]:
+        """What a scan with a locator says of the species: by 21-mers which it is, by 4-mers how unlike."""
+        signature, counts = self._signature, self._words.counts
+        distances = signature.compare(counts) if signature else []
+        near = [one for one in distances if not one.is_foreign]
+        shares = self._sketcher.compare(self._genomes)
+        recognized, (nearest, words) = self.species, (shares or [("", SketchCount(0, 0))])[0]
+        if species:
+            given = f"{setting('species', species)} is given"
+            if recognized and dict(shares).get(species, words).share < MIN_SHARE:
+                yield f"{CAUTION}{given}, but it shares {words.share:.0%} of its words with {recognized}"
+            elif near:
+                yield from _against(given, species, distances, near)
+        elif recognized or not counts.any():
+            return
+        elif signature and not near and signature.is_mixture(counts):
+            yield "this file is like the contexts of the training data together; give each its own file"
+        elif self._new_species and (near or not distances):
+            if near and nearest in self._several:
+                yield (
+                    f"the nearest species that was measured is {nearest}, which shares {words.share:.0%} of "
+                    f"the words of {WORD} letters; this may be another: the precision to expect is the "
+                    f"median over species; if the genome is of it, give {setting('species', nearest)}"
+                )
+        elif self._new_species:
             yield (
-                f"the nearest species that was measured is {_named(near[:1])}; this may be another: the "
-                "precision to expect is the median over species; if the genome is of it, give "
-                f"{setting('species', near[0].context)}"
+                f"{CAUTION}no genome of the training data is like this one ({_named(distances[:1])}); expect "
+                "the precision of a species that is new, and compare calls with known sites"
+            )
+        elif self._species:
+            why = f"this file shares {words.share:.0%} of its words of {WORD} letters with {nearest}"
+            if not self._genomes or words.checked < MIN_CHECKED:
+                short = "this file is too short to recognize it"
+                why = short if self._genomes else "the model has no sketch of it"
+            yield (
+                f"{CAUTION}no precision is stated: it was measured in "
+                f"{first_and_more(sorted(self._species), MAX_NAMED_CONTEXTS)}, and {why}; if the genome is "
+                f"of it, give {setting('species', min(self._species))}, else compare calls with known sites"
             )
 
     def _foreign(self, signature: Signature, nearest: ContextDistance) -> str:
-        if self._locator:
-            then = "expect the precision of a species that is new, and"
-            if not self._new_species:
-                then = "the precision was not measured in such a genome:"
-            unlike = f"no genome of the training data is like this one ({_named([nearest])})"
-            return f"{unlike}; {then} compare calls with known sites"
         pair = signature.closest_pair(self._words.counts)
         if pair and pair[0].is_close:
             names = f"{pair[0].context} and {pair[1].context}"

@@ -30,7 +30,7 @@ from seqray.core.errors import (
     setting,
     use_python_numbers,
 )
-from seqray.core.host import as_guest
+from seqray.core.host import as_guest, one_thread
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
@@ -421,7 +421,7 @@ def map_batches(
     import torch
 
     workers = torch.get_num_threads() if device.type == "cpu" else 1
-    with _one_thread(device):
+    with one_thread() if device.type == "cpu" else nullcontext():
         return map_threads(compute, parts, workers, partial(torch.set_num_threads, 1))
 
 
@@ -440,20 +440,6 @@ def map_threads(
 
 
 @contextmanager
-def _one_thread(device: torch.device) -> Iterator[None]:
-    """Let torch compute in one thread, on the CPU."""
-    import torch
-
-    threads = torch.get_num_threads()
-    if device.type == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@contextmanager
 def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
     """Let torch compute in bf16, or in float32 that is float32; in one thread on the CPU.
 
@@ -466,7 +452,7 @@ def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
     if device.type == "cpu":
         keep_freed_memory()
     with ExitStack() as stack:
-        stack.enter_context(_one_thread(device))
+        stack.enter_context(one_thread() if device.type == "cpu" else nullcontext())
         if dtype == "bf16":
             stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
         elif device.type == "cuda":

@@ -21,6 +21,7 @@ from Bio.SeqRecord import SeqRecord
 
 from seqray.core.alphabet import DNA, Alphabet
 from seqray.core.errors import InputError, NoRecordsError, SeqrayError
+from seqray.core.host import own_warnings
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted, format_number
@@ -150,8 +151,7 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
     """
     lines, records, count = _Lines(handle, where), None, 0
     while True:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BiopythonParserWarning)
+        with own_warnings(BiopythonParserWarning):
             warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
             try:
                 if records is None and features:  # here, for a parser already reads when it is made
@@ -324,8 +324,7 @@ def write_genbank(
             own = record.annotations.get("comment")
             if texts := [*([str(own)] if own else []), *map(one_line, provenance)]:
                 record.annotations["comment"] = "\n".join(texts)
-            with warnings.catch_warnings():  # of words wider than a line, such as checksums; they stay whole
-                warnings.simplefilter("ignore", BiopythonWarning)
+            with own_warnings(BiopythonWarning):  # of words wider than a line, such as checksums; they stay
                 handle.write(encode_text(record.format("genbank")))
     return sum(map(len, named.values()))
 

@@ -152,7 +152,7 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
         if options.species:
             basis = f"measured on {options.species}"
         elif expectation is None and result.lowest_measured is None:
-            basis = "measured on genomes unlike this one"
+            basis = "measured on genomes that may be unlike this one"
         elif expectation is not None and len(expectation.spread) == 1:
             basis = f"measured on {expectation.spread[0].species}"
         elif expectation is not None:

@@ -8,6 +8,7 @@ import inspect
 import json
 import logging
 import math
+import os
 import shutil
 import signal
 import sys
@@ -144,6 +145,9 @@ def make_trainer(
     named = settings.pop("callbacks", {})
     if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
         settings.setdefault("plugins", [_Alone()])
+    elif "SLURM_NTASKS" in os.environ and "SLURM_STEP_NUM_TASKS" not in os.environ:
+        # A script of sbatch without srun is one task, and Lightning would wait for the others.
+        settings.setdefault("plugins", [LightningEnvironment()])
     try:
         return lightning.Trainer(
             **settings,
@@ -221,6 +225,10 @@ class _StepReport(lightning.Callback):
 class _Bar(TQDMProgressBar):
     """One line with the epoch, its steps, and the figures of the module."""
 
+    def init_train_tqdm(self) -> Tqdm:
+        with contextlib.redirect_stdout(sys.stderr):  # which is what Lightning opens it with
+            return super().init_train_tqdm()
+
     def init_validation_tqdm(self) -> Tqdm:
         return Tqdm(disable=True)
 
@@ -265,7 +273,7 @@ def quiet(config: RunConfig | None) -> Iterator[None]:
     try:
         for logger in loggers:
             logger.setLevel(logging.WARNING)
-        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+        with warnings.catch_warnings():  # not `own_warnings`: other threads may read files meanwhile
             for pattern in _NOISE:
                 warnings.filterwarnings("ignore", pattern)
             yield

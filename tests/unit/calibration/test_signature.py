@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from Bio.Seq import Seq
 from hypothesis import given, strategies as st
 
 import seqray
@@ -21,11 +22,13 @@ from seqray.calibration.signature import (
     MIN_WORDS,
     SAMPLE,
     SIZE,
+    GenomeSketcher,
     KmerCounter,
     Signature,
     count_in_sketch,
     fit_signature,
     make_sketch,
+    sketch_genome,
 )
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
@@ -349,3 +352,29 @@ def test_of_many_a_tenth_shows_the_share_of_them():
 def test_a_damaged_sample_is_refused(facts):
     with pytest.raises(ConfigError):
         from_mapping(Sketch, facts)
+
+
+def test_the_sketch_of_a_genome_is_the_same_for_strands_orders_and_pieces():
+    rng = np.random.default_rng(4)
+    first, second = ("".join(rng.choice([*"ACGT"], size)) for size in (300_000, 5_000))
+    sketch = sketch_genome([first, second])
+    assert sketch == sketch_genome([str(Seq(second).reverse_complement()), first.lower()])
+    shared = {text[i : i + 21] for text in (first, second) for i in range(len(text) - 20)}
+    shared = {min(word, str(Seq(word).reverse_complement())) for word in shared}
+    assert len(sketch.numbers) == 2000
+    assert sketch.limit / 2**32 == pytest.approx(2000 / len(shared), rel=0.1)
+
+
+def test_words_do_not_cross_contigs_or_unknown_letters():
+    left, right = "ACGTTGCATGTCGCATGATG", "TTGACGCTAGGCTAACGTGC"
+    assert not len(sketch_genome([left, right, f"{left}N{right}"]).numbers)
+    assert len(sketch_genome([left + right]).numbers) == 20
+
+
+def test_a_file_of_any_size_is_compared_by_its_lowest_hashes():
+    rng = np.random.default_rng(6)
+    letters = "".join(rng.choice([*"ACGT"], 50_000))
+    sketcher = GenomeSketcher(DNA, most=500)
+    sketcher.add(letters)
+    [(name, count)] = sketcher.compare({"own": sketch_genome([letters])})
+    assert (name, count.known, count.checked, count.share) == ("own", 500, 500, 1)

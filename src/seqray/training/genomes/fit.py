@@ -13,10 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from seqray.calibration.domain import fit_domain
+from seqray.calibration.signature import sketch_genome
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Codes, pick_evenly
 from seqray.core.card import Card
-from seqray.core.card_parts import Domain
+from seqray.core.card_parts import Domain, Sketch
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig
 from seqray.core.text import round_number
@@ -307,14 +308,16 @@ def locator_card(
 
 
 def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
-    """Words of four letters of each species, so that a scan can tell whether its genome is like one of them.
+    """Words of each species, so that a scan can tell whether its genome is of one of them, or like it.
 
-    They are counted in pieces spread evenly over its contigs. Species of which only short contigs are known
-    are left out, because those lie around the sites, and other parts of the genome are made of other words.
+    Those of 21 letters are a sketch of the whole genome. Those of four letters are counted in pieces spread
+    evenly over its contigs. Species of which only short contigs are known are left out, because those lie
+    around the sites, and other parts of the genome are made of other words.
     None where that leaves nothing.
     """
     pieces: list[Codes] = []
     species: list[str] = []
+    sketches: dict[str, Sketch] = {}
     for name in sorted({genome.row.species for genome in genomes}):
         contigs = [contig for genome in genomes if genome.row.species == name for contig in genome.contigs]
         of_species = [
@@ -325,7 +328,9 @@ def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
         chosen = pick_evenly(of_species, PIECES)
         pieces += chosen
         species += [name] * len(chosen)
-    return fit_domain(pieces, DNA, contexts=species) if pieces else None
+        if chosen:
+            sketches[name] = sketch_genome(DNA.decode(contig.codes) for contig in contigs)
+    return replace(fit_domain(pieces, DNA, contexts=species), genomes=sketches) if pieces else None
 
 
 def _read_fold(path: str | Path) -> Card:
