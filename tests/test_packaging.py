@@ -89,6 +89,9 @@ def test_every_file_names_the_version_of_the_package():
         named[f"{module.name}/main.nf.test"] = set(
             re.findall(r"\['seqray'\] == '(.+?)'", (module / "tests/main.nf.test").read_text())
         )
+    for environment in ROOT.glob("workflows/**/envs/seqray.yaml"):
+        pins = re.findall(r"seqray ==([\d.]+)", environment.read_text(encoding="utf-8"))
+        named[str(environment.relative_to(ROOT))] = set(pins)
     flat = {
         name: {word for part in found for word in ([part] if isinstance(part, str) else part) if word}
         for name, found in named.items()
@@ -279,6 +282,7 @@ def test_nextflow_scripts_make_what_the_channels_take(seqray_forks, module, sect
         "sequences": "input.fa",
         "model": "ecoli-promoter",
         "prefix": "sample",
+        "annotation": "",
         "args": "--track sample.bw" if module.name == "scan" else "--prior 0.1",
         "task.cpus": "1",
         "task.process": "A:B",
@@ -309,6 +313,6 @@ def test_nextflow_descriptions_name_the_channels(module):
     }
     assert described == channels
     words = re.findall(r"(?:path|val)\(?\s*(\w+)", source.split("input:")[1].split("output:")[0])
-    assert [word for word in words if word != "meta"] == [
-        next(iter(entry[-1] if isinstance(entry, list) else entry)) for entry in about["input"]
+    assert words == [
+        next(iter(one)) for entry in about["input"] for one in (entry if isinstance(entry, list) else [entry])
     ]

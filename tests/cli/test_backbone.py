@@ -112,4 +112,4 @@ def test_without_the_extra_the_line_names_it(package, seqray, monkeypatch):
     told = seqray(TRAIN, "--backbone bb", status=2).err
     assert told.count("\n") == 1
     assert f"'{package}'" in told
-    assert "seqray[hf]" in told
+    assert "seqray with its extra 'hf'" in told

@@ -116,4 +116,4 @@ def test_an_engine_writes_the_table_that_torch_writes(on_engine, verb, engine, t
 def test_openvino_takes_bf16_and_may_be_missing(on_engine, monkeypatch):
     on_engine("predict in.fa --dtype bf16 --engine openvino")
     monkeypatch.setitem(sys.modules, "openvino", None)
-    assert "seqray[openvino]" in on_engine("predict in.fa --engine openvino", status=2).err
+    assert "pip install openvino" in on_engine("predict in.fa --engine openvino", status=2).err

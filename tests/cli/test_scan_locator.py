@@ -255,7 +255,7 @@ def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypa
     monkeypatch.setattr(predict, "find_spec", lambda name: None)
     ended = scan("genome.fa")
     assert ended.facts["genes"] == "not known"
-    assert "seqray[genes]" in ended.err
+    assert "pip install pyrodigal" in ended.err
 
 
 @pytest.mark.parametrize("genes", ["none", "genes.gff3", "predict"])

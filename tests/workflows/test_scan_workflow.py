@@ -181,6 +181,19 @@ def test_a_folder_of_results_with_a_space_stays_one_word(run, tmp_path, tiny_mod
     assert f"--skipped 'my results/alpha/tiny/skipped.tsv'{option} > {log}" in " ".join(told.split())
 
 
+def test_genes_of_the_sheet_go_to_models_that_read_them(run, tmp_path, tiny_model_file):
+    sheet = "sample\tfasta\tgenes\nalpha\tdata/alpha.fa\tdata/alpha.gff3\nbeta\tdata/beta.fa\t\n"
+    models = [str(tiny_model_file), "bacteria-genome"]
+    folder = make_project(tmp_path / "genes", tiny_model_file, sheet, models=models, explain={"calls": 1})
+    write(folder / "data" / "alpha.gff3", "##gff-version 3\n")
+    done = run(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    assert done.returncode == 0, done.stderr
+    told = done.stdout + done.stderr
+    words = [line.split() for line in told.splitlines() if "--genes" in line]
+    assert {line[line.index("seqray") + 1] for line in words} == {"scan", "explain"}
+    assert all({"data/alpha.fa", "data/alpha.gff3", "bacteria-genome"} <= {*line} for line in words)
+
+
 @pytest.fixture(scope="module")
 def two_models(run, seqray_forks, tiny_model_file, tmp_path_factory) -> Path:
     """A project of a model of windows and a locator, with a page and further options for the locator."""

@@ -202,8 +202,8 @@ class EngineOptions(DtypeOptions):
 
     engine: Engine = option(
         "--engine",
-        "library that computes; auto: the fastest installed one; others than torch need an extra: "
-        "pip install 'seqray[onnx]' or 'seqray[openvino]'",
+        "library that computes; auto: the fastest installed one; others than torch need "
+        "pip install onnx onnxruntime, or openvino",
         "torch",
     )
 

@@ -420,7 +420,7 @@ def _around_gene(request: ScanRequest, source: GenomeInput, options: ScanOptions
                 text = f"{record.id}:{start + 1}-{end}"
                 regions.append(Region(record.id, start, end, text, f"--gene {wanted}"))
     if not names:
-        raise ConfigError("--gene needs genes", remedy="give --genes FILE, or install seqray[genes]")
+        raise ConfigError("--gene needs genes", remedy="give --genes FILE, or pip install pyrodigal")
     if not regions:
         remedy = did_you_mean(wanted or "", sorted(names), otherwise="give a name or a locus tag of a gene")
         raise InputError(f"has no gene '{wanted}'", where=request.input, remedy=remedy)

@@ -90,7 +90,7 @@ class CallFiles:
     def check_genes(self, *, known: bool) -> None:
         """Raise `ConfigError` if genes are to be written where none are known."""
         if self._genes and not known:
-            raise ConfigError("--genes-out needs genes", remedy="give --genes FILE, or install seqray[genes]")
+            raise ConfigError("--genes-out needs genes", remedy="give --genes FILE, or pip install pyrodigal")
 
     @contextmanager
     def open(self, provenance: Sequence[str], name: str) -> Iterator[None]:

@@ -145,9 +145,8 @@ def advise(name: str, advice: str, otherwise: str) -> str:
 
 def missing_package(package: str, extra: str) -> ConfigError:
     """Error for a missing package, with the extra that installs it."""
-    return ConfigError(
-        f"the package '{package}' is not installed", remedy=f"install it: pip install 'seqray[{extra}]'"
-    )
+    remedy = f"install it: pip install {package}, or seqray with its extra '{extra}'"
+    return ConfigError(f"the package '{package}' is not installed", remedy=remedy)
 
 
 def require(condition: bool, key: str, rule: str) -> None:

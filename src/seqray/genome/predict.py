@@ -210,7 +210,7 @@ def choose_genes(
             )
         return None, f"{remedy}, for genes with introns are not predicted"
     if not needed and find_spec("pyrodigal") is None:
-        return None, f"give {setting('genes')}, or pip install 'seqray[genes]' to predict them"
+        return None, f"give {setting('genes')}, or pip install pyrodigal to predict them"
     try:
         return predicted_genes(list(records), table, is_circular=is_circular if ahead else None), ""
     except InputError as error:

@@ -6,7 +6,7 @@ process SEQRAY_SCAN {
     container "seqray:0.3.0"
 
     input:
-    tuple val(meta), path(sequences)
+    tuple val(meta), path(sequences), path(genes)
     val   shipped_model
     path  model_file
 
@@ -23,6 +23,7 @@ process SEQRAY_SCAN {
     script:
     def args   = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
+    def annotation = genes ? "--genes ${genes}" : ''
     def model  = model_file ? "./${model_file}" : shipped_model
     """
     seqray scan \\
@@ -31,6 +32,7 @@ process SEQRAY_SCAN {
         --out ${prefix}.gff3.gz \\
         --out ${prefix}.calls.tsv.gz \\
         --skipped ${prefix}.skipped.tsv \\
+        ${annotation} \\
         --allow-empty \\
         --threads ${task.cpus} \\
         --quiet \\

@@ -166,6 +166,24 @@ def model_name(wildcards):
     return MODELS[wildcards.model]
 
 
+def genes_file(wildcards):
+    """The file of genes of a sample, if its row names one and the model reads genes."""
+    genes = SAMPLES[wildcards.sample].get("genes")
+    return [genes] if genes and reads_genes(wildcards.model) else []
+
+
+def reads_genes(model):
+    """Whether a model takes genes, as far as it is known here."""
+    try:
+        from seqray.modelfile.header import locate_model, read_card
+    except ModuleNotFoundError:
+        return True
+    name = MODELS[model]
+    if Path(name).suffix == ".safetensors" and not Path(name).is_file():
+        return True
+    return read_card(locate_model(name)).model.is_locator
+
+
 def sequences(wildcards):
     return SAMPLES[wildcards.sample]["fasta"]
 
@@ -219,11 +237,14 @@ def scan_options(wildcards):
         options.append("--circular")
     if settings["allow_empty"]:
         options.append("--allow-empty")
+    for genes in genes_file(wildcards):
+        options += ["--genes", genes]
     return options + extra_options("scan", wildcards)
 
 
 def explain_options(wildcards):
-    return extra_options("explain", wildcards)
+    options = [word for genes in genes_file(wildcards) for word in ("--genes", genes)]
+    return options + extra_options("explain", wildcards)
 
 
 def share(wildcards):

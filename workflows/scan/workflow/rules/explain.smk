@@ -2,6 +2,7 @@ rule explain:
     input:
         fasta=sequences,
         model=model_file,
+        genes=genes_file,
         calls=f"{OUTDIR}/{{sample}}/{{model}}/calls.gff3",
     output:
         table=f"{OUTDIR}/{{sample}}/{{model}}/explanations.tsv",

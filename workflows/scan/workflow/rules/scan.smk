@@ -5,6 +5,7 @@ rule scan:
     input:
         fasta=sequences,
         model=model_file,
+        genes=genes_file,
     output:
         temp(f"{OUTDIR}/shards/{{sample}}/{{model}}/{{scatteritem}}.shard"),
     log:
@@ -42,7 +43,8 @@ rule gather:
         skipped=f"{OUTDIR}/{{sample}}/{{model}}/skipped.tsv",
         tracks=track_files(),
         page=page_file(),
-        genes=[f"{OUTDIR}/{{sample}}/{{model}}/genes.tsv"] * config["scan"]["genes_table"],
+        genes=[f"{OUTDIR}/{{sample}}/{{model}}/genes.tsv"]
+        * config["scan"]["genes_table"],
     log:
         f"{OUTDIR}/logs/gather/{{sample}}/{{model}}.log",
     benchmark:
