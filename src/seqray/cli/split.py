@@ -64,7 +64,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
     )
     word: WholeNumber | None = option(
         "--word K",
-        "sequences that share a k-mer of K positions; 0 for none (default: half a length, at most 40, protein "
+        "sequences that share a k-mer of K positions; 0 for none (default: half a length, up to 40, protein "
         "10, as in seqray audit)",
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
