@@ -4,12 +4,11 @@
     python benchmarks/automatic.py
 
 Each set is trained with ``--train`` and ``--out`` alone, on one thread. The tuned settings are those of the
-shipped model, which held out the same parts, or are trained on them with ``--config``; some sets have none.
-The floor is fitted on what each member learned from. Where the members have parts of their own, each answers
-for the part that it held out; these parts also chose the epochs, of both. ``difference`` is that to the tuned
-settings, paired, with a 95 % interval (bootstrap over groups). Figures of several classes are means over the
-classes. A model that exists in the folder is not trained again, and keeps the processor time that its
-training took (``SET.cpu``).
+shipped model, which held out the same part, or are trained on it with ``--config``; some sets have none.
+The floor is fitted on what the members learned from. The part also chose the epochs, of both. ``difference``
+is that to the tuned settings, paired, with a 95 % interval (bootstrap over groups). Figures of several
+classes are means over the classes. A model that exists in the folder is not trained again, and keeps the
+processor time that its training took (``SET.cpu``).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from seqray.io.labeled import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.training.partitions import partition, related_groups
+from seqray.training.partitions import Partition, partition, related_groups
 
 FIGURES = ("mcc", "auroc", "auprc", "accuracy")
 COLUMNS = (
@@ -102,46 +101,25 @@ def settings_of(model: TrainedModel) -> RunConfig:
     return from_mapping(RunConfig, {**card.training["config"], "model": to_mapping(card.model)})
 
 
-def parts_of(model: TrainedModel, data: Sequence[LabeledSequence]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """What each member learned from and held out; one pair where all hold out the same."""
-    config = settings_of(model)
-    found = [partition(data, config, model.card.classes, i + 1) for i in range(model.card.members)]
-    pairs = [(part.train, part.validation) for part in found]
-    return pairs[:1] if all(np.array_equal(held, pairs[0][1]) for _, held in pairs) else pairs
+def part_of(model: TrainedModel, data: Sequence[LabeledSequence]) -> Partition:
+    """What the members learned from and held out."""
+    return partition(data, settings_of(model), model.card.classes)
 
 
-def answers(
-    source: str, model: TrainedModel, data: Sequence[LabeledSequence], held: Sequence[np.ndarray]
-) -> Answers:
-    """Answers of the network of each part, or of all networks for one part."""
-    networks = model.networks
-    teams = [networks] if len(held) == 1 else [(network,) for network in networks]
-    found = []
-    for team, rows in zip(teams, held, strict=False):
-        part = TrainedModel(replace(model.card, members=len(team)), team)
-        codes = [model.read_codes(data[i].sequence) for i in rows]
-        found.append(score_ragged(part, codes, "auto", "fp32"))
-    card = model.card
+def answers(source: str, model: TrainedModel, data: Sequence[LabeledSequence], held: np.ndarray) -> Answers:
+    """Answers of the members for what they held out."""
+    card, codes = model.card, [model.read_codes(data[i].sequence) for i in held]
+    scores = score_ragged(model, codes, "auto", "fp32")
     threshold = card.threshold if len(card.classes) == 2 else None
-    return answers_from_probabilities(
-        source, source, np.concatenate(found), card.classes, card.positive, threshold
-    )
+    return answers_from_probabilities(source, source, scores, card.classes, card.positive, threshold)
 
 
-def floor(
-    model: TrainedModel, data: Sequence[LabeledSequence], parts: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> Answers:
-    """The floor, fitted on what each member learned from."""
-    card, found = model.card, []
-    for learned, held in parts:
-        examples, train = [data[i] for i in held], [data[i] for i in learned]
-        alphabet = ALPHABETS[card.model.alphabet]
-        all_ = floor_answers(
-            examples, train, card.classes, card.positive, alphabet, list(range(len(examples)))
-        )
-        found.append(next(one for one in all_ if one.source == "floor"))
-    scores, calls = (np.concatenate([getattr(one, name) for one in found]) for name in ("scores", "calls"))
-    return replace(found[0], scores=scores, calls=calls)
+def floor(model: TrainedModel, data: Sequence[LabeledSequence], part: Partition) -> Answers:
+    """The floor, fitted on what the members learned from."""
+    card, alphabet = model.card, ALPHABETS[model.card.model.alphabet]
+    examples, train = ([data[i] for i in rows] for rows in (part.validation, part.train))
+    all_ = floor_answers(examples, train, card.classes, card.positive, alphabet, list(range(len(examples))))
+    return next(one for one in all_ if one.source == "floor")
 
 
 def compare(
@@ -154,17 +132,14 @@ def compare(
     ValueError
         Where the two models held out other parts.
     """
-    parts = parts_of(automatic, data)
-    if tuned is not None:
-        theirs = parts_of(tuned, data)
-        parts = parts[: len(theirs)]
-        if not all(np.array_equal(a[1], b[1]) for a, b in zip(parts, theirs, strict=False)):
-            raise ValueError(f"{name}: the tuned settings hold out another part")
-    card, held = automatic.card, [rows for _, rows in parts]
-    examples = [data[i] for i in np.concatenate(held)]
+    part = part_of(automatic, data)
+    card, held = automatic.card, part.validation
+    if tuned is not None and not np.array_equal(part_of(tuned, data).validation, held):
+        raise ValueError(f"{name}: the tuned settings hold out another part")
+    examples = [data[i] for i in held]
     labels = np.array([card.classes.index(example.label) for example in examples])
     groups = related_groups(examples, ALPHABETS[card.model.alphabet])
-    answered = [answers("model", automatic, data, held), floor(automatic, data, parts)]
+    answered = [answers("model", automatic, data, held), floor(automatic, data, part)]
     if tuned is not None:
         against = answers("against", tuned, data, held)
         order = [tuned.card.classes.index(label) for label in card.classes]

@@ -106,25 +106,24 @@ def measure(task: tuple[str, str, int]) -> Outcome:
     data = table_of(name)
     folds = grouped_folds([e.label for e in data], [e.group for e in data], 5, seed=0)
     rest = [replace(e, split=None) for e, fold in zip(data, folds, strict=True) if fold]
-    parts = [partition(rest, config, member=member) for member in range(1, members + 1)]
+    part = partition(rest, config)
     found = []
     if lever == FLOOR:
-        for part in parts:
-            floor = KmerPositionalBaseline()
-            floor.fit([rest[i].sequence for i in part.train], [rest[i].label for i in part.train])
-            p = floor.predict_proba([rest[i].sequence for i in part.validation])
-            classes = [str(c) for c in floor.classes_]
-            found.append(figures(p, classes, [rest[i].label for i in part.validation]))
+        floor = KmerPositionalBaseline()
+        floor.fit([rest[i].sequence for i in part.train], [rest[i].label for i in part.train])
+        p = floor.predict_proba([rest[i].sequence for i in part.validation])
+        classes = [str(c) for c in floor.classes_]
+        found.append(figures(p, classes, [rest[i].label for i in part.validation]))
     else:
         with tempfile.TemporaryDirectory() as folder:
             result = train(config, rest, None, RunOptions(Path(folder) / "run"))
-        for part, network in zip(parts, result.networks, strict=True):
+        for network in result.networks:
             member = TrainedModel(result.card, (network,))
             codes = np.stack([member.alphabet.encode(rest[i].sequence) for i in part.validation])
             p = score_codes(member, codes)
             found.append(figures(p, result.card.classes, [rest[i].label for i in part.validation]))
     auroc, mcc = zip(*found, strict=True)
-    return Outcome(auroc, mcc, sum(len(part.validation) for part in parts), time.monotonic() - began)
+    return Outcome(auroc, mcc, len(part.validation), time.monotonic() - began)
 
 
 def row(name: str, lever: str, outcome: Outcome, base: Outcome) -> list[str]:
@@ -140,9 +139,7 @@ def main() -> None:
     parser.add_argument(
         "--levers", nargs="+", default=list(LEVERS), choices=LEVERS, metavar="LEVER", help="all by default"
     )
-    parser.add_argument(
-        "--members", type=int, default=2, help="networks a lever, each with its own validation part"
-    )
+    parser.add_argument("--members", type=int, default=2, help="networks a lever")
     parser.add_argument("--jobs", type=int, default=2, help="levers at a time, a thread each")
     parser.add_argument("--out", help="TSV; benchmarks/results/levers_<set>.tsv by default")
     args = parser.parse_args()

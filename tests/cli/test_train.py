@@ -83,16 +83,19 @@ def test_a_calibration_that_could_not_be_fitted_is_told():
     assert not list(calibration_cautions(facts | {"log_loss_after": 0.6, "at_bounds": []}))
 
 
-def test_members_with_parts_of_their_own_are_told(train, tmp_path):
-    """Of 80 sequences each of two networks holds out another tenth: 8, and together 16."""
+def test_all_members_hold_out_the_same_part(train):
+    """Of 80 sequences both networks hold out the same tenth."""
     first, second, *_ = train(DATA, OUT, "--members 2 --set data.validation=0.1").err.splitlines()
-    assert "about 72 sequences of 2 classes; networks: 2; " in first
-    assert second.startswith("validation on 16 sequences (about 8 that each network held out): mcc ")
-    parts = [(*row, "train" if i % 4 else "validation") for i, row in enumerate(EXAMPLES)]
-    write(tmp_path / "data.tsv", tsv("sequence label split", parts))
-    first, second, *_ = train(DATA, OUT, "--members 2 --no-resume").err.splitlines()
-    assert first.startswith("trained on 60 sequences of 2 classes; networks: 2; ")
-    assert second.startswith("validation on 20 sequences: mcc ")
+    assert first.startswith("trained on 72 sequences of 2 classes; networks: 2; ")
+    assert second.startswith("validation on 8 sequences: mcc ")
+
+
+def test_the_last_lines_tell_what_the_floor_reaches(train):
+    lines = train(DATA, OUT, "--set floor=true").err.splitlines()
+    [told] = [line for line in lines if line.startswith("floor, a linear model of k-mers and places")]
+    floor = load_model("m.safetensors").card.training["floor"]
+    assert f"mcc {floor['linear']['mcc']:.3f} auroc {floor['linear']['auroc']:.3f}; networks alone: " in told
+    assert told.endswith(f"mcc {floor['together']['mcc']:.3f} auroc {floor['together']['auroc']:.3f}")
 
 
 def test_one_fasta_a_class_gives_the_same_model_as_the_table(train, tmp_path):

@@ -149,7 +149,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     members
         Networks in the ensemble, 1 to 5.
     validation
-        Share of the groups of relatives that each member holds out for early stopping and calibration.
+        Share of the groups of relatives held out for early stopping and calibration.
     positive
         The class that counts as positive; that of the settings where the labels have it, else the one of two
         that its name tells (yes of yes and no, case of case and control, 1 of 0 and 1, ...), else the last.

@@ -26,11 +26,26 @@ SHIFTS = (-10.0, 10.0)  # log-odds
 ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
 _SEED = 20_240_229
 MAX_KNOTS = 100
+LEAST_CALLED = 1 / 3  # of the examples expected of a class
+COMMON = 0.1  # share of a class that is never called without a word
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
 
 
+def prior_targets(labels: np.ndarray, classes: int) -> np.ndarray:
+    """What to fit probabilities to in place of labels (N,) of 0 and 1: (N, K).
+
+    A class of n examples gets (n + 1) / (n + K) for itself, and 1 / (n + K) for each of the others, as if one
+    more example of each class had come out so. A few examples that the scores divide without an error no
+    longer ask for probabilities of 0 and 1; of many, the labels are all but unchanged.
+
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2, here for K classes.
+    """
+    total = np.bincount(labels, minlength=classes)[labels][:, None] + classes
+    return (1 + (total - classes) * np.eye(classes)[labels]) / total
+
+
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
-    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood.
+    """Find the temperature T for which softmax(logits / T) has the least cross-entropy to `prior_targets`.
 
     The logits (N, K) and labels (N,) are of held-out data. T is within 0.25 to 10; the likelihood has one
     optimum in 1/T, so a bounded search finds it.
@@ -38,7 +53,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
     """
     z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    true = z[np.arange(len(y)), y]
+    true = (prior_targets(y, z.shape[1]) * z).sum(axis=1)
 
     def loss(log_temperature: float) -> float:
         scale = np.exp(-log_temperature)
@@ -50,7 +65,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
 
 
 def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
-    """Find T and b for which sigmoid(log-odds / T + b) has the least negative log-likelihood.
+    """Find T and b for which sigmoid(log-odds / T + b) has the least cross-entropy to `prior_targets`.
 
     A network that overfitted its positives gives unseen ones too low a probability. No temperature corrects
     that, because it does not move even odds.
@@ -58,15 +73,15 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     ``log_odds`` (N,) are those of the positive class, of held-out data. T is within 0.25 to 10, b within -10
     to 10. The likelihood is convex in (1/T, b).
 
-    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior
-    on the targets.
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
     """
-    x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+    x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive).astype(np.int64)
+    target = prior_targets(y, 2)[:, 1]
 
     def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
         z = line[0] * x + line[1]
-        error = expit(z) - y
-        return float(np.mean(np.logaddexp(0, z) - y * z)), np.array([np.mean(error * x), np.mean(error)])
+        error = expit(z) - target
+        return float(np.mean(np.logaddexp(0, z) - target * z)), np.array([np.mean(error * x), np.mean(error)])
 
     bounds = [(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]), SHIFTS]
     best = minimize(loss, (1.0, 0.0), jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
@@ -141,6 +156,9 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     already decide the temperature; used a second time, a few hundred of them would move the threshold by more
     than the gain (docs/decisions/0008).
 
+    Where the probabilities hardly tell, the best place may be above nearly all of them. So that each class is
+    called at all, at least `LEAST_CALLED` of the expected number are called of either.
+
     `probabilities`: (N,) calibrated probabilities of the positive class on held-out data. The threshold lies
     halfway between two of them, and is 0.5 where all are alike.
     """
@@ -153,6 +171,8 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     if not len(cut) or not 0 < positives < n:
         return 0.5
     mcc = matthews(tp, called - tp, n - positives - called + tp, positives - tp)
+    enough = (called >= LEAST_CALLED * positives) & (n - called >= LEAST_CALLED * (n - positives))
+    mcc = np.where(enough, mcc, -1) if enough.any() else mcc
     places = (p[cut] + p[cut + 1]) / 2
     best = places[mcc >= mcc.max() - 1e-12]
     return float(best[np.argmin(np.abs(best - 0.5))])
@@ -283,6 +303,9 @@ def calibrated_card(
         calibration_error(judged, labels, positive),
         np.unique(labels, return_counts=True)[1] / len(labels),
     )
+    threshold, calls = choose_threshold(p[:, positive]), p.argmax(axis=1)
+    if len(card.classes) == 2:
+        calls = np.where(p[:, positive] >= threshold, positive, 1 - positive)
     facts = {
         "method": found.method if method == "auto" else method,
         "examples": len(labels),
@@ -294,6 +317,11 @@ def calibrated_card(
         "log_loss_after": round_number(log_loss(judged, labels)),
         "log_loss_of_shares": round_number(float(-np.sum(shares * np.log(shares)))),
         "at_bounds": found.at_bounds(),
+        "never_called": [
+            name
+            for k, name in enumerate(card.classes)
+            if np.mean(labels == k) >= COMMON and not (calls == k).any()
+        ],
     }
     card = replace(
         card,
@@ -301,7 +329,7 @@ def calibrated_card(
         prefilter=None,  # which is of the probabilities before
         temperature=found.temperature,
         isotonic=found.isotonic,
-        threshold=choose_threshold(p[:, positive]),
+        threshold=threshold,
         prevalence=float(np.mean(labels == positive)),
         ece=ece,
         conformal=fit_ranks(p, labels, card.classes),
@@ -316,6 +344,8 @@ def calibration_shortfalls(facts: Mapping[str, Any]) -> Iterator[str]:
             "the probabilities are no better than the share of each class, whose log loss is "
             f"{facts['log_loss_of_shares']:.3f}: the order of the scores may still be right"
         )
+    if never := facts.get("never_called"):
+        yield f"no example is called {' or '.join(never)}, which a tenth of them or more are"
     if facts["at_bounds"]:
         yield (
             f"the calibration reached the limit of its range: {' and '.join(facts['at_bounds'])}; "

@@ -95,13 +95,17 @@ class Explainer(ABC):
         self.shown: list[Any] = []
         size = request.checks.check_records or self.most_checked
         self._called, self._any = (Reservoir[Any](size, request.checks.seed) for _ in range(2))
-        blind = [name for name in self.options.methods if not METHODS[name].predicts]
-        if blind and model.card.model.composition:
-            seeing = " and ".join(name for name, method in METHODS.items() if method.predicts)
-            self.cautions.append(
-                f"model '{model.card.name}' reads the composition of the sequence beside its attention, and "
-                f"{', '.join(blind)} can't show that part; {seeing} do"
-            )
+        blind = [name for name in self.options.methods if not METHODS[name].predicts and name != "linear"]
+        seeing = " and ".join(name for name, method in METHODS.items() if method.predicts)
+        for reads, part in (
+            (model.card.model.composition, "the composition of the sequence beside its attention"),
+            (model.card.model.linear, "k-mers and their places by a linear part (--method linear)"),
+        ):
+            if blind and reads:
+                self.cautions.append(
+                    f"model '{model.card.name}' reads {part}, and {', '.join(blind)} can't show that part; "
+                    f"{seeing} do"
+                )
 
     def explain(
         self,

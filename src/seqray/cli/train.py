@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqray.cli.inputs import SEQUENCE_FILES, check_files
 from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
@@ -264,17 +264,14 @@ def summary(result: TrainResult) -> list[str]:
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
     kind = "alignments" if card.model.reads_alignments else "sequences"
-    own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} {kind}"
-    if own:  # each network has its own part
-        held_out += f" (about {facts['held_out'] / card.members:.0f} that each network held out)"
     names = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "ece")
     figures = " ".join(f"{name} {result.validation[name]:.3f}" for name in names if name in result.validation)
     several = len(card.classes) > 2  # then they are means over the classes, and no threshold divides them
     lines += [
-        f"{'each network trained on about' if own else 'trained on'} {counts['train']} {kind} of "
+        f"trained on {counts['train']} {kind} of "
         f"{len(card.classes)} classes; networks: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
-        f"validation on {held_out}: {'mean of classes: ' if several else ''}{figures} "
+        f"validation on {facts['held_out']} {kind}: {'mean of classes: ' if several else ''}{figures} "
         f"({'' if several else f'threshold {card.threshold:.3f}, '}calibrated by "
         f"{facts['calibration']['method']}, temperature {card.temperature:.3f})",
     ]
@@ -294,7 +291,30 @@ def summary(result: TrainResult) -> list[str]:
             f"group, the same letters{word}), so these "
             f"figures are too good; {remedy}"
         )
-    return [*lines, *calibration_cautions(facts["calibration"])]
+    return [*lines, *calibration_cautions(facts["calibration"]), *_floor_lines(facts.get("floor"))]
+
+
+def _floor_lines(facts: Mapping[str, Any] | None) -> Iterator[str]:
+    """What a linear model reaches on the same sequences, and what that means for the networks."""
+    if facts is None:
+        return
+
+    def shown(name: str) -> str:
+        return " ".join(f"{key} {facts[name][key]:.3f}" for key in ("mcc", "auroc") if key in facts[name])
+
+    share = facts["share"]
+    kept = {0: "the networks alone", 1: "the floor alone"}.get(
+        share, f"their sum, {share:.0%} of it the floor"
+    )
+    yield (
+        f"floor, a linear model of k-mers and places, on these sequences: {shown('linear')}; networks alone: "
+        f"{shown('networks')}; the model is {kept}: {shown('together')}"
+    )
+    if facts["linear"]["loss"] <= facts["together"]["loss"]:
+        yield (
+            "caution: the networks add nothing to the floor; a logistic regression would do, unless more "
+            "examples are at hand"
+        )
 
 
 def genome_summary(result: TrainResult) -> list[str]:

@@ -101,6 +101,26 @@ class LocatorConfig:
         require_ranges(self, "model.locator", window="between 1 and 1024", stem="between 1 and 1024")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearConfig:
+    """What a linear part counts; training fills it in, see `RunConfig.floor`."""
+
+    words: int = 1  # longest k-mers that count
+    placed: tuple[int, ...] = (1,)  # lengths of k-mers that count by their place
+    reach: int = 1  # letters from an end up to which places count
+    sides: int = 1  # 1 for places from the beginning, 2 for those from the end, too
+
+    def __post_init__(self) -> None:
+        require_ranges(
+            self, "model.linear", words="between 1 and 8", reach="1 or more", sides="between 1 and 2"
+        )
+        require(
+            0 < len(set(self.placed)) == len(self.placed) and all(1 <= k <= 8 for k in self.placed),
+            "model.linear.placed",
+            "names one or more lengths of 1 to 8, each once",
+        )
+
+
 # --- The shape of a network
 
 # What of `ModelConfig` a model on a backbone has; its directory settles the rest.
@@ -190,6 +210,8 @@ class ModelConfig:
     # sequence, of its first and last 15, 30 and 60 letters (``ends``), and of pairs of letters 1, 2 and 3
     # apart (``pairs``). For small sets of long sequences. The head must read CLS. Not with k-mers
     composition: tuple[Literal["whole", "ends", "pairs"], ...] = ()
+    # of ``sequence``: logits of letters and k-mers, added to those of the network; training fills it in
+    linear: LinearConfig | None = None
     backbone: BackboneConfig | None = None  # of ``backbone``: which encoder, and what of it is trained
     locator: LocatorConfig | None = None  # of ``locator``: gene tracks, window of attention, stem
 
@@ -293,6 +315,18 @@ class ModelConfig:
             (not parts or character, "composition", by_letter),
             (not parts or "cls" in self.pooling, "composition", "requires 'cls' in 'model.pooling'"),
         )
+        if self.linear is not None:
+            most = max(self.linear.words, *self.linear.placed)
+            require_all(
+                "model",
+                (
+                    self.kind == "sequence" and character,
+                    "linear",
+                    "is for sequences and the character tokenizer",
+                ),
+                (self.linear.reach <= self.max_length, "linear", "reaches beyond 'model.max_length'"),
+                (most <= longest, "linear", f"counts k-mers of at most {longest} letters"),
+            )
 
     def _check_contexts(self) -> None:
         fewest, most, subclasses = 1 if self.kind == "locator" else 2, _MAX_SIZES["classes"], self.subclasses

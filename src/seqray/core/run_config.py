@@ -26,8 +26,8 @@ class DataConfig:
     window: int = 81  # length in letters that the model is trained on and scans with
     positive: str = "promoter"  # the class that ``scan`` looks for and whose probability metrics rank by
     site: int | None = None  # index of the transcription start within the window (0-based), for ``scan``
-    # share of the training groups that each member holds out for early stopping and calibration, another one
-    # for each, where the data name no validation split
+    # share of the training groups that all members hold out for early stopping and calibration, where the
+    # data name no validation split
     validation: float = 0.15
     # letters on each side of the window that training sequences may carry, used by random shifts
     flank: int = 0
@@ -188,6 +188,9 @@ class RunConfig:
     card: dict[str, Any] = field(default_factory=dict)
     # networks trained from different seeds into one file, 1 to 5; their log-probabilities are averaged
     members: int = 1
+    # whether a linear model of k-mers and places is fitted, too, and added to the networks where held-out
+    # examples are predicted better so, see `seqray.training.linear_part`
+    floor: bool = False
     seed: int = 1  # of the first member; the others count up from it
 
     @property
@@ -211,6 +214,10 @@ class RunConfig:
             "calibration.method": (
                 any_classes or model.classes == 2,
                 f"must be temperature or auto for {model.classes} classes",
+            ),
+            "floor": (
+                not self.floor or (model.is_plain and model.tokenizer == "character"),
+                "requires 'model.kind: sequence' and the character tokenizer",
             ),
             "augment.mask": (self.augment.mask == 0 or not model.has_backbone, own),
             "name": (is_word, "must be one word without slashes"),

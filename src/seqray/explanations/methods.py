@@ -178,6 +178,7 @@ METHODS = {
     "value-rollout": Method(_value_rollout, signed=False),
     "input-x-gradient": Method(lambda target, codes, s: target.effects(codes)),
     "integrated-gradients": Method(lambda target, codes, s: target.effects(codes, s.steps)),
+    "linear": Method(lambda target, codes, s: target.linear_terms(codes)),
     "ism": Method(_ism, predicts=True),
     "occlusion": Method(_occlusion, predicts=True),
 }

@@ -91,7 +91,7 @@ class ExplainOptions(_Options):
 
     known = (
         *("rollout", "grad-rollout", "value-rollout"),
-        *("input-x-gradient", "integrated-gradients", "ism", "occlusion"),
+        *("input-x-gradient", "integrated-gradients", "linear", "ism", "occlusion"),
     )
     unit = "sequences"
 

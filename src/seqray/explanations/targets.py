@@ -183,6 +183,27 @@ class SequenceTarget(_Target[SequenceNetwork]):
 
         return self._by_batches(codes, of_tokens)
 
+    def linear_terms(self, codes: Codes) -> Floats:
+        """What letters add to the log-odds by the linear part, exactly: (N, n).
+
+        With more than two classes, the logit of the class less the mean of the others. ConfigError is raised
+        for a network without a linear part.
+        """
+        network = self.network
+        linear = network.linear if isinstance(network, SequenceTransformer) else None
+        if linear is None:
+            raise ConfigError(
+                f"model '{self.model.card.name}' has no linear part", remedy="choose another method"
+            )
+        assert isinstance(network, SequenceTransformer)
+
+        def of_tokens(tokens: Tensor) -> Tensor:
+            logits = linear.contributions(*network.letters_of(tokens)) / self.model.card.temperature
+            others = logits.sum(dim=-1) - logits[..., self.target]
+            return F.pad(logits[..., self.target] - others / (logits.shape[-1] - 1), (1, 0))
+
+        return self._by_batches(codes, of_tokens)
+
     def attention(self, codes: Codes) -> Floats:
         """Attention of CLS, or of all tokens that the head reads, to the letters: (N, layers, heads, n)."""
         return self._by_batches(codes, lambda tokens: attention_from_start(trace(self.network, tokens)))
@@ -286,6 +307,12 @@ class LocatorTarget(_Target[LocatorTransformer]):
             return ((end - start) * slope).sum(dim=-1)
 
         return self._by_batches(codes, of_letters)
+
+    def linear_terms(self, codes: Codes) -> Floats:
+        """Refuse: a locator has no linear part."""
+        raise ConfigError(
+            f"model '{self.model.card.name}' has no linear part", remedy="choose another method"
+        )
 
     def input_effects(self, codes: Codes) -> tuple[Floats, Floats]:
         """Gradient times input of one stretch (n,): of its letters (n,), and of its tracks (T, n).

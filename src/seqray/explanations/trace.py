@@ -470,7 +470,7 @@ class _Pass:
         at_cls = _at_cls(x, *x.shape[:2])
         states, _ = network.read_states(x, real, rotation)
         start = at_cls if network.pooling.cls_only else network.pooling.shares(states.detach(), real)
-        return network.head(network.pooling(states, real)), start
+        return network.answer(states, real, tokens, mask).logits, start
 
     @run.register
     def _(self, network: AxialTransformer, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ B is the batch, N letters, T tokens with CLS, D the width of the model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -33,6 +34,7 @@ from seqray.core.model_config import (
     MERGER_WIDTH,
     RESIDUAL_KERNEL,
     SITE_WIDTH,
+    LinearConfig,
     LocatorConfig,
     ModelConfig,
     StemConfig,
@@ -120,6 +122,9 @@ class SequenceGraph(NetworkGraph):
         if config.subclasses:
             ends = accumulate(config.subclasses, initial=0)
             logits = self.g.concat(*(self._log_sum(logits[:, a:b]) for a, b in pairwise(ends)), axis=1)
+        if config.linear is not None:
+            real = None if mask is None else mask[:, 1:]
+            logits = self._linear(config.linear, logits, tokens[:, 1:], real)
         self.check_all_read()
         return logits
 
@@ -270,36 +275,64 @@ class SequenceGraph(NetworkGraph):
 
     def _ends(self, letters: Value, real: Value | None) -> Value:
         """The terms of `EndMatrix` for letters (B, N): (B, N, D)."""
-        reach, vocabulary = self.config.ends, self.vocabulary
         filled = letters.equals(letters) if real is None else real
-        count = filled.to("int64")
+        tables = self.weight("ends.table", 2, self.config.ends * self.vocabulary, self.width)
+        first, second = self._placed(self.g.where(filled, letters + 1, 0), filled, tables, self.config.ends)
+        return first + second
+
+    def _placed(self, place: Value, filled: Value, tables: Array, reach: int) -> list[Value]:
+        """Rows of tables (S, R·M, D) by numbers from 1 to M and R distances to either end; zeros beyond."""
+        count, found = filled.to("int64"), []
         left = count.op("CumSum", np.array(1))
         right = count.sum(1, keep=True) - left + 1
-        sides = []
-        tables = self.weight("ends.table", 2, reach * vocabulary, self.width)
-        for table, distance in zip(tables, (left, right), strict=True):
-            place = (distance - 1) * vocabulary + letters + 1
-            index = self.g.where(filled & (distance <= reach), place, 0)
-            sides.append(self.g.constant(_with_zeros(table)).op("Gather", index))
-        return sides[0] + sides[1]
+        for table, distance in zip(tables, (left, right), strict=False):
+            row = (distance - 1) * (len(table) // reach) + place
+            found.append(self._rows(self.g.where((place > 0) & (distance <= reach), row, 0), table))
+        return found
 
-    def _kmers(self, letters: Value, real: Value | None) -> Value:
-        """The terms of `KmerEmbedding` for the k-mers that begin at letters (B, N): (B, N, D)."""
-        count = self.config.words - 1
+    def _rows(self, place: Value, table: Array) -> Value:
+        """Rows of a table by their number from 1, zeros for 0."""
+        return self.g.constant(_with_zeros(table)).op("Gather", place)
+
+    def _kmer_places(self, letters: Value, real: Value | None, longest: int) -> Iterator[Value]:
+        """Number the k-mers that begin at letters (B, N), for k from 1: from 1, and 0 for none."""
         codes = letters - FIRST_LETTER
         if real is not None:
             codes = self.g.where(real, codes, -1)
-        following = codes.pad(1, 0, count, -1, rank=2)
-        index, known, added = codes, codes > -1, []
-        for ahead in range(1, count + 1):
-            rows = self.letters ** (ahead + 1)
-            table = self.weight(f"words.tables.{ahead - 1}", rows, self.width)
-            letter = following[:, ahead : letters.size(1) + ahead]
-            known = known & (letter > -1)
-            index = index * self.letters + letter
-            scaled = self.g.constant(_with_zeros(np.float32(rows**0.5) * table))
-            added.append(scaled.op("Gather", self.g.where(known, index + 1, 0)))
-        return added[0] if count == 1 else self.g.op("Sum", *added)
+        following = codes.pad(1, 0, longest - 1, -1, rank=2)
+        index, known = codes, codes > -1
+        for ahead in range(longest):
+            if ahead:
+                letter = following[:, ahead : letters.size(1) + ahead]
+                known = known & (letter > -1)
+                index = index * self.letters + letter
+            yield self.g.where(known, index + 1, 0)
+
+    def _kmers(self, letters: Value, real: Value | None) -> Value:
+        """The terms of `KmerEmbedding` for the k-mers that begin at letters (B, N): (B, N, D)."""
+        added = []
+        for k, place in enumerate(self._kmer_places(letters, real, self.config.words), start=1):
+            if k > 1:
+                table = self.weight(f"words.tables.{k - 2}", self.letters**k, self.width)
+                added.append(self._rows(place, np.float32(len(table) ** 0.5) * table))
+        return added[0] if len(added) == 1 else self.g.op("Sum", *added)
+
+    def _linear(self, config: LinearConfig, logits: Value, letters: Value, real: Value | None) -> Value:
+        """Scaled logits (B, K) and those of `LinearPart`."""
+        classes, added = self.config.classes, []
+        filled = letters.equals(letters) if real is None else real
+        longest = max(config.words, *config.placed)
+        for k, place in enumerate(self._kmer_places(letters, real, longest), start=1):
+            size = self.letters**k
+            if k <= config.words:
+                added.append(self._rows(place, self.weight(f"linear.counts.{k - 1}", size, classes)))
+            if k in config.placed:
+                name = f"linear.places.{config.placed.index(k)}"
+                tables = self.weight(name, config.sides, config.reach, size, classes)
+                tables = tables.reshape(config.sides, -1, classes)
+                added += self._placed(place, filled, tables, config.reach)
+        scaled = logits * self.weight("linear.scale", 1) + self.weight("linear.bias", classes)
+        return self.g.op("Sum", scaled, *(one.sum(1) for one in added))
 
     def _sum_over_strides(self, vectors: Value) -> Value:
         """As `seqray.models.attention.sum_over_strides`: the average over neighbors times their number."""

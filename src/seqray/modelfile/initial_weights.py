@@ -31,10 +31,10 @@ FORMAT = 1
 # All others must be the same for the weights to mean the same.
 _MAY_DIFFER = frozenset({
     "classes", "subclasses", "contexts", "max_length", "max_rows", "dropout", "pooling",
-    "position_gain", "position_matrix", "ends", "words", "helices", "composition", "backbone",
+    "position_gain", "position_matrix", "ends", "words", "helices", "composition", "linear", "backbone",
 })  # fmt: skip
 # These belong to the classes, contexts and frame of one data set.
-_OWN = ("head.", "contexts", "gain.", "matrix.")
+_OWN = ("head.", "contexts", "gain.", "matrix.", "linear.")
 # These are taken over where both networks have them, of the same size.
 _OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 

@@ -14,6 +14,7 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.model_config import RESIDUAL_KERNEL, ModelConfig, StemConfig
 from seqray.models.attention import Linear, MultiHeadAttention, PositionTerms, Rotation, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
+from seqray.models.linear import kmer_places, lookup
 
 
 class KmerEmbedding(nn.Module):
@@ -35,17 +36,11 @@ class KmerEmbedding(nn.Module):
 
         Padding comes last. Padding and letters below 0 are in no k-mer.
         """
-        following = F.pad(letters.where(real, -1), (0, len(self.tables)), value=-1)
-        count = letters.shape[-1]
-        index = following[..., :count]
-        known = index >= 0
+        places = kmer_places(letters, real, 1 + len(self.tables), self.letters)
+        next(places)  # of single letters
         added = letters.new_zeros((), dtype=self.tables[0].dtype)
-        for ahead, table in enumerate(self.tables, start=1):
-            letter = following[..., ahead : ahead + count]
-            known = known & (letter >= 0)
-            index = self.letters * index + letter
-            vectors = F.embedding(torch.where(known, 1 + index, 0), F.pad(table, (0, 0, 1, 0)))
-            added = added + len(table) ** 0.5 * vectors
+        for table, place in zip(self.tables, places, strict=True):
+            added = added + len(table) ** 0.5 * lookup(place, table)
         return added
 
 
@@ -400,7 +395,13 @@ class Transformer(nn.Module):
         """Logits (B, K) of tokens as ``embed`` takes them, and the attention of each layer if asked for."""
         x, *read = self.embed(tokens, *others)
         states, steps = self.read_states(x, *read, return_attention=return_attention)
-        return self.head.answer(self.pooling(states.flatten(1, -2), read[0]), steps)
+        return self.answer(states, read[0], tokens, *others, steps=steps)
+
+    def answer(
+        self, states: Tensor, real: Tensor | None, *_: Tensor | None, steps: tuple[AttentionStep, ...] = ()
+    ) -> ModelOutput:
+        """Logits of final states and their mask; what else is given are the inputs of `forward`."""
+        return self.head.answer(self.pooling(states.flatten(1, -2), real), steps)
 
     def read_states(
         self, x: Tensor, *others: Any, return_attention: bool = False

@@ -41,6 +41,7 @@ from seqray.models.layers import (
     TokenEmbedding,
     Transformer,
 )
+from seqray.models.linear import LinearPart
 from seqray.models.tokenizers import PAD
 
 # --- The composition of a sequence, computed from its tokens and added to CLS
@@ -141,6 +142,9 @@ class SequenceTransformer(Transformer):
             if config.composition
             else None
         )
+        self.linear = (
+            LinearPart(vocabulary - SPECIAL_TOKENS, config.linear, config.classes) if config.linear else None
+        )
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.add_blocks(Block)
@@ -158,16 +162,17 @@ class SequenceTransformer(Transformer):
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_terms(tokens)
         )
-        letters = tokens[:, 1:]
-        real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
+        letters, real = self.letters_of(tokens, mask)
         if self.ends is not None:
-            x = x + sum_over_strides(self.ends(letters, real), self.embedding.stride).to(x.dtype)
+            x = x + sum_over_strides(self.ends(letters + SPECIAL_TOKENS, real), self.embedding.stride).to(
+                x.dtype
+            )
         if self.words is not None:
-            words = self.words(letters - SPECIAL_TOKENS, real)
+            words = self.words(letters, real)
             x = x + sum_over_strides(words, self.embedding.stride).to(x.dtype)
         cls = self.cls.to(x.dtype).expand(x.shape[0], 1, -1)
         if self.composition is not None:
-            cls = cls + self.composition(letters - SPECIAL_TOKENS, real)[:, None].to(x.dtype)
+            cls = cls + self.composition(letters, real)[:, None].to(x.dtype)
         x = torch.cat((cls, x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
@@ -184,6 +189,25 @@ class SequenceTransformer(Transformer):
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, self.rotation(coordinates)
+
+    def answer(
+        self,
+        states: Tensor,
+        real: Tensor | None,
+        *inputs: Any,
+        steps: tuple[AttentionStep, ...] = (),
+    ) -> ModelOutput:
+        """As in `Transformer`, with the logits of the linear part of the tokens (B, L)."""
+        output = super().answer(states, real, steps=steps)
+        if self.linear is None:
+            return output
+        added = self.linear(*self.letters_of(*inputs))
+        return ModelOutput(self.linear.scale * output.logits.float() + added, steps, output.subclasses)
+
+    def letters_of(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Letters of tokens (B, 1 + N), from 0, below 0 if unknown, and which are no padding."""
+        real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
+        return tokens[:, 1:] - SPECIAL_TOKENS, real[:, 1:]
 
     def position_terms(self, tokens: Tensor) -> PositionTerms | None:
         """Position terms of the letters of tokens (B, 1 + N); None if position has no effect."""

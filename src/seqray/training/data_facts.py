@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.arrays import Ints
 from seqray.core.errors import ConfigError, InputError, advise, field_name, setting
 from seqray.core.labels import label_faults, refuse_joined_labels
 from seqray.core.records import Example, LabeledSequence
@@ -83,12 +84,22 @@ def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list
 _MAX_ODD_LENGTH_SHARE = 0.02  # of sequences: their length may be a mistake
 
 
+NEAR = 8  # letters by which nine in ten sequences of nearly one length differ at most
+
+
+def is_near_one_length(lengths: Ints) -> bool:
+    """Whether nine in ten of the sequences differ by a few letters, so that places mean something."""
+    low, high = np.quantile(lengths, [0.05, 0.95])
+    return bool(high - low <= min(NEAR, high / 4))
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataFacts:
     """What decides the settings; examples of split ``test`` count for the contexts only.
 
     ``counts`` are examples of each class, ``shortest`` and ``longest`` lengths in letters; ``site`` says
-    whether windows are cut around one, see `has_site`, ``subclasses`` whether a class has several.
+    whether windows are cut around one, see `has_site`, ``placed`` the same of sequences of nearly one length,
+    ``subclasses`` whether a class has several.
     """
 
     alphabet: Alphabet
@@ -96,6 +107,7 @@ class DataFacts:
     shortest: int
     longest: int
     site: bool = False
+    placed: bool = False
     contexts: tuple[str, ...] = ()
     subclasses: bool = False
 
@@ -121,14 +133,19 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
     sequences: dict[str, set[str]] = defaultdict(set)
     for example in learned:
         sequences[example.label or ""].add(example.sequence)
-    lengths = {len(example.sequence) for example in learned} or {0}
-    one_length = len(lengths) == 1 and lengths != {0}
+    lengths = np.array([len(example.sequence) for example in learned] or [0])
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    usual = int(np.quantile(lengths, 0.05))  # of nearly one length, nineteen in twenty are cut to it
+    cut = [sorted({one[:usual] for one in of if len(one) >= usual}) for of in sequences.values()]
+    alike = usual > 0 and is_near_one_length(lengths) and longest <= 2 * usual and all(cut)
+    placed = alike and has_site(cut, alphabet)
     return DataFacts(
         alphabet=alphabet,
         counts=Counter(example.label or "" for example in learned),
-        shortest=min(lengths),
-        longest=max(lengths),
-        site=one_length and has_site([sorted(one) for one in sequences.values()], alphabet),
+        shortest=shortest,
+        longest=longest,
+        site=placed and shortest == longest,
+        placed=placed,
         contexts=tuple(sorted({example.context for example in data if example.context})),
         subclasses=has_subclasses(learned),
     )

@@ -11,9 +11,10 @@ from typing import Any
 import lightning
 import numpy as np
 import torch
+from scipy.special import log_softmax
 
 from seqray.calibration.domain import fit_domain
-from seqray.calibration.fit import Calibration, calibrated_card
+from seqray.calibration.fit import Calibration, calibrated_card, choose_threshold, fit_temperature
 from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import log_probabilities
@@ -27,6 +28,7 @@ from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, count_parameters
 from seqray.training.data import encode
 from seqray.training.data_facts import subclass_names
+from seqray.training.linear_part import LinearFit, fit_linear
 from seqray.training.module import classification_figures, model_logits
 from seqray.training.partitions import (
     Partition,
@@ -79,26 +81,24 @@ def build_card(
     networks: Sequence[Network],
     results: Sequence[Mapping[str, Any]],
     data: Sequence[Example],
-    parts: Sequence[Partition],
+    part: Partition,
     sha256: str,
     metrics: Mapping[str, Any] | None = None,
-) -> tuple[Card, dict[str, float]]:
-    """Calibrate the model on the validation parts and describe it.
+) -> tuple[Card, tuple[Network, ...], dict[str, float]]:
+    """Add a linear part if the settings say so, calibrate on the validation part, and describe the model.
 
-    Temperature (or isotonic map), threshold and conformal ranks are fitted on the validation parts, which
-    also chose the epochs, so figures measured on them are slightly optimistic; the card names these figures.
-    Only the calibration error is cross-fitted over groups of relatives. If each member held out its own part,
-    only that member scores the part, so no example is scored by a network that learned it. The full ensemble
-    is slightly better than these figures.
+    Temperature (or isotonic map), threshold and conformal ranks are fitted on the validation part, which
+    also chose the epochs, so figures measured on it are slightly optimistic; the card names these figures.
+    Only the calibration error is cross-fitted over groups of relatives. What is calibrated is the mean of the
+    members, which answers later: it is less spread than the scores of each.
 
     The card has no self-test, which `save_model` adds. The figures are those of the calibrated model on the
     validation part, at the card's threshold. ``results`` come from `train_member`; ``metrics`` are other
     figures for the card, for example from cross-validation.
     """
-    classes, labels, alphabet = parts[0].classes, parts[0].labels, ALPHABETS[config.model.alphabet]
-    rows = np.unique(np.concatenate([part.train for part in parts]))
-    known = encode(data, labels, rows, config)
-    sequences = [one for one in (data[i] for i in rows) if isinstance(one, LabeledSequence)]
+    classes, alphabet = part.classes, ALPHABETS[config.model.alphabet]
+    known = encode(data, part.labels, part.train, config)
+    sequences = [one for one in (data[i] for i in part.train) if isinstance(one, LabeledSequence)]
     card = Card(
         name=config.name,
         summary=config.summary,
@@ -118,17 +118,28 @@ def build_card(
         metrics=dict(metrics or {}),
         info=dict(config.card),
     )
-    logits, labels = held_out_logits(card, networks, data, parts, config)
-    held_out = held_out_rows(parts)
-    given = [data[i] for i in np.union1d(rows, held_out)]
-    groups = related_groups([data[i] for i in held_out], alphabet)
+    logits, labels = held_out_logits(card, networks, data, part, config), part.labels[part.validation]
+    rows = np.union1d(part.train, part.validation)
+    given = [data[i] for i in rows]
+    groups = related_groups([data[i] for i in part.validation], alphabet)
+    facts: dict[str, Any] = {}
+    if config.floor:
+        all_ = encode(data, part.labels, rows, config)
+        held = np.searchsorted(rows, part.validation)
+        linear = fit_linear(all_.windows(), all_.labels, held, groups, logits, alphabet)
+        facts["floor"] = _floor_facts(card, linear, labels)
+        logits = linear.logits["together"]
+        if linear.share:
+            networks = [linear.joined(network) for network in networks]
+            card = replace(card, model=networks[0].config)
     card, calibration = calibrated_card(card, logits, labels, groups, config.calibration.method)
     figures = _figures(card, logits, labels)
     training = training_facts(config, networks, results, sha256, figures) | {
-        "counts": parts[0].counts(),
+        **facts,
+        "counts": part.counts(),
         "held_out": len(labels),
         "calibration": calibration,
-        "related_validation": count_related(data, parts[0], alphabet),
+        "related_validation": count_related(data, part, alphabet),
         "related_word": relative_word(given, alphabet),
         "content_sha256": content_sha256(given),
     }
@@ -138,42 +149,28 @@ def build_card(
     card = replace(card, training=training)
     sample = make_sketch(learned_keys(card, given))
     domain = replace(card.domain, learned=sample) if card.domain else None
-    return replace(card, domain=domain), figures
+    return replace(card, domain=domain), tuple(networks), figures
 
 
-def _share_validation(parts: Sequence[Partition]) -> bool:
-    return all(np.array_equal(part.validation, parts[0].validation) for part in parts)
-
-
-def held_out_rows(parts: Sequence[Partition]) -> np.ndarray:
-    """Indices of the examples in `held_out_logits`, in its order."""
-    return np.concatenate([part.validation for part in (parts[:1] if _share_validation(parts) else parts)])
+def _floor_facts(card: Card, linear: LinearFit, labels: np.ndarray) -> dict[str, Any]:
+    """Share of the linear part, and figures of networks, linear part and both on what was held out."""
+    facts: dict[str, Any] = {"share": linear.share}
+    for name, logits in linear.logits.items():
+        log_p = log_softmax(logits / fit_temperature(logits, labels), axis=1)
+        threshold = choose_threshold(np.exp(log_p[:, card.positive_index]))
+        figures = classification_figures(log_p, labels, card.positive_index, threshold)
+        facts[name] = {key: round_number(figures[key]) for key in ("mcc", "auroc", "loss")}
+    return facts
 
 
 def held_out_logits(
-    card: Card,
-    networks: Sequence[Network],
-    data: Sequence[Example],
-    parts: Sequence[Partition],
-    config: RunConfig,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Logits (N, K) of held-out examples, and their labels (N,).
-
-    All members score a part that all held out; otherwise each member scores its own part.
-    """
-    groups = (
-        [(tuple(networks), parts[0])]
-        if _share_validation(parts)
-        else [((network,), part) for network, part in zip(networks, parts, strict=True)]
-    )
-    answers, labels = [], []
-    for members, part in groups:
-        examples = encode(data, part.labels, part.validation, config)
-        model = TrainedModel(replace(card, members=len(members)), members)
-        answers.append(model_logits(model.to("cuda" if on_gpu(config) else "cpu"), examples))
-        model.to("cpu")
-        labels.append(examples.labels)
-    return np.concatenate(answers), np.concatenate(labels)
+    card: Card, networks: Sequence[Network], data: Sequence[Example], part: Partition, config: RunConfig
+) -> np.ndarray:
+    """Logits (N, K) of the validation part by all members together, as they answer after training."""
+    model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")
+    logits = model_logits(model, encode(data, part.labels, part.validation, config))
+    model.to("cpu")
+    return logits
 
 
 def _figures(card: Card, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:

@@ -85,7 +85,7 @@ def train(
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file; None for ``out`` saves nothing.
 
-    The ``split`` of the data is respected; without one, each member holds out another share
+    The ``split`` of the data is respected; without one, all members hold out the same share
     ``config.data.validation`` by groups. ``classes`` are the names in order; sorted, with the positive one
     last, by default. ``metrics`` are figures measured elsewhere, and ``search`` how the settings were found,
     both for the card. The probabilities of a ``teacher`` are learned beside the labels, see
@@ -101,12 +101,12 @@ def train(
     run.use_threads()
     if out is not None:
         check_model_path(out)
-    config = replace(config, model=resolve_backbone(config.model))
-    parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
+    config = replace(config, model=replace(resolve_backbone(config.model), linear=None))
+    parts = partition(data, config, classes)
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # reports an unknown context before any work
     if teacher is not None:
-        check_teacher(teacher, config, parts[0].classes)
+        check_teacher(teacher, config, parts.classes)
     if start is not None:
         check_initial_weights(start, config.model)
     folder = open_folder(
@@ -117,17 +117,17 @@ def train(
         teacher=teacher.sha256 if teacher else "",
         start=start.sha256 if start else "",
     )
-    config = count_subclasses(config, data, parts[0].classes)
+    config = count_subclasses(config, data, parts.classes)
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
-        calls = [{"config": config, "number": i, "parts": part} for i, part in enumerate(parts, 1)]
-        shared = {"data": data, "teacher": teacher, "start": start}
+        calls = [{"config": config, "number": i} for i in range(1, config.members + 1)]
+        shared = {"data": data, "parts": parts, "teacher": teacher, "start": start}
         members = train_members(
-            train_member, calls, shared, folder, run, letters=count_letters(data, parts[0].train)
+            train_member, calls, shared, folder, run, letters=count_letters(data, parts.train)
         )
     networks, results = zip(*members, strict=True)
-    card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
+    card, networks, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if search is not None:
         card = replace(card, training={**card.training, "search": dict(search)})
     if out is not None and is_main_process(config):
@@ -138,7 +138,7 @@ def train(
 def open_folder(
     run: RunOptions,
     config: RunConfig,
-    parts: Sequence[Partition],
+    parts: Partition,
     data: str,
     *,
     teacher: str = "",
@@ -148,9 +148,8 @@ def open_folder(
 
     ``data``, ``teacher`` and ``start`` are checksums, empty without these.
     """
-    identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
-    hashes = tuple(part.sha256() for part in parts)
-    return run.folder(config, identity, hashes)
+    identity = run_identity(config, parts.classes, data, teacher=teacher, start=start)
+    return run.folder(config, identity, parts.sha256())
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:

@@ -245,11 +245,11 @@ class RunOptions:
             torch.set_num_threads(self.threads)
         return torch.get_num_threads()
 
-    def folder(self, config: RunConfig, identity: dict[str, str], parts: tuple[str, ...]) -> WorkDir:
+    def folder(self, config: RunConfig, identity: dict[str, str], part: str = "") -> WorkDir:
         """Name the folder of a run, which is not claimed yet."""
         writes = is_main_process(config)
         how = (self.resume, self.restart_if_changed, writes, self.callbacks)
-        return WorkDir(Path(self.work_dir), identity, parts, *how)
+        return WorkDir(Path(self.work_dir), identity, part, *how)
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets.

@@ -72,31 +72,6 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     return merge_groups(copies, named_groups([example.group for example in data]))
 
 
-def hold_out_in_turn(
-    labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
-) -> np.ndarray:
-    """Hold out rows that no earlier member held out: bool (N,).
-
-    Together the members then learn from all rows, and more rows are available for calibration. If about one
-    share is left, all of it is taken; if less is left, all rows are available again.
-
-    ``share`` is that of each class, 0 to 1; members are numbered from 1.
-    """
-    free = held = np.ones(len(labels), dtype=bool)
-    for number in range(member):
-        rows = np.flatnonzero(free)
-        share_of_rest = share * len(labels) / max(len(rows), 1)
-        held = np.zeros(len(labels), dtype=bool)
-        if share_of_rest < 0.9:
-            held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
-        elif share_of_rest < 1.25:
-            held = free.copy()
-        if len(np.unique(labels[held])) < len(np.unique(labels)):
-            free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
-        free = free & ~held
-    return held
-
-
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
     """Hold out whole groups: bool (N,), True where held out.
 
@@ -151,18 +126,13 @@ class Partition:
 MIN_GROUPS = 10  # of each class, to hold out relatives together
 
 
-def partition(
-    data: Sequence[Example],
-    config: RunConfig,
-    classes: Sequence[str] | None = None,
-    member: int = 1,
-) -> Partition:
-    """Check labels and lengths, and choose the validation part of a member, counted from 1.
+def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
+    """Check labels and lengths, and choose the validation part, which all members hold out.
 
     Where the data name a split, their training and validation parts are taken; a validation part that they
-    don't name is held out from training by whole groups, another one for each member. Examples of split
-    ``test`` are left alone. ``classes`` is the order of the class names; sorted, with the positive one last,
-    by default. Raises InputError or ConfigError for data that can't be trained on.
+    don't name is held out from training by whole groups. Examples of split ``test`` are left alone.
+    ``classes`` is the order of the class names; sorted, with the positive one last, by default. Raises
+    InputError or ConfigError for data that can't be trained on.
     """
     rows = np.array([i for i, example in enumerate(data) if _split_of(example) != "test"], dtype=np.int64)
     if not len(rows):
@@ -178,7 +148,7 @@ def partition(
     chosen = np.array([data[i].split == "validation" for i in rows])
     named = bool(chosen.any())
     if not named:
-        chosen = hold_out_in_turn(labels[rows], groups, config.data.validation, config.seed, member)
+        chosen = hold_out(labels[rows], groups, config.data.validation, config.seed)
     result = Partition(names, labels, rows[~chosen], rows[chosen])
     for part, counts in result.counts().items():
         for name, count in counts.items():

@@ -205,7 +205,7 @@ def pretrain(
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
-    folder = run.folder(config, identity, ("",))
+    folder = run.folder(config, identity)
     config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
 
     def build(seed: int) -> tuple[MaskedLetters, MaskedData]:

@@ -30,6 +30,7 @@ MAX_SITE_TOKENS, MAX_TOKENS = 64, 1024  # of windows of one length, and of longe
 MAX_PROTEIN_TOKENS = 256  # of longer proteins, of which the composition is read beside the tokens
 MAX_UNMERGED_LETTERS = 512  # in longer sequences letters are merged, and not only CLS is read
 MAX_LONG_EPOCHS = 14  # of longer ones, which are learned in fewer
+MAX_FLOOR_LETTERS = 3_000_000  # with more, a linear part takes minutes and gigabytes
 BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 
 
@@ -120,6 +121,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
         calibration=CalibrationConfig(method="auto"),
         trainer={"max_epochs": epochs},
         members=scale.members,
+        floor=facts.total * window <= MAX_FLOOR_LETTERS,
     )
 
 
@@ -170,7 +172,7 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         d_ff=2 * scale.width,
         dropout=dropout,
         position_gain=("context" if contexts else "shared") if facts.site else "none",
-        position_matrix="shared" if facts.site and not contexts else "none",
+        position_matrix="shared" if (facts.site or facts.placed) and not contexts else "none",
         max_length=window,
         ends=min(ends, window),
         words=0 if facts.site_or_not or scale is _LARGE_DATA or composed else words,

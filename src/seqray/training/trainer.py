@@ -374,14 +374,13 @@ def is_main_process(config: RunConfig) -> bool:
 class WorkDir:
     """Folder of a run, with one sub-folder a member; with ``resume`` what it holds is used.
 
-    ``identity`` has the hashes of the ``settings``, the ``data`` and the ``teacher``, if any; ``parts`` for
-    each member a hash of what it learns from and what it holds out. ``restart_if_changed`` is that of
-    `RunOptions`.
+    ``identity`` has the hashes of the ``settings``, the ``data`` and the ``teacher``, if any; ``part`` is a
+    hash of what is learned from and what is held out. ``restart_if_changed`` is that of `RunOptions`.
     """
 
     path: Path
     identity: dict[str, str]
-    parts: tuple[str, ...]
+    part: str
     resume: bool
     restart_if_changed: bool = False
     writes: bool = True  # whether this is the main process
@@ -402,9 +401,7 @@ class WorkDir:
                     where=str(self.path),
                     remedy="choose another --work-dir, or start afresh with --no-resume",
                 )
-            # A further member of an earlier, larger run keeps its part.
-            parts = (_read(self.path / _RUN) or {}).get("parts", [])
-            _write(self.path / _RUN, {**self.identity, "parts": [*self.parts, *parts[len(self.parts) :]]})
+            _write(self.path / _RUN, {**self.identity, "part": self.part})
         except OSError as error:
             raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
 
@@ -414,8 +411,7 @@ class WorkDir:
         if found is None:
             return ["settings"] if any(self.path.glob("member-*")) else []
         differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
-        shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
-        return differing + (["held-out parts"] if any(mine != other for mine, other in shared) else [])
+        return differing + (["held-out part"] if found.get("part", "") != self.part else [])
 
     def member(self, number: int) -> Path:
         """Folder of a member, counted from 1."""

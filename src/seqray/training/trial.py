@@ -47,7 +47,7 @@ def train_best(
         for changes in alternatives:
             changed = change_settings(config, changes)
             path = run.work_dir / f"settings-{fingerprint(changed, parts.classes)[:12]}"
-            folder = open_folder(replace(run, work_dir=path), changed, [parts], sha256)
+            folder = open_folder(replace(run, work_dir=path), changed, parts, sha256)
             folder.claim()
             calls.append({"config": changed, "number": 1, "parts": parts, "folder": folder})
         processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))

@@ -50,17 +50,32 @@ def test_the_temperature_is_that_of_a_fine_search():
     logits[np.arange(200), labels] += 2
 
     def loss(t):
-        return -log_softmax(logits / t, axis=1)[np.arange(200), labels].mean()
+        log_p, total = log_softmax(logits / t, axis=1), 0.0
+        for k in range(3):  # the examples of class k, and one more of each class
+            counts = [1 + np.sum(labels == k) * (other == k) for other in range(3)]
+            total -= (log_p[labels == k] @ counts).sum() / sum(counts)
+        return total
 
     grid = np.geomspace(0.5, 10, 20_001)
     best = grid[np.argmin([loss(t) for t in grid[::20]]) * 20]
     assert fit_temperature(logits, labels) == pytest.approx(best, rel=5e-3)
 
 
-def test_data_that_are_always_right_or_wrong_stop_at_the_bounds():
+def test_few_examples_that_are_always_right_give_no_certainty():
+    """Each class has one example, and one more of either: 2/3, which are log-odds of ln 2."""
     logits, labels = np.array([[0.4, -0.4], [-0.4, 0.4]]), np.array([0, 1])
-    assert fit_temperature(logits, labels) == pytest.approx(0.25, rel=1e-3)
+    assert fit_temperature(logits, labels) == pytest.approx(0.8 / np.log(2), rel=1e-3)
+    temperature, shift = fit_platt(logits[:, 1] - logits[:, 0], labels)
+    assert (temperature, shift) == (pytest.approx(0.8 / np.log(2), rel=1e-3), pytest.approx(0, abs=1e-3))
     assert fit_temperature(logits, 1 - labels) == pytest.approx(10, rel=1e-3)
+    many = np.tile(logits, (100, 1)), np.tile(labels, 100)
+    assert fit_temperature(*many) == pytest.approx(0.25, rel=1e-3)
+
+
+def test_a_class_is_called_where_no_probability_is_high():
+    """Above all others lies one example; a third of the 30 expected are ten."""
+    p = np.concatenate([[0.6], np.linspace(0.299, 0.3, 98)])
+    assert (p >= choose_threshold(p)).sum() >= 10
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -116,11 +131,13 @@ def shifted(n=400, seed=0):
     return log_softmax(np.stack((np.zeros(n), 2 * true - 1.5), axis=1), axis=1), labels
 
 
-def test_platt_is_an_unpenalised_logistic_regression():
+def test_platt_is_a_logistic_regression_with_one_more_example_of_each_class():
     """Against scikit-learn, on the log-odds."""
     raw, labels = shifted()
-    x = raw[:, 1] - raw[:, 0]
-    expected = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], labels)
+    x, counts = raw[:, 1] - raw[:, 0], np.bincount(labels)
+    share = (1 + counts * np.eye(2)) / (counts[:, None] + 2)  # of class k that counts as class j
+    expected = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+    expected.fit(np.tile(x, 2)[:, None], np.repeat([0, 1], len(x)), sample_weight=share[labels].T.ravel())
     temperature, shift = fit_platt(x, labels == 1)
     assert 1 / temperature == pytest.approx(expected.coef_[0, 0], rel=1e-5)
     assert shift == pytest.approx(expected.intercept_[0], rel=1e-4)
@@ -150,12 +167,12 @@ def test_three_classes_have_a_temperature_alone():
 
 
 def test_platt_stays_finite_where_the_classes_part_or_the_ranking_is_upside_down():
-    x = np.linspace(-3, 3, 40)
+    x = np.repeat([-3.0, 3.0], 2000)
     temperature, shift = fit_platt(x, x > 0)
-    assert temperature == pytest.approx(0.25)
+    assert temperature == pytest.approx(3 / np.log(2001), rel=1e-4)  # probabilities of 1 - 1/2002
     assert abs(shift) < 0.01
     assert fit_platt(x, x < 0)[0] == pytest.approx(10)
-    assert fit_platt(x, x < 9)[1] == pytest.approx(10)
+    assert fit_platt(x, x < 9)[1] == pytest.approx(np.log(4001), abs=0.1)
 
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])

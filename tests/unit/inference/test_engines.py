@@ -15,7 +15,7 @@ import torch
 from seqray.core.card import Card
 from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, ModelFileError
-from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
+from seqray.core.model_config import LinearConfig, LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.genome.tracks import TRACKS
 from seqray.inference import engines, onnx_networks
@@ -100,6 +100,12 @@ SHAPES = {
         "composition": ("pairs", "whole"),
         "alphabet": "protein",
         "pooling": ("mean", "cls"),
+        "stem": StemConfig(kernels=(3,), stride=3),
+    },
+    "linear part": {"linear": LinearConfig(words=3, reach=6, sides=2), "members": 2},
+    "linear part of three classes": {
+        "linear": LinearConfig(words=2, placed=(1, 3), reach=WINDOW),
+        "classes": 3,
         "stem": StemConfig(kernels=(3,), stride=3),
     },
     "gain in a stem": {

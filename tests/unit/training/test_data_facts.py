@@ -45,6 +45,17 @@ def test_data_are_measured_without_their_test_part():
     assert (found.total, found.one_length, found.contexts) == (3, False, ("yeast",))
 
 
+def test_places_count_where_nine_in_ten_lengths_are_alike():
+    rows = [(window, "a") for window in random_windows(200, 30, 1)]
+    rows += [
+        (window[:12] + "TATAAT" + window[18:] + "A" * (i % 5), "b") for i, (window, _) in enumerate(rows)
+    ]
+    found = measure_data(examples(*rows, ("ACG", "a")), DNA)
+    assert (found.site, found.placed, found.longest) == (False, True, 34)
+    unlike = [("A" * (i % 20) + sequence, label) for i, (sequence, label) in enumerate(rows)]
+    assert not measure_data(examples(*unlike), DNA).placed
+
+
 def test_copies_do_not_make_a_site():
     data = examples(*[("ACGTTGCA" * 4, "a"), ("TTGACCGA" * 4, "b")] * 100)
     assert not measure_data(data, DNA).site

@@ -11,7 +11,7 @@ from seqray.calibration.fit import Calibration, cross_fitted
 from seqray.core.alphabet import DNA
 from seqray.modelfile.file import load_model
 from seqray.training import fit
-from seqray.training.final_card import held_out_logits, held_out_rows
+from seqray.training.final_card import held_out_logits
 from seqray.training.members import RunOptions
 from seqray.training.partitions import partition, related_groups
 from slow_metrics import calibration_error
@@ -22,10 +22,9 @@ def test_the_card_tells_the_error_before_and_after(motif_task, make_config, tmp_
     data, config = motif_task(300), make_config(members=members, trainer={"max_epochs": 4})
     result = fit.train(config, data, None, RunOptions(tmp_path))
     card, facts = result.card, result.card.training["calibration"]
-    parts = [partition(data, config, None, member) for member in range(1, members + 1)]
-    raw, labels = held_out_logits(replace(card, temperature=1.0), result.networks, data, parts, config)
-    rows = held_out_rows(parts)
-    assert [card.classes[k] for k in labels] == [data[i].label for i in rows]
+    part = partition(data, config)
+    raw = held_out_logits(replace(card, temperature=1.0), result.networks, data, part, config)
+    rows, labels = part.validation, part.labels[part.validation]
     assert (facts["method"], facts["examples"]) == ("temperature", len(rows))
     fair = cross_fitted(raw, labels, related_groups([data[i] for i in rows], DNA), 1, "temperature")
     assert fair is not None

@@ -66,18 +66,6 @@ def test_an_empty_name_is_no_group():
     assert related_groups(data, DNA).tolist() == [0, 1, 0]  # AAAA and TTTT are strands of one sequence
 
 
-def test_members_hold_out_one_part_after_the_other(motif_task, make_config):
-    data = [replace(e, group=f"g{i // 3}" if i < 60 else None) for i, e in enumerate(motif_task(400))]
-    config = make_config(data={"validation": 0.2})
-    parts = [partition(data, config, member=member) for member in range(1, 6)]
-    for part in parts:
-        assert sorted([*part.train, *part.validation]) == list(range(400))
-        assert count_related(data, part, DNA) == 0
-        assert 60 <= len(part.validation) <= 100
-    first = np.concatenate([part.validation for part in parts[:4]])
-    assert len(set(first)) == len(first)  # four of a fifth each; what is left for the fifth may be too little
-
-
 def test_relatives_are_chained_and_only_nucleotides_pair():
     data = [
         example("AACC", group="a"),
@@ -193,15 +181,6 @@ def test_the_content_hash_sees_everything_but_identifiers():
     ]
     assert data_sha256(data) == data_sha256(same)
     assert len({data_sha256(d) for d in (data, *others)}) == 6
-
-
-def test_the_last_share_is_taken_whole(motif_task, make_config):
-    """Two members of one half each: the second learns from what the first held out, and the reverse."""
-    parts = [
-        partition(motif_task(100), make_config(data={"validation": 0.5}), member=member) for member in (1, 2)
-    ]
-    assert sorted(parts[0].validation) == sorted(parts[1].train)
-    assert sorted(parts[1].validation) == sorted(parts[0].train)
 
 
 @pytest.mark.parametrize("families", [1, 40])

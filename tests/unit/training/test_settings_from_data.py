@@ -51,6 +51,10 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
             of_any_length(200, alphabet=PROTEIN),
             "model.ends: 12, model.words: 2, model.dropout: 0.4, model.stem.kernels: [3, 7]",
         ),
+        (of_any_length(200, placed=True), "model.position_gain: none, model.position_matrix: shared"),
+        # The floor, up to three million letters.
+        (facts(), "floor: true"),
+        (of_any_length(601), "floor: false"),
         (of_any_length(512), "model.pooling: [cls], data.truncate: ends"),
         (facts(), "data.truncate: none"),
         # Long: 1024 tokens or fewer (5000 / 5), and batches of 2^18 letters (52 x 5000); all tokens are read.

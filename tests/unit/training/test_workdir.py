@@ -25,21 +25,21 @@ MINE = {"settings": "a", "data": "b"}
     ],
 )
 def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path, other, words):
-    WorkDir(tmp_path, MINE, ("p",), True).claim()
-    WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
+    WorkDir(tmp_path, MINE, "p", True).claim()
+    WorkDir(tmp_path, MINE, "p", True).finish(1, {"seed": 1})
     with pytest.raises(InputError, match=f"holds a training run with other {words}; choose another"):
-        WorkDir(tmp_path, other, ("p",), True).claim()
-    assert WorkDir(tmp_path, MINE, ("p",), True).result(1) == {"seed": 1}
+        WorkDir(tmp_path, other, "p", True).claim()
+    assert WorkDir(tmp_path, MINE, "p", True).result(1) == {"seed": 1}
     (tmp_path / "notes.txt").write_text("mine")
-    fresh = WorkDir(tmp_path, other, ("p",), False)
+    fresh = WorkDir(tmp_path, other, "p", False)
     fresh.claim()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "run.json"]
-    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["p"]}
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "p"}
 
 
 def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
-    def folder(identity, parts=("p",)):
-        return WorkDir(tmp_path, identity, parts, True, restart_if_changed=True)
+    def folder(identity, part="p"):
+        return WorkDir(tmp_path, identity, part, True, restart_if_changed=True)
 
     folder(MINE).claim()
     folder(MINE).finish(1, {"seed": 1})
@@ -49,9 +49,9 @@ def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
     folder(other).claim()
     assert folder(other).result(1) is None
     folder(other).finish(1, {"seed": 2})
-    folder(other, ("q",)).claim()
+    folder(other, "q").claim()
     assert folder(other).result(1) is None
-    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["q"]}
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "q"}
 
 
 def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path):
@@ -61,7 +61,7 @@ def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path)
         config = make_config()
         config.trainer.pop("precision")
         config.trainer.update(trainer)
-        WorkDir(tmp_path, run_identity(config, ("a", "b"), "data"), ("p",), True).claim()
+        WorkDir(tmp_path, run_identity(config, ("a", "b"), "data"), "p", True).claim()
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
@@ -97,26 +97,17 @@ def test_scores_that_are_made_after_training_do_not_make_another_run():
 
 def test_members_that_held_out_something_else_are_refused(tmp_path):
     """The settings may be the same, and the rule by which they hold out another."""
-    WorkDir(tmp_path, MINE, ("p", "q"), True).claim()
-    with pytest.raises(InputError, match="holds a training run with other held-out parts"):
-        WorkDir(tmp_path, MINE, ("p", "r"), True).claim()
+    WorkDir(tmp_path, MINE, "p", True).claim()
+    with pytest.raises(InputError, match="holds a training run with other held-out part"):
+        WorkDir(tmp_path, MINE, "r", True).claim()
     (tmp_path / "run.json").write_text(json.dumps(MINE))  # as an earlier version wrote it
-    with pytest.raises(InputError, match="other held-out parts"):
-        WorkDir(tmp_path, MINE, ("p",), True).claim()
-
-
-def test_members_may_be_left_out_and_added(tmp_path):
-    for parts in (("p",), ("p", "q", "r"), ("p", "q"), ("p", "q", "r", "s")):
-        WorkDir(tmp_path, MINE, parts, True).claim()
-    assert json.loads((tmp_path / "run.json").read_text())["parts"] == ["p", "q", "r", "s"]
-    WorkDir(tmp_path, MINE, ("p",), True).claim()
-    with pytest.raises(InputError, match="held-out parts"):
-        WorkDir(tmp_path, MINE, ("p", "q", "x"), True).claim()
+    with pytest.raises(InputError, match="other held-out part"):
+        WorkDir(tmp_path, MINE, "p", True).claim()
 
 
 @pytest.mark.parametrize("content", ["[]", "1", "{", "[" * 100_000])
 def test_a_damaged_folder_is_refused(tmp_path, content):
-    work = WorkDir(tmp_path, MINE, ("p",), True)
+    work = WorkDir(tmp_path, MINE, "p", True)
     work.claim()
     for path in tmp_path.glob("*.json"):
         path.write_text(content)

@@ -178,7 +178,7 @@ def train_locator(
     parts = divide_genomes(genomes, classes, hold_out, config)
     sha256 = data_sha256(genomes, hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
-    folder = run.folder(config, identity, ("",) * config.members)
+    folder = run.folder(config, identity)
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
