@@ -247,7 +247,7 @@ class ScanModelOptions(ModelOptions):
     """A model, or the choice by the kingdom."""
 
     model: str = option(
-        "--model -m NAME|FILE|auto", MODEL_HELP + "; auto: the locator for the kingdom of the ribosomal RNA"
+        "--model -m NAME|FILE|auto", MODEL_HELP + "; auto: for genomes, by the kingdom of the ribosomal RNA"
     )
 
 
