@@ -71,3 +71,51 @@ def test_a_pool_gives_what_its_parent_gives(tmp_path, verb, model, method):
         env=os.environ | {"OMP_NUM_THREADS": "2"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+FORK_IN_A_FIT = """
+import os, sys, threading, traceback, warnings
+import numpy as np
+import seqray
+from seqray.api import estimator
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(40)], ["a", "b"] * 20
+inside, done = threading.Event(), threading.Event()
+train = estimator.train
+
+
+def waiting(*given, **named):
+    inside.set()
+    assert done.wait(200)
+    return train(*given, **named)
+
+
+def fit():
+    return seqray.SequenceClassifier(d_model=16, heads=2, layers=1, epochs=1, members=1).fit(X, y)
+
+
+estimator.train = waiting
+thread = threading.Thread(target=fit)
+thread.start()
+assert inside.wait(100)
+child = os.fork()
+if not child:
+    estimator.train = train
+    try:
+        fit()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+done.set()
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_fork_while_another_thread_fits_can_fit_itself():
+    done = subprocess.run([sys.executable, "-c", FORK_IN_A_FIT], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
