@@ -145,6 +145,8 @@ def _choose(
         data, alphabet = read_inferred_examples(files)
         facts = measure_data(data, alphabet)
         config = rules.choose_settings(facts)
+        if "model.kind" in named:  # the floor is part of networks of seqray alone
+            config = replace(config, floor=False)
     else:
         data = read_examples(files, config)
         facts = measure_data(data, ALPHABETS[config.model.alphabet])
