@@ -92,7 +92,7 @@ def test_all_members_hold_out_the_same_part(train):
 
 def test_the_last_lines_tell_what_the_floor_reaches(train):
     lines = train(DATA, OUT, "--set floor=true").err.splitlines()
-    [told] = [line for line in lines if line.startswith("floor, a linear model of k-mers and places")]
+    [told] = [line for line in lines if line.startswith("baseline, a linear model of k-mers and places")]
     floor = load_model("m.safetensors").card.training["floor"]
     assert f"mcc {floor['linear']['mcc']:.3f} auroc {floor['linear']['auroc']:.3f}; networks alone: " in told
     assert told.endswith(f"mcc {floor['together']['mcc']:.3f} auroc {floor['together']['auroc']:.3f}")

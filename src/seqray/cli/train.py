@@ -303,16 +303,17 @@ def _floor_lines(facts: Mapping[str, Any] | None) -> Iterator[str]:
         return " ".join(f"{key} {facts[name][key]:.3f}" for key in ("mcc", "auroc") if key in facts[name])
 
     share = facts["share"]
-    kept = {0: "the networks alone", 1: "the floor alone"}.get(
-        share, f"their sum, {share:.0%} of it the floor"
+    kept = {0: "the networks alone", 1: "the baseline alone"}.get(
+        share, f"their sum, {share:.0%} of it the baseline"
     )
     yield (
-        f"floor, a linear model of k-mers and places, on these sequences: {shown('linear')}; networks alone: "
+        "baseline, a linear model of k-mers and places, on these sequences: "
+        f"{shown('linear')}; networks alone: "
         f"{shown('networks')}; the model is {kept}: {shown('together')}"
     )
     if facts["linear"]["loss"] <= facts["together"]["loss"]:
         yield (
-            "caution: the networks add nothing to the floor; a logistic regression would do, unless more "
+            "caution: the networks add nothing to the baseline; a logistic regression would do, unless more "
             "examples are at hand"
         )
 
