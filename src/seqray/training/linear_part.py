@@ -131,7 +131,7 @@ def fit_linear(
     share = min(SHARES, key=lambda x: len(truth) * _loss(sums[x], truth) + DOUBT * 2 * abs(x - 0.5))
     model = _fit(values, labels, penalty, classes)
     weights = share / of_scores * model.weights * scale[:, None]
-    tensors = tables_of(weights, [np.shape(one)[1] for one in features], config)
+    tensors = tables_of(weights, [len(np.asarray(one.sum(axis=0))) for one in features], config)
     tensors |= {"bias": share / of_scores * model.bias, "scale": np.array([(1 - share) / of_raw])}
     return LinearFit(
         config, tensors, share, {"networks": networks, "linear": linear, "together": sums[share]}
