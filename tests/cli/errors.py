@@ -16,8 +16,6 @@ TRUNCATED = gzip.compress("".join(f">r{i}\n{'ACGTTGCA' * 2}\n" for i in range(50
 
 SEQUENCES: dict[str, bytes] = {
     "empty.fa": b"",
-    "table.fa": b"sequence\tlabel\nACGT\tx\n",
-    "table.csv": b"sequence,label\nACGT,x\n",
     "headless.fa": b"ACGTACGTACGT\n",
     "nameless.fa": b">\n",
     "protein.fa": b">p1\nMKVLAAGIVGLALLGAWPEQ\n",
@@ -101,8 +99,6 @@ ERRORS = {
     """,
     "predict -o x.tsv": """
         empty.fa --model tiny.safetensors | empty.fa | --allow-empty
-        table.fa --model tiny.safetensors | table.fa | FASTA | train, evaluate
-        table.csv --model tiny.safetensors | table.csv | FASTA | train, evaluate
         headless.fa --model tiny.safetensors | headless.fa | '>'
         nameless.fa --model tiny.safetensors | nameless.fa | record 1
         protein.fa --model tiny.safetensors | protein.fa | 'p1' | protein | antimicrobial-peptide
@@ -173,7 +169,6 @@ ERRORS = {
         --threshold 0.5 --per-kb 1 | --threshold | --per-kb
         --per-kb 0 | --per-kb
         --precision 0.5 | precision
-        --engine onnx | onnx | models for genomes
         --genes genes.gff3 --codon-table 4 | --codon-table | --genes genes.gff3
         --genes none --codon-table 4 | --codon-table | --genes none
     """,

@@ -37,8 +37,8 @@ def register_network(name: str, factory: OwnFactory) -> None:
     Notes
     -----
     A model file holds the weights, the settings and the name, and no code: register the network before you
-    load it. On the command line, networks are found that an installed package names in the entry points
-    ``seqray.networks``.
+    load it. On the command line, networks are found that an installed package names in its entry
+    points, in the group "seqray.networks".
 
     Examples
     --------

@@ -112,7 +112,7 @@ def fit_linear(
     values, truth, classes = csr_array(hstack(features, format="csr")), labels[held], raw.shape[1]
     scale = 1 / np.maximum(abs(values).max(axis=0).toarray().ravel(), 1)
     values = csr_array(values * scale)
-    count = min(FOLDS, len(np.unique(groups)))
+    count = min(FOLDS, len(np.unique(groups)), int(np.bincount(truth).max()))
     folds = grouped_folds(truth, groups, count) if count > 1 else np.zeros(len(held), dtype=np.int64)
 
     def scores_of(penalty: float) -> Floats:

@@ -125,3 +125,11 @@ def test_a_new_part_changes_nothing():
     plain.load_state_dict({k: v for k, v in joined.state_dict().items() if not k.startswith("linear.")})
     tokens = torch.randint(4, 8, (3, 12))
     torch.testing.assert_close(joined(tokens).logits, plain(tokens).logits)
+
+
+def test_few_held_out_examples_have_as_many_folds_as_the_largest_class():
+    rng = np.random.default_rng(0)
+    windows = [rng.integers(0, 4, 20).astype(np.uint8) for _ in range(24)]
+    labels, held = np.arange(24) % 3, np.arange(18, 24)
+    logits = fit_linear(windows, labels, held, np.arange(6), np.log(np.full((6, 3), 1 / 3)), DNA).logits
+    assert all(np.isfinite(one).all() and one.shape == (6, 3) for one in logits.values())

@@ -13,16 +13,8 @@ from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import EVERY_CLASS, AuditSet
 from seqray.homology.split import grouped_folds, random_folds
-from seqray.metrics.baselines import (
-    Form,
-    PositionWeightMatrix,
-    Rule,
-    choose_form,
-    default_baseline,
-    held_out_probabilities,
-    learn_rule,
-)
 from seqray.metrics.bootstrap import mcc_and_auroc
+from seqray.metrics.rules import Form, Rule, choose_form, learn_rule
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -133,6 +125,8 @@ def baseline_figures(
     ``related`` (N,), rows with a relative in training, is given, the figures without them are added as
     ``unrelated``.
     """
+    from seqray.metrics.baselines import PositionWeightMatrix, default_baseline, held_out_probabilities
+
     classes = len(data.classes)
     baselines: dict[str, ClassifierMixin] = {}
     if classes <= MAX_CLASSES:
@@ -161,7 +155,7 @@ def baseline_figures(
                     yield from bootstrap.figures(prefix, own, truth, shares[:, label], calls)
 
 
-# --- Trivial rules of `seqray.metrics.baselines`: one feature each
+# --- Trivial rules of `seqray.metrics.rules`: one feature each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
