@@ -35,7 +35,7 @@ def test_names_of_the_package_in_docstrings_and_pages_exist():
     texts = [path for path in [*texts, *root.glob("*.md")] if path.suffix in (".py", ".pyi", ".md")]
     missing = []
     for path in texts:
-        for name in re.findall(r"`(seqray(?:\.[A-Za-z_]\w*)+)`", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"`(seqray(?:\.[A-Za-z_]\w*)+)[`(]", path.read_text(encoding="utf-8")):
             try:
                 pkgutil.resolve_name(name)
             except (ImportError, AttributeError):

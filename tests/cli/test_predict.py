@@ -161,7 +161,7 @@ def test_records_that_the_model_cannot_read_are_left_out_where_asked(predict, tm
     assert (reasons["long"], reasons["odd"], reasons["none"]) == REASONS
     assert reasons["first"] == reasons["odd"]
     assert reasons["protein"].startswith("looks like protein")
-    predict.refused("some.fa", names=["first", "unknown letter"])
+    predict.refused("some.fa", names=["first", "unknown letter", "--skip-unusable"])
     predict.refused("some.fa --skip-unusable --strict", names="--strict and --skip-unusable")
     write(tmp_path / "none.fa", fasta(UNUSABLE))
     predict.refused("none.fa --skip-unusable --quiet", names="all 4 records were skipped")

@@ -89,7 +89,8 @@ def open_records(
     """Read files one after the other, with one rule on ids for all of them."""
     if options.strict and options.skip_unusable:
         raise ConfigError("--strict and --skip-unusable are both given", remedy="give one of them")
-    skips = {"on_skip": None if options.strict else on_skip, "skip_unusable": options.skip_unusable}
+    chosen = None if options.strict else options.skip_unusable
+    skips = {"on_skip": None if options.strict else on_skip, "skip_unusable": chosen}
     opened = partial(read, alphabet=alphabet, **skips)
     return Counted(_read_inputs(paths, options, opened))
 

@@ -23,7 +23,7 @@ from seqray.io.alignment_formats import (
 )
 from seqray.io.files import display_name, encode_text, open_input
 from seqray.io.labeled import OnUnread, check_label, report_unread
-from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format
+from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format, skip_or_raise
 from seqray.io.tables import Columns, read_rows
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
@@ -40,7 +40,7 @@ def read_alignments(
     *,
     duplicates: Duplicates = "error",
     on_skip: OnSkip | None = None,
-    skip_unusable: bool = False,
+    skip_unusable: bool | None = None,
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
@@ -76,9 +76,7 @@ def read_alignments(
             try:
                 alignment = to_alignment(text, identifier, alphabet, where)
             except InputError as error:
-                if on_skip is None or not skip_unusable:
-                    raise
-                on_skip(SkippedRecord(identifier, error.what))
+                skip_or_raise(error, identifier, on_skip, skip_unusable)
                 continue
             yield alignment
         if count == 0:

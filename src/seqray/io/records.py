@@ -161,8 +161,22 @@ class ReadOptions(TypedDict, total=False):
     duplicates: Duplicates
     soft_masks: bool
     on_skip: OnSkip | None
-    skip_unusable: bool
+    skip_unusable: bool | None  # None: the caller offers no such choice
     on_letters: OnLetters | None
+
+
+def skip_or_raise(
+    error: InputError, identifier: str, on_skip: OnSkip | None, skip_unusable: bool | None
+) -> None:
+    """Skip a record that can't be read, or raise the error, with the choice to skip if there is one."""
+    if on_skip is not None and skip_unusable:
+        on_skip(SkippedRecord(identifier, error.what))
+    elif skip_unusable is False and type(error) is InputError:  # not where the whole file has other letters
+        choice = f"{setting('skip_unusable', True)} leaves out all such records"
+        remedy = f"{error.remedy}; {choice}" if error.remedy else choice
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
+    else:
+        raise error
 
 
 class RawRecord(NamedTuple):
@@ -183,7 +197,7 @@ def validate_records(
     duplicates: Duplicates = "error",
     soft_masks: bool = False,
     on_skip: OnSkip | None = None,
-    skip_unusable: bool = False,
+    skip_unusable: bool | None = None,
     on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
     """Validate the records of one file; for the options see `ReadOptions`."""
@@ -209,9 +223,7 @@ def validate_records(
         try:
             folded = alphabet.normalize_bytes(letters, place)
         except InputError as error:
-            if on_skip is None or not skip_unusable:
-                raise
-            on_skip(SkippedRecord(identifier, error.what))
+            skip_or_raise(error, identifier, on_skip, skip_unusable)
             continue
         masks = find_soft_masks(letters) if soft_masks else ()
         if on_letters is not None:

@@ -54,7 +54,7 @@ def as_records(
     ``columns`` says how a table, or a frame of pandas, calls those of sequences and ids.
     """
     if _is_path(sequences):
-        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
+        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None or None}
         return read_sequences(sequences, alphabet, soft_masks=soft_masks, columns=columns or {}, **skips)
 
     if _kind(sequences) == "pandas.DataFrame":
@@ -88,7 +88,7 @@ def as_alignments(
 ) -> Iterator[Alignment]:
     """Turn whatever holds alignments into checked ones, one at a time."""
     if isinstance(alignments, str | Path):
-        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None}
+        skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None or None}
         return read_alignments(alignments, alphabet, **skips)
     return _each(_named(alignments, "alignment"), partial(_alignments, alphabet=alphabet), on_skip)
 

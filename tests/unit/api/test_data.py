@@ -124,7 +124,7 @@ def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):
     class Epochs(lightning.Callback):
         seen = 0
 
-        def on_train_epoch_end(self, *_):
+        def on_train_epoch_end(self, trainer, pl_module):
             self.seen += 1
 
     epochs = Epochs()

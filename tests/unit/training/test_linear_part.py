@@ -111,6 +111,7 @@ def test_a_trained_model_holds_both_and_explains_the_linear_part(make_config, tm
     called = score_ragged(model, codes, "auto", "fp32")[:, 1] >= model.card.threshold
     assert (called == [one.label == "promoter" for one in data]).mean() > 0.97
     network = model.networks[0]
+    assert network.linear is not None
     [scores] = METHODS["linear"].score(SequenceTarget(model, network, 1), codes[1][None], MethodSettings())
     tokens = torch.tensor(model.tokenizer.encode_codes(codes[1][None]))
     [logits] = network.linear(*network.letters_of(tokens)) - network.linear.bias
