@@ -162,7 +162,8 @@ def page(head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     parts += _alignments(read(RESULTS / "rna_type.tsv")[1]) + _pairs(read(RESULTS / "contacts.tsv")[1])
     machine = [line for line in head if line.startswith(("versions", "machine"))]
     said = "The rows were measured at different times and on different machines. The last measurements used:"
-    return "\n".join([*parts, "", said, "", *(f"{line[0].upper()}{line[1:]}." for line in machine), ""])
+    whole = "\n".join([*parts, "", said, "", *(f"{line[0].upper()}{line[1:]}." for line in machine), ""])
+    return whole.replace("one member", "one network")  # as tables call it
 
 
 def _overall(rows: Sequence[Mapping[str, str]]) -> list[str]:
@@ -304,7 +305,7 @@ def _members(row: Mapping[str, str]) -> str:
 
 
 def main() -> None:
-    PAGE.write_text(page(*read()).replace("one member", "one network"), encoding="utf-8")
+    PAGE.write_text(page(*read()), encoding="utf-8")
     print(f"wrote {PAGE.name}")
 
 

@@ -44,7 +44,7 @@ from pointing import (
 from promoter_boxes import Promoters, plant_tata, sigma70
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import DataConfig, OptimizerConfig, RunConfig, StoppingConfig
-from seqray.explanations.methods import METHODS, member_scores
+from seqray.explanations.methods import GENERAL_METHODS, METHODS, member_scores
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import sequence_targets
 from seqray.inference.sequences import score_codes
@@ -67,9 +67,11 @@ REAL = {
 }
 MAX_REAL_RECORDS = 300
 RANDOM = "random"
-VARIANTS = [(method, method, MethodSettings()) for method in METHODS]
+VARIANTS = [(method, method, MethodSettings()) for method in GENERAL_METHODS]
 VARIANTS += [
-    (f"{method} (span)", method, MethodSettings(spread="span")) for method in METHODS if "rollout" in method
+    (f"{method} (span)", method, MethodSettings(spread="span"))
+    for method in GENERAL_METHODS
+    if "rollout" in method
 ]
 NOTES = {
     "single": "single: a word of 8 letters against its letters in another order",

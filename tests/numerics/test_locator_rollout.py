@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.card import Card
 from seqray.core.model_config import LocatorConfig, ModelConfig
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import GENERAL_METHODS, METHODS
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import LocatorTarget
 from seqray.modelfile.model import TrainedModel
@@ -230,7 +230,7 @@ def test_mutagenesis_tries_every_letter_beside_the_same_genes():
     assert (found[:2] == 0).all()
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", GENERAL_METHODS)
 def test_many_stretches_at_once_are_scored_as_alone(method):
     codes = np.stack([stretch(seed)[0] for seed in range(3)])
     one, chosen = target(stretch()[1], 3), MethodSettings(steps=4)

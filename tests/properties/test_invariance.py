@@ -11,7 +11,7 @@ from networks import random_network
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import GENERAL_METHODS
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.sequences import explain_records
 from seqray.inference.engines import with_engine
@@ -122,7 +122,7 @@ def test_neither_threads_nor_a_batch_size_change_a_bit_of_another_engine(engine,
         np.testing.assert_array_equal(result, results[0])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GENERAL_METHODS)
 def test_threads_change_no_bit_of_an_explanation(method, set_threads, monkeypatch):
     monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 18)
     record = SequenceRecord("r", "".join(np.random.default_rng(7).choice(list("ACGT"), WINDOW)))

@@ -182,6 +182,8 @@ METHODS = {
     "ism": Method(_ism, predicts=True),
     "occlusion": Method(_occlusion, predicts=True),
 }
+GENERAL_METHODS = tuple(name for name in METHODS if name != "linear")
+"""Methods for every network of sequences."""
 OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] = {
     "rollout": _rollout_cells,
     "grad-rollout": _grad_rollout_cells,

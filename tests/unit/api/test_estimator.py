@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -165,13 +166,10 @@ def test_three_classes_and_labels_that_are_numbers():
 
 
 def test_a_calibration_that_could_not_be_fitted_is_warned_about():
-    """The halves of the sequences tell the class: any temperature is too high."""
-    classifier = SequenceClassifier(**SMALL | {"epochs": 6, "d_model": 16}, learning_rate=0.01)
-    words = (
-        "the calibration reached the limit of its range: temperature; these sequences are too few, too easy"
-    )
-    with pytest.warns(UserWarning, match=words) as caught:
-        classifier.fit(X, Y)
+    """Labels by chance: networks that learn them by heart say nothing of the held-out ones."""
+    classifier = SequenceClassifier(**SMALL | {"epochs": 12, "d_model": 16}, learning_rate=0.01)
+    with pytest.warns(UserWarning, match="the calibration reached the limit of its range") as caught:
+        classifier.fit(X, RNG.permutation(Y))
     assert caught[0].filename == __file__
 
 
@@ -203,7 +201,8 @@ def test_without_settings_those_of_the_rules_are_taken():
     assert (card.name, card.positive, card.window) == ("sequence-classifier", "toxic", 12)
     data = [LabeledSequence(x, label, str(i)) for i, (x, label) in enumerate(zip(peptides, y, strict=True))]
     chosen = choose_settings(measure_data(data, PROTEIN))
-    assert card.model == chosen.model
+    assert replace(card.model, linear=None) == chosen.model
+    assert card.model.linear is not None  # found in training
     found = card.training["config"]
     assert found["optimizer"] == to_mapping(chosen)["optimizer"]
     assert found["trainer"]["max_epochs"] == 1

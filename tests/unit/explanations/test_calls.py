@@ -18,7 +18,7 @@ from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
 from seqray.explanations.calls import check_calls, cut_stretches, explain_calls, input_shares
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import GENERAL_METHODS
 from seqray.explanations.options import ExplainOptions
 from seqray.io.explanations import ScoreTrack, explanation_rows, write_shares
 from seqray.modelfile.model import TrainedModel
@@ -138,7 +138,7 @@ def test_each_letter_lies_where_its_position_says(site, strand, circular, contig
 
 @pytest.mark.parametrize("site", [0, 5, 100, 202])
 @pytest.mark.parametrize("circular", [False, True])
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", GENERAL_METHODS)
 def test_a_call_is_explained_alike_on_the_reverse_complement(site, circular, method):
     """Contig lengths are no multiple of 4, so the two strands have tokens of their own."""
     length = SIZES["long"]
@@ -162,9 +162,9 @@ def test_a_call_is_explained_alike_on_the_reverse_complement(site, circular, met
 
 
 def test_every_method_and_member_is_given():
-    found = explained(60, methods=tuple(METHODS), members="each", effects=True)
+    found = explained(60, methods=GENERAL_METHODS, members="each", effects=True)
     assert [(e.method, e.member) for e in found] == [
-        (method, member) for method in METHODS for member in ("mean", "1", "2")
+        (method, member) for method in GENERAL_METHODS for member in ("mean", "1", "2")
     ]
     for e in found:
         assert e.scores.shape == (2 * RADIUS + 1,)

@@ -13,7 +13,7 @@ import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.records import SequenceRecord
 from seqray.explanations import sequences
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import GENERAL_METHODS, METHODS
 from seqray.explanations.options import SHUFFLES, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
@@ -30,7 +30,7 @@ def random_records(lengths, seed=0):
     return [record("".join(rng.choice(list("ACGT"), n)), f"r{i}") for i, n in enumerate(lengths)]
 
 
-ALL = ExplainOptions(methods=tuple(METHODS), shuffles=2, attention=True)
+ALL = ExplainOptions(methods=GENERAL_METHODS, shuffles=2, attention=True)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_each_record_by_each_method_in_order(tiny_model):
     records = random_records([20, 13, 20, 5])
     found = list(explain_records(tiny_model, records, ALL))
     assert [(e.record, e.id, e.method) for e in found] == [
-        (i, f"r{i}", method) for i in range(4) for method in METHODS
+        (i, f"r{i}", method) for i in range(4) for method in GENERAL_METHODS
     ]
     predictions = list(seqray.predict_records(tiny_model, records))
     for e in found:

@@ -181,7 +181,7 @@ def test_unknown_codon_tables_are_refused():
 
 def test_the_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyrodigal", None)
-    with pytest.raises(ConfigError, match=r"pip install 'seqray\[genes\]'"):
+    with pytest.raises(ConfigError, match=r"pip install pyrodigal, or seqray with its extra 'genes'"):
         predict_genes("ACGT")
 
 

@@ -87,7 +87,7 @@ def test_quiet_drops_notes_and_keeps_warnings(capfd, monkeypatch):
             sys.stdout.write("noise\n")
     assert [str(w.message) for w in seen] == ["loss is NaN"]
     assert records == []
-    assert capfd.readouterr() == ("", "noise\n")
+    assert capfd.readouterr() == ("noise\n", "")
     assert logger.level == before
 
 

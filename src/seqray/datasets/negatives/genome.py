@@ -381,5 +381,5 @@ def read_genome_context(
     near = near_starts(starts, genome, options.distance, where)
     recipes = "" if avoiding == set(needed) else f" of recipe {' and '.join(sorted(avoiding))}"
     kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
-    text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} letters away from those"
+    text = f"{len(starts)} ({kinds}); windows{recipes} keep {options.distance} bases away from those"
     return GenomeContext(genome, annotation, near, avoiding), {"starts": f"{text} of both strands"}

@@ -39,7 +39,7 @@ from seqray.report.svg.charts import (
 # --- Tables of an evaluation: figures by source, differences, thresholds, confusion, parts of the data
 
 _THRESHOLD_COLUMNS = ("sensitivity", "specificity", "precision", "f1", "mcc", "accuracy")
-_SUBSET_METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity")
+_SUBSET_METRICS = ("mcc", "auroc", "sensitivity", "specificity")
 _COMPARED_METRICS = ("mcc", "auroc")  # of a subset, for every source
 _LOWER_IS_BETTER = ("brier", "log_loss", "ece")
 Key = tuple[str, str, str]
