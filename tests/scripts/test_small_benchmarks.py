@@ -15,6 +15,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+import corpora
 import gpu
 import locator_explanations
 import machine
@@ -371,3 +372,24 @@ def test_shipped_locators_hold_a_sketch_of_each_genome_that_they_were_measured_i
     card = load_model(shipped).card
     assert card.domain.genomes == {species: sketch_genome(["ACGTTGCATGTCGCATGATGCCATG"])}
     assert card.metrics == model.card.metrics
+
+
+def test_files_of_others_are_compared_with_another_reader(tmp_path):
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "dna.fa").write_text(">a\nACGUN\n>b\nacgt\n")
+    (folder / "protein.faa").write_text(">a\nMKVLQ\n")
+    (folder / "rows.fasta").write_text(">a\nAC-GT\n>b\nACGGT\n")
+    (folder / "layout.phy").write_text(
+        " 2 12\none       ACGTAC\n          GTACGT\ntwo       TTTTTT\n          GGGGGG\n"
+    )
+    (folder / "cut.gb").write_text("LOCUS       x 4 bp DNA linear BCT 01-JAN-2026\nORIGIN\n        1 ac")
+    (folder / "notes.txt").write_text("not read")
+    assert corpora.main([str(folder), "--out", str(tmp_path / "out.tsv")]) == 0
+    rows = machine.read_table(tmp_path / "out.tsv")
+    outcomes = {(row["format"], row["outcome"]): row["files"] for row in rows if row["file"] == "all"}
+    assert outcomes["fasta", "same"] == "3"
+    assert outcomes["phylip", "same"] == "1"
+    [cut] = [row for row in rows if row["file"] == "others/cut.gb"]
+    assert cut["outcome"].startswith("refused by")
+    assert cut["reason"]
