@@ -75,7 +75,7 @@ def by_seqray(path: Path, form: str, alphabet: Alphabet) -> Letters:
 
 
 def by_biopython(path: Path, form: str) -> Letters:
-    """The same, as they stand in the file."""
+    """The letters that Biopython reads, without any change."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8", errors="surrogateescape") as handle, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -57,7 +57,7 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "calibration": 1390,
     "modelfile": 1470,
     "inference": 2420,
-    "scanning": 2680,
+    "scanning": 2670,
     "explanations": 3490,
     "evaluation": 680,
     "training": 5760,

@@ -340,7 +340,7 @@ def test_genes_with_their_starts_and_the_bases_around_calls(scan, tmp_path):
 
 
 def test_two_scans_are_compared_by_gene_and_by_letters(scan, run, tmp_path):
-    """Of the same genome, where the second calls more; of fewer than 30 letters nothing is told."""
+    """The second set has more calls on the same genome; starts with fewer than 30 letters match none."""
     for least in (0.5, 0.3):
         scan("genome.fa --genes genes.gff3 --threshold", least, f"--out {least}.tsv --out {least}.fa")
     fewer, many = (table((tmp_path / f"{least}.tsv").read_text()) for least in (0.5, 0.3))

@@ -268,7 +268,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         self.notes += self.genome.notes if self.genome else ()
 
     def hold(self, most: int) -> list[SequenceRecord]:
-        """The first records of the input of a locator, up to so many letters, which are held from now on."""
+        """The first records of the input, up to at least so many letters; they stay in memory."""
         held = [] if self.held is None else self.held
         if not held:
             self._hold_first(held, most)

@@ -36,7 +36,7 @@ def counted(items: int, one: str) -> str:
 
 
 def class_counts(counts: Mapping[str, int]) -> str:
-    """Name how many there are of each class; names that begin with a digit are told from the numbers."""
+    """Count each class in words; 'class' stands before a name that begins with a digit."""
     of = " of class" if any(name[:1].isdigit() for name in counts) else ""
     return ", ".join(f"{count}{of} {name}" for name, count in counts.items())
 

@@ -103,6 +103,11 @@ class _Target(Generic[Net]):
         others = torch.cat((scaled[..., : self.target], scaled[..., self.target + 1 :]), dim=-1)
         return scaled[..., self.target] - torch.logsumexp(others, dim=-1)
 
+    def no_linear_part(self) -> ConfigError:
+        """The error of a method that the network has no part for."""
+        what = f"model '{self.model.card.name}' has no linear part"
+        return ConfigError(what, remedy="choose another method")
+
     def _slope(self, tokens: Tensor, vectors: Tensor | None = None, site: int = 0) -> tuple[Tensor, Tensor]:
         """Gradient by the embedded tokens (B, N, width), or by ``vectors`` in their place, and those."""
         network: Any = self.network
@@ -190,12 +195,8 @@ class SequenceTarget(_Target[SequenceNetwork]):
         for a network without a linear part.
         """
         network = self.network
-        linear = network.linear if isinstance(network, SequenceTransformer) else None
-        if linear is None:
-            raise ConfigError(
-                f"model '{self.model.card.name}' has no linear part", remedy="choose another method"
-            )
-        assert isinstance(network, SequenceTransformer)
+        if not isinstance(network, SequenceTransformer) or (linear := network.linear) is None:
+            raise self.no_linear_part()
 
         def of_tokens(tokens: Tensor) -> Tensor:
             logits = linear.contributions(*network.letters_of(tokens)) / self.model.card.temperature
@@ -310,9 +311,7 @@ class LocatorTarget(_Target[LocatorTransformer]):
 
     def linear_terms(self, codes: Codes) -> Floats:
         """Refuse: a locator has no linear part."""
-        raise ConfigError(
-            f"model '{self.model.card.name}' has no linear part", remedy="choose another method"
-        )
+        raise self.no_linear_part()
 
     def input_effects(self, codes: Codes) -> tuple[Floats, Floats]:
         """Gradient times input of one stretch (n,): of its letters (n,), and of its tracks (T, n).

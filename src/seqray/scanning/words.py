@@ -232,18 +232,16 @@ MAX_CALLS_FACTOR = 2.0  # by which calls per kb may be beyond those of all genom
 
 
 MIN_WHOLE_GENOME = 500_000
-FOR_GENOMES = dict.fromkeys(
-    ("ecoli-promoter", "ecoli-sigma", "bacteria-promoter", "bacteria-promoter-fast"), "bacteria-genome"
-)
+OF_BACTERIA = ("ecoli-promoter", "ecoli-sigma", "bacteria-promoter", "bacteria-promoter-fast")
 
 
 def genome_cautions(model: str, letters: int | None) -> list[str]:
     """That a model for genomes exists, where a shipped model of windows scans a whole genome."""
-    if model not in FOR_GENOMES or (letters or 0) < MIN_WHOLE_GENOME:
+    if model not in OF_BACTERIA or (letters or 0) < MIN_WHOLE_GENOME:
         return []
-    better = FOR_GENOMES[model]
     return [
-        f"{CAUTION}'{model}' reads single windows; '{better}' is made for genomes and finds more starts there"
+        f"{CAUTION}'{model}' reads single windows; 'bacteria-genome' is made for genomes and finds more "
+        "starts there"
     ]
 
 

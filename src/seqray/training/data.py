@@ -172,9 +172,7 @@ def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> n
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024
-_STEP = (
-    8  # letters: oneDNN keeps a compiled kernel for each length of a batch, so padded lengths are multiples
-)
+_STEP = 8  # letters; padded lengths are multiples: oneDNN keeps a compiled kernel for each length of a batch
 _CHUNK = 32  # batches among which unequal lengths are sorted: tight padding, order still random
 
 BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indices of the sequences

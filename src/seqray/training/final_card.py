@@ -124,9 +124,9 @@ def build_card(
     groups = related_groups([data[i] for i in part.validation], alphabet)
     facts: dict[str, Any] = {}
     if config.floor:
-        all_ = encode(data, part.labels, rows, config)
+        examples = encode(data, part.labels, rows, config)
         held = np.searchsorted(rows, part.validation)
-        linear = fit_linear(all_.windows(), all_.labels, held, groups, logits, alphabet)
+        linear = fit_linear(examples.windows(), examples.labels, held, groups, logits, alphabet)
         facts["floor"] = _floor_facts(card, linear, labels)
         logits = linear.logits["together"]
         if linear.share:

@@ -54,7 +54,7 @@ def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[st
 
 
 def distillation_targets(
-    teacher: TrainedModel, data: Sequence[Example], parts: Partition, config: RunConfig
+    teacher: TrainedModel, data: Sequence[Example], part: Partition, config: RunConfig
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
 
@@ -62,9 +62,9 @@ def distillation_targets(
     Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
     """
     share = config.optimizer.teacher
-    known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
+    known = encode(data, part.labels, part.train, replace(config, model=teacher.card.model))
     probabilities = teacher.card.calibrate(softmax(model_logits(teacher, known), axis=1))
-    labels = np.eye(len(parts.classes))[known.labels]
+    labels = np.eye(len(part.classes))[known.labels]
     return (share * probabilities + (1 - share) * labels).astype(np.float32)
 
 
@@ -102,32 +102,32 @@ def train(
     if out is not None:
         check_model_path(out)
     config = replace(config, model=replace(resolve_backbone(config.model), linear=None))
-    parts = partition(data, config, classes)
+    part = partition(data, config, classes)
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # reports an unknown context before any work
     if teacher is not None:
-        check_teacher(teacher, config, parts.classes)
+        check_teacher(teacher, config, part.classes)
     if start is not None:
         check_initial_weights(start, config.model)
     folder = open_folder(
         run,
         config,
-        parts,
+        part,
         sha256,
         teacher=teacher.sha256 if teacher else "",
         start=start.sha256 if start else "",
     )
-    config = count_subclasses(config, data, parts.classes)
+    config = count_subclasses(config, data, part.classes)
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         calls = [{"config": config, "number": i} for i in range(1, config.members + 1)]
-        shared = {"data": data, "parts": parts, "teacher": teacher, "start": start}
+        shared = {"data": data, "part": part, "teacher": teacher, "start": start}
         members = train_members(
-            train_member, calls, shared, folder, run, letters=count_letters(data, parts.train)
+            train_member, calls, shared, folder, run, letters=count_letters(data, part.train)
         )
     networks, results = zip(*members, strict=True)
-    card, networks, figures = build_card(config, networks, results, data, parts, sha256, metrics)
+    card, networks, figures = build_card(config, networks, results, data, part, sha256, metrics)
     if search is not None:
         card = replace(card, training={**card.training, "search": dict(search)})
     if out is not None and is_main_process(config):
@@ -138,7 +138,7 @@ def train(
 def open_folder(
     run: RunOptions,
     config: RunConfig,
-    parts: Partition,
+    part: Partition,
     data: str,
     *,
     teacher: str = "",
@@ -148,8 +148,8 @@ def open_folder(
 
     ``data``, ``teacher`` and ``start`` are checksums, empty without these.
     """
-    identity = run_identity(config, parts.classes, data, teacher=teacher, start=start)
-    return run.folder(config, identity, parts.sha256())
+    identity = run_identity(config, part.classes, data, teacher=teacher, start=start)
+    return run.folder(config, identity, part.sha256())
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:
@@ -172,7 +172,7 @@ def train_member(
     config: RunConfig,
     number: int,
     data: Sequence[Example],
-    parts: Partition,
+    part: Partition,
     folder: WorkDir,
     *,
     progress: bool | OnProgress = False,
@@ -180,15 +180,15 @@ def train_member(
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
     """Train one member, or load it from ``folder`` if it is finished; see `fit_member`."""
-    config = count_subclasses(config, data, parts.classes)
+    config = count_subclasses(config, data, part.classes)
 
     def build(seed: int) -> tuple[Classifier, TrainingData]:
-        learned = subclass_indices(data, parts.classes) if config.data.subclasses else parts.labels
-        train_set = encode(data, learned, parts.train, config)
+        learned = subclass_indices(data, part.classes) if config.data.subclasses else part.labels
+        train_set = encode(data, learned, part.train, config)
         if teacher is not None:
-            train_set.targets = distillation_targets(teacher, data, parts, config)
-        validation_set = encode(data, parts.labels, parts.validation, config)
-        labels, positive = parts.labels[parts.train], parts.classes.index(config.data.positive)
+            train_set.targets = distillation_targets(teacher, data, part, config)
+        validation_set = encode(data, part.labels, part.validation, config)
+        labels, positive = part.labels[part.train], part.classes.index(config.data.positive)
         weights, margins = class_weights(labels, config), None
         if config.optimizer.logit_adjustment:
             counts = np.bincount(labels, minlength=config.model.classes)

@@ -21,6 +21,7 @@ from seqray.modelfile.networks import Network, build_network
 from seqray.training.data_facts import is_near_one_length
 
 REACH = 60  # letters from either end whose place counts, of sequences of any length
+MAX_REACH = 300  # of sequences of one length, or nearly: a table has some ten thousand weights at most
 PENALTIES = (10.0, 3.0)  # of the squared weights, the first of equally good ones
 SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the linear part in the sum, the first of equally good ones
 DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain over one half; others less
@@ -34,8 +35,9 @@ def choose_linear(lengths: Ints, alphabet: Alphabet) -> LinearConfig:
     longest, words = int(lengths.max()), 5 if alphabet.is_nucleotide else 2
     if lengths.min() == longest:
         placed = tuple(k for k in ((1, 3) if alphabet.is_nucleotide else (1,)) if k <= longest)
-        return LinearConfig(words=words, placed=placed, reach=longest)
-    reach = longest if is_near_one_length(lengths) else min(REACH, longest)
+        return LinearConfig(words=words, placed=placed, reach=min(longest, MAX_REACH))
+    usual = int(np.quantile(lengths, 0.95))  # a single long sequence adds no places
+    reach = min(usual, MAX_REACH) if is_near_one_length(lengths) else min(REACH, longest)
     return LinearConfig(words=words, reach=reach, sides=2)
 
 

@@ -20,6 +20,7 @@ from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import RunConfig, change_settings, load_named_config, read_small_text
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 from seqray.core.text import Truncation, describe_learned, describe_truncation
+from seqray.io.files import write_file
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_inferred_examples
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import locate_model, read_card
@@ -38,7 +39,7 @@ from seqray.training.trial import train_best
 
 
 class TrainSettings(TypedDict, total=False):
-    """What the function and the command are told; `seqray.train` says what each is."""
+    """The options of a training, from Python or the command line; `seqray.train` explains them."""
 
     config: str | Path | RunConfig | None
     like: str | None
@@ -304,7 +305,7 @@ def configure(
     if backbone is not None:
         if config.model.backbone is None:
             raise ConfigError(
-                f"--backbone is given, but 'model.kind' is {config.model.kind}",
+                f"{setting('backbone')} is given, but 'model.kind' is {config.model.kind}",
                 remedy="write 'kind: backbone' in the section 'model'",
             )
         encoder = replace(config.model.backbone, path=backbone)
@@ -352,8 +353,6 @@ def write_config(path: str | Path, config: RunConfig) -> None:
     mapping = to_mapping(config)
     if not config.model.is_locator:
         del mapping["genomes"]
-    from seqray.io.files import write_file
-
     write_file(path, yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True))
 
 

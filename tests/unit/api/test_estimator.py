@@ -166,7 +166,7 @@ def test_three_classes_and_labels_that_are_numbers():
 
 
 def test_a_calibration_that_could_not_be_fitted_is_warned_about():
-    """Labels by chance: networks that learn them by heart say nothing of the held-out ones."""
+    """Random labels: what networks memorize does not predict the held-out ones."""
     classifier = SequenceClassifier(**SMALL | {"epochs": 12, "d_model": 16}, learning_rate=0.01)
     words = "no better than the share of each class|the calibration reached the limit of its range"
     with pytest.warns(UserWarning, match=words) as caught:

@@ -13,6 +13,7 @@ from sklearn.metrics import matthews_corrcoef
 
 from seqray.calibration.fit import (
     MAX_KNOTS,
+    TEMPERATURES,
     Calibration,
     calibrated_card,
     choose_method,
@@ -356,3 +357,13 @@ def test_a_large_sample_keeps_at_most_a_hundred_knots_and_the_truth():
 def test_what_has_no_rising_map_is_refused(x, y):
     with pytest.raises(InputError):
         fit_isotonic(x, y)
+
+
+@pytest.mark.parametrize(("way", "limit"), [(1, 0), (-1, -1)])
+def test_a_temperature_at_the_end_of_its_range_is_named(way, limit):
+    """Log-odds of 1, always right, ask for the lowest temperature; always wrong, for the highest."""
+    labels = np.arange(2000) % 2
+    logits = np.stack((np.zeros(2000), way * (2.0 * labels - 1)), axis=1)
+    fitted = Calibration.fit(log_softmax(logits, axis=1), labels, 1, "temperature")
+    assert fitted.temperature == pytest.approx(TEMPERATURES[limit], rel=1e-3)
+    assert fitted.at_bounds() == ["temperature"]

@@ -59,7 +59,7 @@ def test_features_tables_and_contributions_are_those_of_plain_python(config):
     tensors = tables_of(weights, sizes, config) | {"bias": bias, "scale": np.ones(1)}
     part.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()})
     letters, real = torch.full((len(windows), 14), 3), torch.zeros(len(windows), 14, dtype=torch.bool)
-    for row, one in enumerate(windows):  # what stands in padding does not matter
+    for row, one in enumerate(windows):  # the values in the padding are ignored
         letters[row, : len(one)] = torch.tensor(np.where(one < 4, one.astype(int), -1))
         real[row, : len(one)] = True
     with torch.no_grad():
@@ -72,9 +72,11 @@ def test_features_tables_and_contributions_are_those_of_plain_python(config):
 def test_what_is_counted_follows_from_the_lengths():
     assert choose_linear(np.full(9, 81), DNA) == LinearConfig(words=5, placed=(1, 3), reach=81)
     assert choose_linear(np.array([100] * 18 + [20, 103]), PROTEIN) == LinearConfig(
-        words=2, reach=103, sides=2
+        words=2, reach=100, sides=2
     )
     assert choose_linear(np.arange(5, 200), PROTEIN) == LinearConfig(words=2, reach=60, sides=2)
+    for lengths in (np.full(40, 5000), np.array([5000] * 39 + [90_000])):  # tables stay small
+        assert choose_linear(lengths, DNA).reach == 300
 
 
 @pytest.mark.parametrize("skill", [0.0, 60.0])

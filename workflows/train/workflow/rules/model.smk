@@ -69,4 +69,4 @@ rule card:
         mem_mb=config["resources"]["mem_mb"],
         runtime=config["resources"]["runtime"],
     shell:
-        "seqray models show {input:q} > {output:q} 2> {log:q}"
+        "seqray models show {input:q} --full > {output:q} 2> {log:q}"
