@@ -36,7 +36,7 @@ def train_best(
     """
     if out is not None:
         check_model_path(out)
-    parts, sha256 = partition(data, config, classes), data_sha256(data)
+    part, sha256 = partition(data, config, classes), data_sha256(data)
     with quiet(config):
         make_trainer(config, run.work_dir, progress=False)  # settings that Lightning refuses, before any work
         if not run.resume:
@@ -46,11 +46,11 @@ def train_best(
         calls: list[dict[str, Any]] = []
         for changes in alternatives:
             changed = change_settings(config, changes)
-            path = run.work_dir / f"settings-{fingerprint(changed, parts.classes)[:12]}"
-            folder = open_folder(replace(run, work_dir=path), changed, parts, sha256)
+            path = run.work_dir / f"settings-{fingerprint(changed, part.classes)[:12]}"
+            folder = open_folder(replace(run, work_dir=path), changed, part, sha256)
             folder.claim()
-            calls.append({"config": changed, "number": 1, "parts": parts, "folder": folder})
-        processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))
+            calls.append({"config": changed, "number": 1, "part": part, "folder": folder})
+        processes, threads = run.plan(config, len(calls), count_letters(data, part.train))
         call_side_by_side(
             train_member,
             [call for call in calls if call["folder"].result(1) is None],
@@ -62,7 +62,7 @@ def train_best(
         )
 
     monitor = config.stopping.monitor
-    steps = -(-len(parts.train) // config.optimizer.batch_size)
+    steps = -(-len(part.train) // config.optimizer.batch_size)
     titles = [" ".join(f"{key}={value}" for key, value in changes.items()) for changes in alternatives]
     scores: list[float] = []
     for number, (title, call) in enumerate(zip(titles, calls, strict=True), start=1):
