@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -58,6 +59,40 @@ def test_tables_of_calls_give_a_row_each(summary):
     assert list(first.values())[:6] == ["a", "tiny", "2", "2000000", "1999960", "all"]
     assert (first["calls"], first["calls_per_mb"], first["threshold"]) == ("3", "1.5", "0.5")
     assert second["threshold"] == "."
+
+
+PREDICTIONS = """\
+# model: tiny 123
+# label: 'yes' where its probability is at least 0.25 (the model's)
+id\tlength\tlabel\tp_no\tp_yes\tflags
+a\t9\tyes\t0.2\t0.8\t.
+b\t9\tno\t0.9\t0.1\tshort
+c\t9\tyes\t0.7\t0.3\t.
+"""
+SPECIES = PREDICTIONS.replace("# label: 'yes' where its", "# label: its").replace("yes", "maybe")
+
+
+def test_predictions_are_counted_by_class_in_every_form(run, of_tables, tmp_path):
+    _, words = of_tables
+    outputs = "--out s.tsv --json s.json --multiqc s_mqc.json --html s.html"
+    run("summary --quiet", words([PREDICTIONS, SPECIES], "ab"), outputs)
+    first, second = table((tmp_path / "s.tsv").read_text())
+    counts = {"records": "3", "flagged": "1", "threshold": "0.25", "called_no": "1", "called_yes": "2"}
+    assert first == {"sample": "a", "model": "tiny", **counts, "called_maybe": "."}
+    assert (second["called_yes"], second["called_maybe"]) == (".", "2")
+    rows = json.loads((tmp_path / "s.json").read_text())["rows"]
+    assert rows[0] == {
+        **{"sample": "a", "model": "tiny", "records": 3, "flagged": 1, "threshold": 0.25},
+        **{"called_no": 1, "called_yes": 2, "called_maybe": None},
+    }
+    multiqc = json.loads((tmp_path / "s_mqc.json").read_text())
+    assert multiqc["data"]["b"] == {**counts_of(rows[1]), "model": "tiny"}
+    assert set(multiqc["headers"]) == set(first) - {"sample"}
+    assert "called maybe" in (tmp_path / "s.html").read_text()
+
+
+def counts_of(row):
+    return {column: cell for column, cell in row.items() if isinstance(cell, int | float)}
 
 
 PARTS = CALLS.replace("1999960 positions per strand", "700 positions per strand in 12 parts")
@@ -136,7 +171,7 @@ def test_figures_over_all_classes_have_no_positives(summary):
         (EVALUATION.replace("\tsubset", "\tpart"), "'all'"),
         (EVALUATION.replace("\t0.4\t0.6\t100\t20", ""), "cut short"),
         (CALLS.rstrip("\n").rpartition("\t")[0] + "\n", "cut short"),
-        ("", "neither"),
+        ("", "no table of"),
         (EVALUATION + EVALUATION.replace("0.5", "0.9"), "two tables"),
     ],
 )

@@ -108,6 +108,24 @@ def test_the_summary_has_a_row_per_sample(finished):
     assert float(rows[1]["calls_per_mb"]) == pytest.approx(int(rows[1]["calls"]) / 250e-6, rel=1e-3)
 
 
+def test_a_sample_that_fails_has_a_row_until_it_is_mended(run, seqray_forks, tiny_model_file, tmp_path):
+    folder = make_project(
+        tmp_path / "damaged", tiny_model_file, scan={"threshold": 0.3}, explain={"calls": 0}
+    )
+    write(folder / "data" / "beta.fa", ">ring\nACGT!\n")
+    summary = folder / "results" / "summary.tsv"
+    done = run(folder, "--cores", "1", "--keep-going", commands=seqray_forks.folder)
+    assert done.returncode != 0
+    alpha, beta = read_table(summary)
+    assert [alpha] == read_table(folder / "results" / "alpha" / "summary.tsv")
+    assert {**beta, "sample": "", "model": ""} == {**dict.fromkeys(alpha, "."), "sample": "", "model": ""}
+    assert (beta["sample"], beta["model"]) == ("beta", "tiny (failed)")
+    write(folder / "data" / "beta.fa", fasta({"ring": letters(250, 2)}))
+    done = run(folder, "--cores", "1", commands=seqray_forks.folder)
+    assert done.returncode == 0, done.stderr
+    assert [row["model"] for row in read_table(summary)] == ["tiny", "tiny"]
+
+
 def test_a_second_run_does_nothing(run, finished):
     files = sorted(path for path in (finished / "results").rglob("*") if path.is_file())
     before = [path.stat().st_mtime_ns for path in files]

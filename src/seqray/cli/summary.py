@@ -1,4 +1,4 @@
-"""``seqray summary``: a row for each of several tables of calls or evaluations, as a table and as a page."""
+"""``seqray summary``: a row for each of several tables of predictions, calls or evaluations, in four forms."""
 
 from __future__ import annotations
 
@@ -21,22 +21,29 @@ class SummaryRequest(Request):
 
     tables: tuple[str, ...] = option(
         "NAME=TABLE+",
-        "a .tsv of 'seqray scan' or 'gather', or of 'seqray evaluate', all of one kind; NAME is its row",
+        "a .tsv of 'seqray predict', of 'scan' or 'gather', or of 'evaluate', all of one kind; NAME is its row",
     )
     out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
+    json: str | None = option("--json FILE", "the same as JSON")
     html: str | None = option("--html FILE", "the same as a page for the browser")
+    multiqc: str | None = option("--multiqc FILE", "the same as a table for MultiQC; ends in _mqc.json")
     title: Printable = option("--title TEXT", "heading of the page", "Summary")
 
 
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
     from seqray.io.files import Staging, write_file
-    from seqray.io.summaries import summarize
-    from seqray.io.tables import write_table
+    from seqray.io.summaries import check_multiqc_path, plain_cells, summarize, summary_multiqc, write_json
+    from seqray.io.tables import MISSING, write_table
 
     check_suffix(request.out, ".tsv")
+    check_suffix(request.json, ".json")
     check_suffix(request.html, ".html", ".htm")
+    if request.multiqc:
+        check_multiqc_path(request.multiqc)
+    outputs = [request.out, request.json, request.html, request.multiqc]
     rows: list[dict[str, str]] = []
+    verbs: list[str] = []
     for word in request.tables:
         name, equals, path = word.partition("=")
         if not (name and equals and path):
@@ -45,17 +52,25 @@ def run(request: SummaryRequest) -> Outcome:
         if any(category(letter) in _BREAKING for letter in name):
             what = f"the name {name!r} has a tab or another control character"
             raise InputError(what, remedy="leave it out")
-        check_files([path], [request.out, request.html])
-        rows.append({"sample": name} | summarize(path))
-        if list(rows[-1]) != list(rows[0]):
+        check_files([path], outputs)
+        verb, row = summarize(path)
+        verbs.append(verb)
+        rows.append({"sample": name} | row)
+        if verb != verbs[0]:
             raise InputError("is a table of another kind than the first", where=path)
     _name_models(rows)
+    columns = dict.fromkeys(column for row in rows for column in row)  # models may have other classes
+    rows = [dict.fromkeys(columns, MISSING) | row for row in rows]
     with Staging() as staging:
         if request.html:  # first: what is printed can't be taken back
             from seqray.report.pages.evaluation import render_summary
 
             write_file(staging.path(request.html), render_summary(request.title, rows))
-        write_table(staging.path(request.out), list(rows[0]), (list(row.values()) for row in rows))
+        if request.json:
+            write_json(staging.path(request.json), {"rows": [plain_cells(row) for row in rows]})
+        if request.multiqc:
+            write_json(staging.path(request.multiqc), summary_multiqc(verbs[0], rows))
+        write_table(staging.path(request.out), list(columns), (list(row.values()) for row in rows))
     return Outcome(records=len(rows))
 
 

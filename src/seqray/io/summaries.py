@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,7 +28,6 @@ COLUMNS = (
 _NUMBERS = ("value", "low", "high", "p")
 _NAMES = {"against": "the other"}  # of sources, in sentences
 _MULTIQC_ENDING = "_mqc.json"
-_MULTIQC_ID = "seqray_evaluate"
 # Figures of a row of MultiQC's table, and whether more is better.
 _MULTIQC_METRICS = {
     "mcc": ("MCC", "Matthews correlation coefficient", -1, 1, "RdYlGn"),
@@ -154,14 +154,20 @@ def multiqc_mapping(evaluation: Evaluation, sample: str) -> dict[str, Any]:
                 "description": f"{title} of logistic regression on k-mers, on the same records",
                 **column,
             }
+    described = "Predictions against labels; the baseline is logistic regression on k-mers."
+    figures = {key: number for key, number in row.items() if number is not None}
+    return _multiqc_table("evaluate", described, headers, {sample: figures})
+
+
+def _multiqc_table(verb: str, described: str, headers: Mapping[str, Any], data: Mapping[str, Any]) -> dict:
     return {
-        "id": _MULTIQC_ID,
-        "section_name": "seqray evaluate",
-        "description": "Predictions against labels; the baseline is logistic regression on k-mers.",
+        "id": f"seqray_{verb}",
+        "section_name": f"seqray {verb}",
+        "description": described,
         "plot_type": "table",
-        "pconfig": {"id": f"{_MULTIQC_ID}_table", "title": "seqray: figures of merit", "namespace": "seqray"},
-        "headers": headers,
-        "data": {sample: {key: number for key, number in row.items() if number is not None}},
+        "pconfig": {"id": f"seqray_{verb}_table", "title": f"seqray {verb}", "namespace": "seqray"},
+        "headers": dict(headers),
+        "data": dict(data),
     }
 
 
@@ -185,7 +191,7 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
     write_table(path, _AUDIT_COLUMNS, rows, [*provenance, *findings])
 
 
-# ----------------------------------- summaries: a row for each table of calls or of an evaluation, as written
+# -------------------------- summaries: a row for each table of predictions, calls or an evaluation, as written
 
 _CALLS = ("sequences", "letters", "positions", "parts", "calls", "calls_per_mb", "threshold")
 _EXPECTED = ("expected_precision", "expected_precision_low", "expected_precision_high")
@@ -199,11 +205,12 @@ _STATED_SCANNED = re.compile(
 _STATED_CALLS = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _STATED_EXPECTED = re.compile(r"(\S+) \((\S+) to ([^\s,)]+)")
 _STATED_FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
+_STATED_THRESHOLD = re.compile(r"at least (\d\S*)")
 _WRITE_AGAIN = "write it again with the command of its header"
 
 
-def summarize(path: str | Path) -> dict[str, str]:
-    """Summarize a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell."""
+def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
+    """Summarize a table of ``seqray predict``, ``scan``, ``gather`` or ``evaluate``: its verb, and column -> cell."""
     where = str(path)
     with open_input(path) as handle:
         try:
@@ -218,17 +225,50 @@ def summarize(path: str | Path) -> dict[str, str]:
         raise InputError("holds two tables", where=where, remedy="give each in a file of its own")
     if any(len(row) != len(header) for row in rows):
         raise InputError("is cut short: rows lack cells", where=where, remedy=_WRITE_AGAIN)
+    cells = [dict(zip(header, row, strict=True)) for row in rows]
     if {"contig", "site", "score"} <= set(header):
-        summary = _summarize_calls(facts, len(rows), where)
+        verb, summary = "scan", _summarize_calls(facts, len(rows), where)
     elif {"source", "metric", "value"} <= set(header):
-        summary = _summarize_evaluation([dict(zip(header, row, strict=True)) for row in rows], where)
+        verb, summary = "evaluate", _summarize_evaluation(cells, where)
+    elif {"label", "flags"} <= set(header):
+        verb, summary = "predict", _summarize_predictions(facts, header, cells)
     else:
         raise InputError(
-            "is neither a table of calls nor of an evaluation",
+            "is no table of predictions, calls or an evaluation",
             where=where,
-            remedy="give a .tsv of 'seqray scan', 'seqray gather' or 'seqray evaluate'",
+            remedy="give a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate'",
         )
-    return {"model": facts.get("model", MISSING)} | summary  # its name and checksum
+    return verb, {"model": facts.get("model", MISSING)} | summary  # its name and checksum
+
+
+def summary_multiqc(verb: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """The rows of a summary as MultiQC's custom content; the model is part of the name where a sample has several."""
+    several = len({row["sample"] for row in rows}) < len(rows)
+    data = {
+        f"{row['sample']} {row['model']}" if several else row["sample"]: {
+            column: cell
+            for column, cell in plain_cells(row).items()
+            if column != "sample" and cell is not None
+        }
+        for row in rows
+    }
+    headers = {column: {"title": column.replace("_", " ")} for column in rows[0] if column != "sample"}
+    return _multiqc_table(verb, "One row for each sample.", headers, data)
+
+
+def plain_cells(row: Mapping[str, str]) -> dict[str, str | float | None]:
+    """Cells of a summary as plain data: numbers, text, and None for what is unknown."""
+    return {
+        column: cell if column in ("sample", "model") else None if cell == MISSING else _number(cell)
+        for column, cell in row.items()
+    }
+
+
+def _number(cell: str) -> str | float:
+    try:
+        return int(cell) if cell.isdecimal() else float(cell)
+    except ValueError:
+        return cell
 
 
 def _summarize_calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
@@ -258,6 +298,21 @@ def _summarize_calls(facts: Mapping[str, str], count: int, where: str) -> dict[s
     ):
         summary |= dict(zip(columns, stated.groups() if stated else [MISSING] * 3, strict=True))
     return summary
+
+
+def _summarize_predictions(
+    facts: Mapping[str, str], header: Sequence[str], rows: Sequence[Mapping[str, str]]
+) -> dict[str, str]:
+    """Counts of records, of those with a flag, and of each class that the table has a probability of."""
+    threshold = _STATED_THRESHOLD.search(facts.get("label", ""))
+    labels = Counter(row["label"] for row in rows)
+    classes = [column[2:] for column in header if column.startswith("p_")]
+    return {
+        "records": str(len(rows)),
+        "flagged": str(sum(row["flags"] != MISSING for row in rows)),
+        "threshold": threshold[1] if threshold else MISSING,
+        **{f"called_{name}": str(labels[name]) for name in classes},
+    }
 
 
 def _summarize_evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]:

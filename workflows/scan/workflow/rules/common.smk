@@ -1,5 +1,6 @@
 # Read and check the configuration and the sheet; the rules are in scan.smk.
 import csv
+import os
 import re
 from pathlib import Path
 
@@ -250,3 +251,26 @@ def explain_options(wildcards):
 def share(wildcards):
     """Shard number and count: 2-of-8 in Snakemake is 2/8 in seqray."""
     return wildcards.scatteritem.replace("-of-", "/")
+
+
+def list_failures():
+    """After a failure: the rows of the samples that are done, and a row that says so for each scan that is not.
+
+    The file gets an old date, so that the next run makes it anew.
+    """
+    columns, rows = ["sample", "model"], []
+    for sample in SAMPLES:
+        table = Path(f"{OUTDIR}/{sample}/summary.tsv")
+        if table.is_file():
+            columns, *lines = csv.reader(table.open(encoding="utf-8"), delimiter="\t")
+            rows += lines
+            continue
+        for model in MODELS:
+            calls = Path(f"{OUTDIR}/{sample}/{model}/calls.tsv").is_file()
+            rows.append([sample, f"{model} ({'done, not summarized' if calls else 'failed'})"])
+    summary = Path(f"{OUTDIR}/summary.tsv")
+    summary.parent.mkdir(parents=True, exist_ok=True)
+    with summary.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle, delimiter="\t", lineterminator="\n")
+        writer.writerows(row + ["."] * (len(columns) - len(row)) for row in [columns, *rows])
+    os.utime(summary, (0, 0))

@@ -1,3 +1,6 @@
+# A row per sample and model, for each sample and for all; after a failure, list_failures writes that for all.
+
+
 rule summary_of_sample:
     input:
         expand(f"{OUTDIR}/{{{{sample}}}}/{{model}}/calls.tsv", model=MODELS),
