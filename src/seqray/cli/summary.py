@@ -1,4 +1,4 @@
-"""``seqray summary``: a row for each of several tables of predictions, calls or evaluations, in four forms."""
+"""``seqray summary``: one row for each table of predictions, calls or an evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SummaryRequest(Request):
 
     tables: tuple[str, ...] = option(
         "NAME=TABLE+",
-        "a .tsv of 'seqray predict', of 'scan' or 'gather', or of 'evaluate', all of one kind; NAME is its row",
+        "a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate', all of one kind; NAME is its row",
     )
     out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
     json: str | None = option("--json FILE", "the same as JSON")
