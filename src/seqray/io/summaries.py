@@ -191,7 +191,7 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
     write_table(path, _AUDIT_COLUMNS, rows, [*provenance, *findings])
 
 
-# -------------------------- summaries: a row for each table of predictions, calls or an evaluation, as written
+# ------------------------- summaries: a row for each table of predictions, calls or an evaluation, as written
 
 _CALLS = ("sequences", "letters", "positions", "parts", "calls", "calls_per_mb", "threshold")
 _EXPECTED = ("expected_precision", "expected_precision_low", "expected_precision_high")
@@ -210,7 +210,7 @@ _WRITE_AGAIN = "write it again with the command of its header"
 
 
 def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
-    """Summarize a table of ``seqray predict``, ``scan``, ``gather`` or ``evaluate``: its verb, and column -> cell."""
+    """Summarize a table of ``predict``, ``scan``, ``gather`` or ``evaluate``: its verb, and column -> cell."""
     where = str(path)
     with open_input(path) as handle:
         try:
@@ -242,7 +242,7 @@ def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
 
 
 def summary_multiqc(verb: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The rows of a summary as MultiQC's custom content; the model is part of the name where a sample has several."""
+    """The rows of a summary as MultiQC's custom content; several models of a sample are part of the name."""
     several = len({row["sample"] for row in rows}) < len(rows)
     data = {
         f"{row['sample']} {row['model']}" if several else row["sample"]: {
