@@ -210,7 +210,7 @@ _WRITE_AGAIN = "write it again with the command of its header"
 
 
 def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
-    """Summarize a table of ``predict``, ``scan``, ``gather`` or ``evaluate``: its verb, and column -> cell."""
+    """Summarize a table of ``predict``, ``scan``, ``gather`` or ``evaluate``: its verb, column -> cell."""
     where = str(path)
     with open_input(path) as handle:
         try:
