@@ -13,7 +13,7 @@ from seqray.cli.main import VERBS, parser_of
 TAKES = {
     **dict.fromkeys(("input", "positives", "--genome"), "sequences"),
     **dict.fromkeys(("--train", "--validation", "--test", "unnamed"), "labeled table"),
-    **dict.fromkeys(("--class", "--test-class"), "sequences of a class"),
+    "--class": "sequences of a class",
     **dict.fromkeys(("--labels", "--alignment-labels"), "labels"),
     "--predictions": "predictions",
     "--bed": "parts",

@@ -231,8 +231,6 @@ ERRORS = {
         --sample x | --sample | --multiqc
         --dtype bf16 | --dtype | --model
         --test table.tsv | --labels
-        --positive promoter --groups column | group
-        --positive promoter --groups words | --groups | sequences
         --positive promoter --score-column x | predictions.tsv | 'x'
         --positive x | 'x' | --positive
         --map x=promoter | 'x' | --map

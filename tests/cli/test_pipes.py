@@ -19,7 +19,7 @@ TINY, LOCATOR, ALIGNED = (
 NEGATIVES = "negatives promoter.fa --recipe genome --distance 20 --genome"
 GIVEN = "evaluate --positive promoter --out o.tsv --bootstrap 9 --predictions"
 CLASSES = "--class promoter=@promoter.fa --class background=background.fa"
-TESTS = "--test-class promoter=@promoter.fa --test-class background=background.fa"
+
 FIT = "--config config.yaml --out o.safetensors --threads 1"
 
 FAMILIES = [(f"s{i}", letters(16, i, "ACGU"), ("tRNA", "miRNA")[i % 2]) for i in range(20)]
@@ -63,17 +63,14 @@ split @table.tsv --group-by gene --shares 60,20,20
 {GIVEN} predictions.tsv --labels @labels.tsv
 {GIVEN} predictions.tsv --labels labels.tsv --against @other.tsv
 evaluate {CLASSES} {TINY} --bootstrap 9 --out o.tsv
-evaluate {TESTS} {TINY} --bootstrap 9 --out o.tsv
 evaluate --test data.tsv --train @table.tsv {TINY} --bootstrap 9 --out o.tsv
 evaluate --test @alignments.sto --alignment-labels alignments.tsv {ALIGNED} --bootstrap 9 --out o.tsv --no-floor
 evaluate --test alignments.sto --alignment-labels @alignments.tsv {ALIGNED} --bootstrap 9 --out o.tsv --no-floor
 calibrate tiny.safetensors {CLASSES} --out o.safetensors
-calibrate tiny.safetensors {TESTS} --out o.safetensors
 prefilter tiny.safetensors @contig.fa --windows 3000 --out o.safetensors
 pretrain @genome.fa {FIT}
 pretrain genome.fa {FIT.replace("config ", "config @")}
 train {CLASSES} {FIT}
-train --class promoter=one.fa --class background=two.fa {TESTS} {FIT}
 train --train data.tsv --validation @table.tsv {FIT}
 train --train data.tsv --test @table.tsv {FIT}
 train --train @table.tsv {FIT}
@@ -118,7 +115,6 @@ def cases() -> Iterator[str]:
     for verb in ("audit", "split"):
         yield f"{verb} @table.tsv {tables[verb]}"
         yield f"{verb} {CLASSES} {tables[verb]}"
-        yield f"{verb} {CLASSES.replace('@', '')} --test-class promoter=@genome.fa {tables[verb]}"
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def labeled_files(data: Any, columns: Columns | None = None, keep: Sequence[str]
         ]
         return LabeledFiles(examples=examples, keep=kept)
     if isinstance(data, Mapping):
-        return LabeledFiles(fastas={None: data})
+        return LabeledFiles(fastas=data)
     things = [data] if isinstance(data, str | Path) else list(() if data is None else data)
     if all(isinstance(one, str | Path) for one in things):
         return LabeledFiles(tables=[(None, str(one)) for one in things], keep=kept, columns=columns)

@@ -39,10 +39,7 @@ def run(request: AuditRequest) -> Outcome:
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
     examples, alphabet = read_examples(
-        request.alphabet,
-        request.data.located(request),
-        on_letters=letters.append,
-        on_skip=skipped.append,
+        request.alphabet, request.data.located(request), on_letters=letters.append, on_skip=skipped.append
     )
     from seqray.datasets.audit.run import audit
     from seqray.io.files import Staging, write_file

@@ -6,12 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seqray.cli.inputs import check_files
-from seqray.cli.labeled import (
-    UNKNOWN_LABELS,
-    DataOptions,
-    UnknownLabels,
-    drop_unknown_labels,
-)
+from seqray.cli.labeled import UNKNOWN_LABELS, DataOptions, UnknownLabels, drop_unknown_labels
 from seqray.cli.messages import calibration_cautions
 from seqray.cli.model import (
     BACKBONE,
@@ -72,7 +67,7 @@ def run(request: CalibrateRequest) -> Outcome:
         parts = read_parts(request.data.located(request), model.alphabet)
     if request.unknown_labels == "drop":
         classes = model.card.classes
-        _, notes = drop_unknown_labels([one for _, examples in parts for one in examples], classes)
+        drop_unknown_labels([one for _, examples in parts for one in examples], classes, notes)
         parts = [(split, [one for one in examples if one.label in classes]) for split, examples in parts]
     from seqray.modelfile.file import save_model
     from seqray.training.recalibration import recalibrate, refuse_training_data

@@ -18,15 +18,7 @@ from seqray.cli.labeled import (
     noting_unread,
 )
 from seqray.cli.messages import Progress
-from seqray.cli.model import (
-    AUTO,
-    BACKBONE,
-    MODEL_HELP,
-    TRUNCATE,
-    DtypeOptions,
-    ModelOptions,
-    open_model,
-)
+from seqray.cli.model import AUTO, BACKBONE, MODEL_HELP, TRUNCATE, DtypeOptions, ModelOptions, open_model
 from seqray.cli.options import (
     Draws,
     Number,
@@ -102,12 +94,7 @@ class MeasureOptions(Options, heading="measuring"):
     truncate: Truncation | None = TRUNCATE
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
     no_floor: bool = option("--no-floor", "do not fit the baseline (simple rules), and say so")
-    groups: Literal["auto", "column", "words", "none"] = option(
-        "--groups",
-        "what the bootstrap draws as a whole: the column 'group', sequences that share words, or nothing "
-        "(default: the first of these that the data have)",
-        "auto",
-    )
+
     bootstrap: Draws = option(
         "--bootstrap N", "bootstrap samples for the intervals; 0 for none", INTERVAL_DRAWS
     )
@@ -125,16 +112,9 @@ class FigureOutputs(Options, heading="output"):
         "--sample NAME", "row of the MultiQC table (default: name of the model)", only_for="multiqc"
     )
 
-    def files(self) -> tuple[str | None, ...]:
-        """All files, ``-`` for standard output."""
-        return self.out, self.json, self.html, self.multiqc
-
 
 class EvaluateRequest(Request):
-    """All options of ``seqray evaluate``.
-
-    What is for ``any model`` says how records are scored: a model named by ``--against`` uses it, too.
-    """
+    """All options of ``seqray evaluate``; those for ``any model`` are for one named by ``--against``, too."""
 
     model: str | None = option("--model -m NAME|FILE", MODEL_HELP)
     backbone: str | None = BACKBONE
@@ -151,36 +131,58 @@ class EvaluateRequest(Request):
 
 def run(request: EvaluateRequest) -> Outcome:
     """Read, score, measure, write."""
-    _check(request)
-    _refuse_without_effect(request)
-    material = _from_model(request) if request.model else _from_predictions(request)
-    if request.how.threshold is not None and len(material.classes) > 2:
-        raise ConfigError(
-            f"--threshold is for two classes, these are {len(material.classes)}",
-            remedy="the class of highest score is called",
-        )
-    if request.how.against:
-        answers, notes = _against(request, material)
-        material.answers.append(answers)
-        material.notes += [f"against: {note}" for note in notes]
-    _write(request, material, _evaluate(request, material))
-    return Outcome(records=material.read)
-
-
-def _check(request: EvaluateRequest) -> None:
-    """Check the files before anything heavy is loaded."""
-    from seqray.io.summaries import check_multiqc_path
+    from seqray.io.files import Staging, write_file
+    from seqray.io.summaries import (
+        check_multiqc_path,
+        evaluation_mapping,
+        multiqc_mapping,
+        write_figures,
+        write_json,
+    )
+    from seqray.io.tables import describe_alphabet, provenance_lines
 
     outputs, tables = request.outputs, request.given
-    if outputs.out and not outputs.out.lower().endswith((".tsv", ".tsv.gz")) and outputs.out != "-":
-        remedy = "use .tsv, .tsv.gz or '-'; --json, --html and --multiqc write the other forms"
-        raise InputError("does not end in the suffix of a TSV", where=outputs.out, remedy=remedy)
+    written = (outputs.out, outputs.json, outputs.html, outputs.multiqc)
+    check_suffix(outputs.out, ".tsv")
     check_suffix(outputs.json, ".json")
     check_suffix(outputs.html, ".html", ".htm")
     if outputs.multiqc:
         check_multiqc_path(outputs.multiqc)
     sources = [path for path in (tables.predictions, tables.labels, *request.data.files()) if path]
-    check_files(sources, outputs.files(), beside=(request.model, request.how.against))
+    check_files(sources, written, beside=(request.model, request.how.against))
+    _refuse_without_effect(request)
+    material = _from_model(request) if request.model else _from_predictions(request)
+    if request.how.threshold is not None and len(material.classes) > 2:
+        what = f"--threshold is for two classes, these are {len(material.classes)}"
+        raise ConfigError(what, remedy="the class of highest score is called")
+    if request.how.against:
+        answers, notes = _against(request, material)
+        material.answers.append(answers)
+        material.notes += [f"against: {note}" for note in notes]
+    evaluation = _evaluate(request, material)
+    lines = provenance_lines(
+        request.command, material.name, material.sha256, describe_alphabet(material.alphabet)
+    )
+    sample = outputs.sample or Path(material.name).name.split(".")[0]
+    with Staging() as staging:
+        if outputs.out:
+            write_figures(staging.path(outputs.out), evaluation, lines)
+        if outputs.json:
+            facts = evaluation_mapping(evaluation, lines, material.card)
+            write_json(staging.path(outputs.json), facts)
+        if outputs.multiqc:
+            write_json(staging.path(outputs.multiqc), multiqc_mapping(evaluation, sample))
+        if outputs.html:
+            from seqray.report.pages.evaluation import render_evaluation
+
+            page = render_evaluation(evaluation, material.name, lines, material.card)
+            write_file(staging.path(outputs.html), page)
+        if not request.quiet:  # before the files appear: all is written, or nothing
+            from seqray.evaluation.run import summary
+
+            stream = sys.stderr if "-" in written else sys.stdout
+            print("\n".join(summary(evaluation, material.name)), file=stream)
+    return Outcome(records=material.read)
 
 
 def _refuse_without_effect(request: EvaluateRequest) -> None:
@@ -221,14 +223,7 @@ def _is_table(against: str | None) -> bool:
 
 
 def _from_model(request: EvaluateRequest) -> EvaluationInput:
-    from seqray.cli.evaluate_data import (
-        EvaluationInput,
-        check_labels,
-        choose_split,
-        read_with_notes,
-        renamed,
-        seen_in_training,
-    )
+    from seqray.cli import evaluate_data
     from seqray.core.alphabet import ALPHABETS
     from seqray.kinds.kinds import kind_of
 
@@ -238,24 +233,25 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
         raise ConfigError(f"--alphabet is {alphabet}, but the model reads {model.alphabet.name}")
     files = request.data.located(request, request.labels)
     if not (files.tables or files.fastas):
-        remedy = "give --test TABLE, or --test-class LABEL=FASTA for each class"
+        remedy = "give --test TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no labeled data", remedy=remedy)
     notes: list[str] = []
-    data = read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
-    data = renamed(data, how.map)
+    data = evaluate_data.read_with_notes(
+        kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes
+    )
+    data = evaluate_data.renamed(data, how.map)
     if how.unknown_labels == "drop":
-        data, dropped = drop_unknown_labels(data, card.classes)
-        notes += dropped
-    examples, train, split = choose_split(data, how.split)
-    check_labels([*examples, *train], card.classes)
-    notes += seen_in_training(card, data, split, examples)
+        data = drop_unknown_labels(data, card.classes, notes)
+    examples, train, split = evaluate_data.choose_split(data, how.split)
+    evaluate_data.check_labels([*examples, *train], card.classes)
+    notes += evaluate_data.seen_in_training(card, data, split, examples)
     answers, more = _model_answers(request, model, examples, "model")
     if how.prior is not None:
         notes.append(
             f"probabilities are re-weighted to a share of {how.prior:g} of {card.positive}; calibration and "
             "threshold are measured at the share of these records"
         )
-    return EvaluationInput(
+    return evaluate_data.EvaluationInput(
         name=card.name,
         sha256=model.sha256,
         alphabet=model.alphabet,
@@ -289,33 +285,26 @@ def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedM
 
 def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
     """A table of predictions as what is measured, joined with labels by id."""
-    from seqray.cli.evaluate_data import (
-        EvaluationInput,
-        check_labels,
-        choose_split,
-        read_with_notes,
-        renamed,
-        table_answers,
-    )
+    from seqray.cli import evaluate_data
     from seqray.core.alphabet import ALPHABETS, ANY_LETTERS
     from seqray.io.predictions import name_classes, read_labels, read_prediction_table, rows_by_id
     from seqray.kinds.kinds import in_inferred_alphabet, read_sequence_examples
 
     options, data, how = request.given, request.data, request.how
     notes: list[str] = []
-    if data.validation or data.test or data.test_class_files:
-        remedy = "leave out --validation, --test and --test-class"
+    if data.validation or data.test:
+        remedy = "leave out --validation and --test"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
     letters = ALPHABETS[options.alphabet] if options.alphabet else ANY_LETTERS
     truth = read_labels(str(options.labels), letters, noting_unread(request), data.columns)
     more = []
     if data.train or data.class_files:
-        more = read_with_notes(read_sequence_examples, data.located(request), letters, notes)
+        more = evaluate_data.read_with_notes(read_sequence_examples, data.located(request), letters, notes)
     known, alphabet = [*truth, *more], letters
     if letters is ANY_LETTERS:
         known, alphabet = in_inferred_alphabet(known)
-    known = renamed(known, how.map)
-    examples, train, split = choose_split(known[: len(truth)], how.split)
+    known = evaluate_data.renamed(known, how.map)
+    examples, train, split = evaluate_data.choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
     table = read_prediction_table(str(options.predictions))
@@ -326,14 +315,13 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         table, labels, str(options.labels), score=options.score_column, positive=options.positive
     )
     if how.unknown_labels == "drop":
-        examples, dropped = drop_unknown_labels(examples, classes)
+        examples = drop_unknown_labels(examples, classes, notes)
         train = [example for example in train if example.label in classes]
-        notes += dropped
-    check_labels([*examples, *train], classes)
+    evaluate_data.check_labels([*examples, *train], classes)
     rows = rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
-    return EvaluationInput(
+    return evaluate_data.EvaluationInput(
         name="standard input" if options.predictions == "-" else Path(table.where).name,
         sha256=table.sha256,
         alphabet=alphabet,
@@ -343,7 +331,7 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         classes=classes,
         positive=positive,
         answers=[
-            table_answers(
+            evaluate_data.table_answers(
                 *(table, rows, classes, positive, "model", how.threshold),
                 id_column=options.id_column,
                 score_column=options.score_column,
@@ -458,7 +446,7 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
 
     examples = material.examples
     labels = label_indices([example.label for example in examples], material.classes)
-    groups, grouping = group_keys(examples, material.alphabet, request.how.groups)
+    groups, grouping = group_keys(examples, material.alphabet)
     beside, notes = [], [f"--no-floor: {NO_FLOOR}"]
     if not request.how.no_floor:
         beside, notes = floor_of(material, groups, grouping, request.how.seed)
@@ -480,33 +468,3 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
             *shared_with_training(material),
         ],
     )
-
-
-def _write(request: EvaluateRequest, material: EvaluationInput, evaluation: Evaluation) -> None:
-    from seqray.io.files import Staging
-    from seqray.io.summaries import evaluation_mapping, multiqc_mapping, write_figures, write_json
-    from seqray.io.tables import describe_alphabet, provenance_lines
-
-    policy = describe_alphabet(material.alphabet)
-    lines = provenance_lines(request.command, material.name, material.sha256, policy)
-    sample = request.outputs.sample or Path(material.name).name.split(".")[0]
-    with Staging() as staging:
-        if request.outputs.out:
-            write_figures(staging.path(request.outputs.out), evaluation, lines)
-        if request.outputs.json:
-            write_json(
-                staging.path(request.outputs.json), evaluation_mapping(evaluation, lines, material.card)
-            )
-        if request.outputs.multiqc:
-            write_json(staging.path(request.outputs.multiqc), multiqc_mapping(evaluation, sample))
-        if request.outputs.html:
-            from seqray.io.files import write_file
-            from seqray.report.pages.evaluation import render_evaluation
-
-            page = render_evaluation(evaluation, material.name, lines, material.card)
-            write_file(staging.path(request.outputs.html), page)
-        if not request.quiet:  # before the files appear: all is written, or nothing
-            from seqray.evaluation.run import summary
-
-            piped = "-" in request.outputs.files()
-            print("\n".join(summary(evaluation, material.name)), file=sys.stderr if piped else sys.stdout)

@@ -17,12 +17,7 @@ from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
 from seqray.core.text import describe_learned
 from seqray.homology.kmers import kmer_groups, word_length
-from seqray.io.predictions import (
-    Table,
-    numeric_column,
-    probability_column,
-    scores_and_calls,
-)
+from seqray.io.predictions import Table, numeric_column, probability_column, scores_and_calls
 from seqray.kinds.kinds import LabeledFiles
 
 if TYPE_CHECKING:
@@ -38,9 +33,7 @@ MAX_KNOWN_SHARE = 0.1
 class EvaluationInput:
     """Everything that is measured: ``examples`` in order of id, and the ``answers`` of the model first.
 
-    The floor may learn from ``train``. ``name`` and ``sha256`` are those of the model or of the table of
-    predictions, which has no ``card``, the facts for the JSON file. ``read`` is None where a table of
-    labels is all.
+    ``card`` are facts for the JSON file, which a table of predictions lacks; ``read`` the records that count.
     """
 
     name: str
@@ -79,9 +72,7 @@ def choose_split(
 ) -> tuple[list[LabeledSequence], list[LabeledSequence], str]:
     """Evaluated examples, examples for training the floor, and the name of the evaluated part.
 
-    Without ``wanted`` the split ``test`` is evaluated if there is one, else everything. Examples of split
-    ``train``, or of none beside a named split, are for learning. Both come in order of id, so that the order
-    of the input decides nothing.
+    Both come in order of id, so that the order of the input decides nothing.
     """
     names = {example.split for example in data}
     split = wanted or ("test" if "test" in names else "all")
@@ -130,27 +121,13 @@ def check_labels(examples: Sequence[LabeledSequence], classes: Sequence[str]) ->
             )
 
 
-def group_keys(
-    examples: Sequence[LabeledSequence], alphabet: Alphabet, how: str
-) -> tuple[list[object] | None, str]:
-    """Groups that the bootstrap draws as a whole: a key for each example or None, and a description.
-
-    Examples without a group are groups of their own.
-
-    ``how`` is ``column``, ``words``, ``none`` or ``auto``, as ``--groups``.
-    """
-    named = any(example.group for example in examples)
-    lettered = all(example.sequence for example in examples)
-    if how == "column" and not named:
-        remedy = "name them in a column 'group', or use --groups words"
-        raise ConfigError("no example has a group", remedy=remedy)
-    if how == "words" and not lettered:
-        raise ConfigError("--groups words needs sequences", remedy="use --groups none")
-    if how == "column" or (how == "auto" and named):
+def group_keys(examples: Sequence[LabeledSequence], alphabet: Alphabet) -> tuple[list[object] | None, str]:
+    """Groups that the bootstrap draws as a whole: a key for each example or None, and a description."""
+    if any(example.group for example in examples):  # those without are groups of their own
         keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
         return keys, "groups of the column 'group' drawn whole"
-    if how == "words" or (how == "auto" and lettered):
-        sequences = [example.sequence for example in examples]
+    sequences = [example.sequence for example in examples]
+    if all(sequences):
         k = word_length(sequences, alphabet)
         keys = kmer_groups(sequences, k, alphabet=alphabet).tolist()
         return keys, f"sequences that share {k} letters drawn together"
@@ -171,10 +148,9 @@ def table_answers(
     id_column: str,
     score_column: str | None,
 ) -> Answers:
-    """Read the probabilities, or the one score, of each record from a table of predictions.
+    """Read the probabilities, or the one score, of each record from its row (N,) of a table of predictions.
 
-    ``rows`` (N,) are those of the records in the table. ``threshold`` is the lowest score that is called
-    positive; None for the calls of the table, or 0.5.
+    ``threshold`` is the lowest score that is called positive; None for the calls of the table, or 0.5.
     """
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import check_probabilities
@@ -249,10 +225,7 @@ def seen_in_training(
 def read_in_contexts(
     context: str, model: TrainedModel, examples: Sequence[LabeledSequence]
 ) -> tuple[list[LabeledSequence], list[str]]:
-    """Give each record the context in which the model reads it, and say so in notes.
-
-    A model without contexts takes the records as they are.
-    """
+    """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
     from seqray.inference.labeled import known_context, recognize_context
 
     if context not in (AUTO, NO_CONTEXT):
@@ -262,11 +235,10 @@ def read_in_contexts(
         return list(examples), []
     elif context == NO_CONTEXT:
         name, note = None, "the model knows contexts, but gets none (--context none)"
+    elif known := sum(known_context(model, example.context) is not None for example in examples):
+        unknown = len(examples) - known
+        return list(examples), [f"{unknown} records are of no context that the model knows"] * bool(unknown)
     else:
-        unknown = sum(known_context(model, example.context) is None for example in examples)
-        if unknown < len(examples):
-            note = f"{unknown} records are of no context that the model knows"
-            return list(examples), [note] if unknown else []
         records = (SequenceRecord(example.id, example.sequence) for example in examples)
         name = recognize_context(model, records)[0].context
         if name is None:

@@ -29,7 +29,13 @@ def run(request: ExplainRequest) -> Outcome:
     """Read, explain, check, write."""
     from seqray.kinds.kinds import kind_of
 
-    _check_values(request)
+    check_names(request)
+    request.settings.for_library()  # refuses values that no model takes, before one is loaded
+    request.rows.limit()
+    if request.target.calls == "-":
+        raise InputError("calls are read from a file", where="standard input")
+    if request.outputs.track and request.records.duplicates == "keep":
+        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
     calls, outputs = request.target.calls, [*output_paths(request), request.records.skipped]
     check_files(request.input, outputs, beside=(request.model.model, calls, request.genes.genes))
     model = open_model(
@@ -42,17 +48,6 @@ def run(request: ExplainRequest) -> Outcome:
     return Outcome(records=read, last=summary)
 
 
-def _check_values(request: ExplainRequest) -> None:
-    """Refuse what no model takes, before one is loaded."""
-    check_names(request)
-    request.settings.for_library()
-    request.rows.limit()
-    if request.target.calls == "-":
-        raise InputError("calls are read from a file", where="standard input")
-    if request.outputs.track and request.records.duplicates == "keep":
-        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
-
-
 def _check_together(request: ExplainRequest) -> None:
     """Refuse options that another option leaves without effect."""
     checks, target = request.checks, request.target
@@ -62,12 +57,8 @@ def _check_together(request: ExplainRequest) -> None:
     absent = {}
     if not target.calls:
         absent["calls"] = "is given without --calls", "name the calls of a scan: --calls FILE"
-    if not request.shown:
-        absent["shown"] = "is given without --html or --plot", "give one of them"
     for use in ("rollout", "integrated-gradients", "occlusion"):
-        if not any(
-            use in method for method in target.methods
-        ):  # the options of rollout are for all its kinds
+        if not any(use in method for method in target.methods):  # rollout has several kinds
             what = f"changes nothing with --method {target.methods[0]}"
             absent[use] = what, f"leave it out, or add --method {use}"
     refuse_unused(request, absent)
@@ -75,7 +66,7 @@ def _check_together(request: ExplainRequest) -> None:
 
 def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
     """Write all files; the number of records that were read, and a summary."""
-    from seqray.cli.explain_records import EXPLAINERS, Source, find_genome
+    from seqray.cli.explain_records import EXPLAINERS, find_genome
     from seqray.inference.sequences import checked_records
     from seqray.io.files import Staging
     from seqray.io.gff3 import read_called
@@ -83,7 +74,7 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
 
     kind, options = kind_of(model.card), request.records
     called = read_called(request.target.calls) if request.target.calls else None
-    opened, genome = find_genome(request, model, called) if model.is_locator else (None, Source(called))
+    opened = find_genome(request, model, called) if model.is_locator else None
     with Staging() as staging:
         staged = {path: Path(staging.path(path)) for path in output_paths(request)}
         skip_path = options.skipped and staging.path(options.skipped)
@@ -104,7 +95,7 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             ):
                 usable = checked_records(usable, model, "", skipped)
             model, read = recognize(request.model, model, usable)
-            work = EXPLAINERS[model.card.model.kind](model, request, genome)
+            work = EXPLAINERS[model.card.model.kind](model, request, called, opened and opened.genome)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)
             work.explain(read, staged, lines, progress.advance)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions
 from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
@@ -30,10 +29,6 @@ from seqray.explanations.options import (
     MethodSettings,
 )
 
-if TYPE_CHECKING:
-    pass
-
-
 # --- Options of ``seqray explain``
 
 Wanted = TypeVar("Wanted", ExplainOptions, AlignmentOptions)
@@ -42,6 +37,7 @@ _SETTINGS = MethodSettings()
 METHODS = ExplainOptions.known
 SEQUENCES = "sequences or genomes"
 """Models of alignments have no use for these options."""
+MAX_SHOWN = 100  # records in the page and the plot, the first ones
 
 
 class TargetOptions(Options, heading="what is explained"):
@@ -85,11 +81,10 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
 
     out: str = option("--out -o FILE", ".tsv or .tsv.gz (default: TSV on stdout)", "-")
     top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
-    html: str | None = option("--html FILE", "a page with everything, which needs no network")
-    html_records: PositiveInt = option(
-        "--html-records N", "most records in the page and the plot, the first ones", 100, only_for="shown"
+    html: str | None = option(
+        "--html FILE", f"a page of the first {MAX_SHOWN} records, which needs no network"
     )
-    plot: str | None = option("--plot FILE", ".png, .svg or .pdf of the first records")
+    plot: str | None = option("--plot FILE", f".png, .svg or .pdf of the first {MAX_SHOWN} records")
     track: tuple[str, ...] = option(
         "--track FILE",
         "scores as .bw or .bedgraph[.gz], a file per strand: x.bw gives x.plus.bw and x.minus.bw; with "
@@ -102,6 +97,9 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
         only_for=SEQUENCES,
     )
     heads: str | None = option("--heads FILE", "a TSV of what each attention head does", only_for="sequences")
+    row_profile: str | None = option(
+        "--row-profile FILE", "a TSV of what each row of an alignment adds", only_for="alignments"
+    )
     inputs: str | None = option(
         "--inputs FILE",
         "a TSV of what bases and genes add to the score of each call of a model for genomes",
@@ -164,14 +162,6 @@ class MethodOptions(Options, heading="settings of single methods"):
         return fill(MethodSettings, self, heads=self.heads_fused or _SETTINGS.heads)
 
 
-class AlignmentOutputs(Options, heading="output for models of alignments"):
-    """What is written of alignments alone."""
-
-    row_profile: str | None = option(
-        "--row-profile FILE", "a TSV of what each row of an alignment adds", only_for="alignments"
-    )
-
-
 class ExplainRequest(Request):
     """All options of ``seqray explain``."""
 
@@ -184,7 +174,6 @@ class ExplainRequest(Request):
     truncate: Truncation | None = TRUNCATE
     columns: ColumnNames | None = SEQUENCE_COLUMNS
     rows: RowOptions
-    alignments: AlignmentOutputs
     genes: GeneOptions
     records: RecordOptions
     computing: DeviceOptions
@@ -202,7 +191,7 @@ class ExplainRequest(Request):
     @property
     def shown(self) -> int:
         """Most records in the page and the plot."""
-        return self.outputs.html_records if self.outputs.html or self.outputs.plot else 0
+        return MAX_SHOWN if self.outputs.html or self.outputs.plot else 0
 
 
 # --- Names of the files that ``seqray explain`` writes, as the user gave them
@@ -210,32 +199,30 @@ class ExplainRequest(Request):
 
 def check_names(request: ExplainRequest) -> None:
     """Refuse files whose suffix names no known format."""
-    outputs, alignments = request.outputs, request.alignments
-    named = (outputs.out, alignments.row_profile, outputs.inputs)
-    tables = [path for path in named if path != "-"]
-    _check_suffixes(tables, ".tsv", ".tsv.gz")
-    _check_suffixes([outputs.html], ".html", ".htm")
-    _check_suffixes([outputs.plot], ".png", ".svg", ".pdf")
-    _check_suffixes(outputs.motifs, ".meme", ".jaspar", ".tsv")
-
-
-def _check_suffixes(paths: Sequence[str | None], *suffixes: str) -> None:
-    for path in filter(None, paths):
-        if not path.lower().endswith(suffixes):
-            remedy = f"use {', '.join(suffixes)}"
-            raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
+    outputs = request.outputs
+    out = None if outputs.out == "-" else outputs.out
+    suffixes = {
+        (".tsv", ".tsv.gz"): (out, outputs.row_profile, outputs.inputs),
+        (".html", ".htm"): (outputs.html,),
+        (".png", ".svg", ".pdf"): (outputs.plot,),
+        (".meme", ".jaspar", ".tsv"): outputs.motifs,
+    }
+    for known, paths in suffixes.items():
+        for path in filter(None, paths):
+            if not path.lower().endswith(known):
+                remedy = f"use {', '.join(known)}"
+                raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
 
 
 def output_paths(request: ExplainRequest) -> list[str]:
     """Every file that will be written; ``-`` is standard output."""
     from seqray.io.scores import track_paths
 
-    outputs, alignments = request.outputs, request.alignments
+    outputs = request.outputs
     files = (outputs.out, faithfulness_path(request), outputs.html, outputs.plot, outputs.heads)
-    tables = (alignments.row_profile, outputs.inputs)
     tracks = [track for method in request.target.methods for track in track_names(request, method)]
     strands = [str(path) for track in tracks for path in track_paths(track).values()]
-    return [*filter(None, (*files, *tables)), *outputs.motifs, *strands]
+    return [*filter(None, (*files, outputs.row_profile, outputs.inputs)), *outputs.motifs, *strands]
 
 
 def faithfulness_path(request: ExplainRequest) -> str | None:

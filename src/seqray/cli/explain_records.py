@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
@@ -66,30 +66,25 @@ Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[ob
 """Name of each table, its columns, and the cells of its rows for an explanation."""
 
 
-class Source(NamedTuple):
-    """Calls, the genes of a genome, and the contigs that are called circular beside those marked so."""
-
-    called: CalledFile | None = None
-    genes: Genome | None = None
-    circular: Collection[str] = ()
-
-
 # --- Explains records and writes the files: tables while explanations come, all others at the end
 
 
+@dataclass(eq=False)
 class Explainer(ABC):
-    """Explains records, checks the rankings on a sample of them, and writes the files.
+    """Explains records, checks the rankings on a sample of them, and writes the files, in this order.
 
-    Call `explain`, `check` and `write` in this order. ``count`` and ``truncated`` are the records explained
-    so far, and those of them that were read in part; ``cautions`` say what the scores leave out, and what
-    went wrong and spoiled nothing else.
+    ``count`` and ``truncated`` are the records explained so far, and those that were read in part.
     """
 
-    most_checked: int  # records that the checks use, unless the request names a number
-    options: Any  # the request, for the library
+    most_checked: ClassVar[int]  # records that the checks use, unless the request names a number
+    model: TrainedModel
+    request: ExplainRequest
+    called: CalledFile | None
+    genes: Genome | None
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
-        self.model, self.request, self.source = model, request, source
+    def __post_init__(self) -> None:
+        request, model = self.request, self.model
+        self.options = self._options()
         self.count = self.truncated = 0
         self.cautions: list[str] = []
         self.shown: list[Any] = []
@@ -114,11 +109,7 @@ class Explainer(ABC):
         provenance: Sequence[str],
         advance: Callable[[], None],
     ) -> None:
-        """Explain records, write the tables, and keep what the checks and the other files need.
-
-        ``staged`` says where each file is written until all are complete; ``advance`` is called after each
-        record.
-        """
+        """Explain records, write the tables, and keep what the checks and the other files need."""
         explanations = iter(self._explanations(records))
         first = list(islice(explanations, 1))  # an input that can't be read leaves no header on stdout
         with ExitStack() as stack:
@@ -211,6 +202,9 @@ class Explainer(ABC):
         return f"The checks use {used} of the {self.count} records: {which} that are called {name}."
 
     @abstractmethod
+    def _options(self) -> Any: ...
+
+    @abstractmethod
     def _explanations(self, records: Iterable[Any]) -> Iterable[Any]: ...
 
     @abstractmethod
@@ -234,23 +228,25 @@ class SequenceExplainer(Explainer):
 
     most_checked = 200
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
-        if request.outputs.heads:
-            check_heads(model)
-        self.options: ExplainOptions = request.for_library(
-            ExplainOptions,
-            effects=not request.checks.no_check,
-            attention=bool(request.outputs.html) and not model.is_locator,
-        )
-        super().__init__(model, request, source)
-        self._scan = source.called.statement if source.called else None
-        if self._scan is not None and not self._scan.made_by(model.sha256):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        outputs = self.request.outputs
+        if outputs.heads:
+            check_heads(self.model)
+        self._scan = self.called.statement if self.called else None
+        if self._scan is not None and not self._scan.made_by(self.model.sha256):
             made_by = self._scan.facts["model"].split(" ")[0]
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
-        self._tracks = {m: ScoreTrack() for m in self.options.methods} if request.outputs.track else {}
+        self._tracks = {m: ScoreTrack() for m in self.options.methods} if outputs.track else {}
         self._for_motifs: list[Explanation] = []
         self._listed: dict[str, Call] = {}
         self._moved: list[str] = []  # calls whose score is not that of their file
+
+    def _options(self) -> ExplainOptions:
+        request = self.request
+        attention = bool(request.outputs.html) and not self.model.is_locator
+        effects = not request.checks.no_check
+        return request.for_library(ExplainOptions, effects=effects, attention=attention)
 
     def facts(self) -> dict[str, str]:
         facts = super().facts() | {
@@ -291,17 +287,15 @@ class SequenceExplainer(Explainer):
         return check(self.model, records, self.options)
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
-        places, target = None, self.request.target
-        if path := target.calls:
-            calls, window = self._read_calls(path), self.model.card.window
-            records, places = extract_call_windows(
-                records, calls, self.model.alphabet, window, path, target.best_calls
-            )
+        places, best = None, self.request.target.best_calls
+        if path := self.request.target.calls:
+            how = (self.model.alphabet, self.model.card.window, path, best)
+            records, places = extract_call_windows(records, self._read_calls(path), *how)
         source = describe_input(self.request.input)
         return explain_records(self.model, records, self.options, places=places, source=source)
 
     def _read_calls(self, path: str) -> list[Call]:
-        calls = self.source.called.calls if self.source.called else []
+        calls = self.called.calls if self.called else []
         if not calls and not self.request.records.allow_empty:
             remedy = "--allow-empty gives an empty output instead"
             raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
@@ -400,23 +394,13 @@ class LocatorExplainer(SequenceExplainer):
 
     most_checked = 40  # a call takes some thousand answers of the model for long stretches
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
-        if request.target.calls is None:
-            raise ConfigError(
-                "a model for genomes is explained by its calls",
-                remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
-            )
-        self._calls = request.target.calls
-        super().__init__(model, request, source)
-        self._stretches: list[Stretch] = []
-        self._radius = model.locators[0].radius
-        self._genes = source.genes
+    _stretches: Sequence[Stretch] = ()
 
     def facts(self) -> dict[str, str]:
         facts = super().facts() | {
-            "letters": f"{self._radius} on either side of the site: no others can change its score; page, "
-            f"plot and motifs take {self._site}",
-            "genes": self._genes.source if self._genes else "not known",
+            "letters": f"{self.model.locators[0].radius} on either side of the site: no others can change "
+            f"its score; page, plot and motifs take {self._site}",
+            "genes": self.genes.source if self.genes else "not known",
         }
         if self.request.outputs.inputs:
             facts["inputs"] = (
@@ -430,13 +414,14 @@ class LocatorExplainer(SequenceExplainer):
         return check_calls(self.model, records, self.options)
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
+        path, genes = str(self.request.target.calls), self.genes
         self._stretches = cut_stretches(
             self.model,
             records,
-            self._read_calls(self._calls),
-            tracks_reader(self.model, self._genes.find if self._genes else None),
-            circular=self.source.circular,
-            source=self._calls,
+            self._read_calls(path),
+            tracks_reader(self.model, genes.find if genes else None),
+            circular={*(self.called.circular if self.called else ()), *(genes.circular if genes else ())},
+            source=path,
             best=self.request.target.best_calls,
         )
         return explain_calls(self.model, self._stretches, self.options)
@@ -445,12 +430,12 @@ class LocatorExplainer(SequenceExplainer):
         return self._stretches[explanation.record]
 
     def _shown_part(self, explanation: Explanation) -> Explanation:
-        around = self._radius - self._site
+        around = self.model.locators[0].radius - self._site
         return explanation.part(around, len(explanation.sequence) - around)
 
     @property
     def _site(self) -> int:
-        return min(MAX_SHOWN_RADIUS, self._radius)
+        return min(MAX_SHOWN_RADIUS, self.model.locators[0].radius)
 
     def write(
         self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
@@ -462,11 +447,14 @@ class LocatorExplainer(SequenceExplainer):
         super().write(staged, provenance, faithfulness)
 
 
-def find_genome(
-    request: ExplainRequest, model: TrainedModel, called: CalledFile | None
-) -> tuple[GenomeInput, Source]:
+def find_genome(request: ExplainRequest, model: TrainedModel, called: CalledFile | None) -> GenomeInput:
     """Open the genome that a locator reads, and find its genes."""
     path, *others = request.input
+    if request.target.calls is None:
+        raise ConfigError(
+            "a model for genomes is explained by its calls",
+            remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
+        )
     if others:
         raise ConfigError(
             "a model for genomes explains the calls of one file", remedy="give one genome at a time"
@@ -476,8 +464,7 @@ def find_genome(
     introns = model.card.locator.introns
     opened.find_genes(lambda record: record.circular or record.id in circular, introns=introns)
     request.note(*opened.notes)
-    genome = opened.genome
-    return opened, Source(called, genome, circular.union(genome.circular if genome else ()))
+    return opened
 
 
 # --- Models of alignments: columns and rows
@@ -488,9 +475,8 @@ class AlignmentExplainer(Explainer):
 
     most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
-    def __init__(self, model: TrainedModel, request: ExplainRequest, source: Source) -> None:
-        self.options: AlignmentOptions = request.for_library(AlignmentOptions, rows=request.rows.limit())
-        super().__init__(model, request, source)
+    def _options(self) -> AlignmentOptions:
+        return self.request.for_library(AlignmentOptions, rows=self.request.rows.limit())
 
     def facts(self) -> dict[str, str]:
         depth = depth_read(self.model, self.options.rows)
@@ -521,7 +507,7 @@ class AlignmentExplainer(Explainer):
         outputs = self.request.outputs
         return [
             (outputs.out, COLUMN_COLUMNS, lambda e: column_lines(e, outputs.top)),
-            (self.request.alignments.row_profile, ROW_COLUMNS, row_lines),
+            (outputs.row_profile, ROW_COLUMNS, row_lines),
         ]
 
     def _keep(self, explanation: AlignmentExplanation) -> None:

@@ -46,9 +46,7 @@ class RecordOptions(Options, heading="records"):
     """Which records are used, and what happens to the others."""
 
     duplicates: Literal["error", "rename", "keep"] = option(
-        "--duplicates",
-        "ids that occur again: refuse (error), write as id_2 (rename), or keep",
-        "error",
+        "--duplicates", "ids that occur again: refuse (error), write as id_2 (rename), or keep", "error"
     )
     strict: bool = option("--strict", "make the first skipped record an error")
     skip_unusable: bool = option(
@@ -80,11 +78,7 @@ Reader = Callable[..., "Iterator[Record]"]
 
 
 def open_records(
-    read: Reader[Record],
-    paths: Sequence[str],
-    options: RecordOptions,
-    alphabet: Alphabet,
-    on_skip: OnSkip,
+    read: Reader[Record], paths: Sequence[str], options: RecordOptions, alphabet: Alphabet, on_skip: OnSkip
 ) -> Counted[Record]:
     """Read files one after the other, with one rule on ids for all of them."""
     if options.strict and options.skip_unusable:
@@ -239,11 +233,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         return self._read.count
 
     def find_genes(
-        self,
-        is_circular: Callable[[SequenceRecord], bool],
-        *,
-        ahead: bool = False,
-        introns: bool = False,
+        self, is_circular: Callable[[SequenceRecord], bool], *, ahead: bool = False, introns: bool = False
     ) -> None:
         """Read or predict the genes for a locator; the options are those of `choose_genes`."""
         if self._genes is None or self.held is None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, fill, option
+from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
 from seqray.core.text import class_name_fault, counted, first_and_more
 
@@ -56,17 +55,13 @@ REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
 MAX_SHOWN_LABELS = 8
 ALPHABET_NAMES = ("dna", "rna", "protein")
 
-
 ALPHABET = option("--alphabet", "alphabet of the sequences", "dna", choices=ALPHABET_NAMES)
 INFERRED_ALPHABET = option(
     "--alphabet", "alphabet of the sequences (default: what they look like)", choices=ALPHABET_NAMES
 )
-
-
 COLUMNS = option(
     "--columns NAME=COLUMN,..", "how tables call their columns, such as sequence=seq,label=class"
 )
-
 SEQUENCE_COLUMNS = option(
     "--columns NAME=COLUMN,..",
     "how a table of sequences calls its columns, such as sequence=seq,id=name",
@@ -93,7 +88,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class", 
     class_files: tuple[str, ...] = option(
         "--class LABEL=FASTA", "FASTA file of one class; repeat for each class"
     )
-    test_class_files: tuple[str, ...] = option("--test-class LABEL=FASTA", "the same, of split 'test'")
+
     columns: ColumnNames | None = COLUMNS
 
     def tables(self) -> list[tuple[str | None, str]]:
@@ -101,19 +96,27 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class", 
         named = {None: self.train, "validation": self.validation, "test": self.test}
         return [(split, table) for split, tables in named.items() for table in tables]
 
-    def fastas(self) -> dict[str | None, dict[str, str]]:
-        """FASTA file of each class, by the split that its option names; empty if none is given."""
-        if not (self.class_files or self.test_class_files):
-            return {}
-        test = class_paths("--test-class", self.test_class_files)
-        return {None: class_paths("--class", self.class_files), "test": test}
+    def fastas(self) -> dict[str, str]:
+        """FASTA file of each class."""
+        paths: dict[str, str] = {}
+        for item in self.class_files:
+            label, equals, path = item.partition("=")
+            if not (label and equals and path):
+                lacks = "label" if equals and path else "file"
+                raise InputError(f"'--class {item}' has no {lacks}", remedy="write --class LABEL=FASTA")
+            if fault := class_name_fault(label):
+                raise InputError(f"the label {label!r} {fault}", where="--class", remedy="rename it")
+            if label in paths:
+                what = f"class '{label}' is given twice"
+                raise InputError(what, remedy="put its sequences into one file")
+            paths[label] = path
+        return paths
 
     def files(self) -> list[str]:
         """All files, ``-`` for standard input."""
-        if self.tables() and self.fastas():
+        if self.tables() and self.class_files:
             raise InputError("both tables and --class are given", remedy=REMEDY)
-        fastas = [path for paths in self.fastas().values() for path in paths.values()]
-        return [table for _, table in self.tables()] + fastas
+        return [*(table for _, table in self.tables()), *self.fastas().values()]
 
     def located(
         self, request: Request, labels: AlignmentLabelOptions | None = None, used: Sequence[str] = ()
@@ -121,18 +124,17 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class", 
         """The files, for the library."""
         from seqray.kinds.kinds import LabeledFiles
 
-        def note_unlabeled(table: str, count: int) -> None:
-            request.notes_at_end.append(f"{table}: no label for {counted(count, 'alignment')}, left out")
-
         self.files()  # refuses files that don't go together
-        more = fill(LabeledFiles, labels) if labels else LabeledFiles()
-        return replace(
-            more,
+        return LabeledFiles(
             tables=self.tables(),
             fastas=self.fastas(),
             columns=self.columns,
+            alignment_labels=labels.alignment_labels if labels else None,
+            query_only=labels is not None and labels.query_only,
             on_unread=noting_unread(request, used),
-            on_unlabeled=note_unlabeled,
+            on_unlabeled=lambda table, count: request.notes_at_end.append(
+                f"{table}: no label for {counted(count, 'alignment')}, left out"
+            ),
         )
 
 
@@ -147,10 +149,7 @@ class TableOptions(DataOptions):
 
 
 def noting_unread(request: Request, used: Sequence[str] = ()) -> OnUnread:
-    """Make what notes the columns of a table that are not read, but for those that are ``used`` elsewhere.
-
-    The notes appear when the run has succeeded.
-    """
+    """Make what notes, at the end, the columns of a table that are not read, nor ``used`` elsewhere."""
 
     def note(where: str, columns: Sequence[str], known: Sequence[str]) -> None:
         if unread := [name for name in columns if name not in used]:
@@ -158,22 +157,6 @@ def noting_unread(request: Request, used: Sequence[str] = ()) -> OnUnread:
             request.notes_at_end.append(line)
 
     return note
-
-
-def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:
-    """Turn ``LABEL=FASTA`` words into a mapping of label to path."""
-    paths: dict[str, str] = {}
-    for item in items:
-        label, equals, path = item.partition("=")
-        if not (label and equals and path):
-            lacks = "label" if equals and path else "file"
-            raise InputError(f"'{name} {item}' has no {lacks}", remedy=f"write {name} LABEL=FASTA")
-        if fault := class_name_fault(label):
-            raise InputError(f"the label {label!r} {fault}", where=name, remedy="rename it")
-        if label in paths:
-            raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
-        paths[label] = path
-    return paths
 
 
 def describe_letters(alphabet: str) -> str:
@@ -205,9 +188,9 @@ def naming_alphabet() -> Iterator[None]:
 
 
 def drop_unknown_labels(
-    examples: Sequence[LabeledSequence], classes: Sequence[str]
-) -> tuple[list[LabeledSequence], list[str]]:
-    """Leave out examples whose label is none of the classes."""
+    examples: Sequence[LabeledSequence], classes: Sequence[str], notes: list[str]
+) -> list[LabeledSequence]:
+    """Leave out examples whose label is none of the classes, and note how many."""
     dropped = Counter(example.label for example in examples if example.label not in classes)
     kept = [example for example in examples if example.label in classes]
     if examples and not kept:
@@ -215,9 +198,10 @@ def drop_unknown_labels(
             f"no example has a label of the model, but {', '.join(sorted(dropped)[:MAX_SHOWN_LABELS])}",
             remedy=f"its classes are {', '.join(classes)}",
         )
-    if not dropped:
-        return kept, []
-    return kept, [f"examples of labels that the model does not know are left out: {describe_labels(dropped)}"]
+    if dropped:
+        left_out = describe_labels(dropped)
+        notes.append(f"examples of labels that the model does not know are left out: {left_out}")
+    return kept
 
 
 def describe_labels(counts: Counter[str]) -> str:

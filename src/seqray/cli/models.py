@@ -8,18 +8,14 @@ from pathlib import Path
 from textwrap import fill
 from typing import Literal
 
-from seqray.cli.model import BACKBONE
-from seqray.cli.options import Options, Outcome, Request, add_options, option
+from seqray.cli.model import ModelOptions
+from seqray.cli.options import Outcome, Request, add_options, option
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.text import counted, headline_metric
 from seqray.io.files import sha256
 from seqray.modelfile.header import available_models, locate_model, read_card, read_header
 
 _WIDTH = 80
-
-
-class _VerifyOptions(Options):
-    backbone: str | None = BACKBONE
 
 
 class ModelsRequest(Request):
@@ -41,7 +37,7 @@ class ModelsRequest(Request):
         show.add_argument("--full", action="store_true", help="all facts and figures of its file")
         verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
         verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
-        add_options(verify, _VerifyOptions)
+        add_options(verify, ModelOptions, ["backbone"])
         for action in (listing, show):
             action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
         for action in (listing, show, verify):
@@ -60,36 +56,34 @@ def run(request: ModelsRequest) -> Outcome:
 
 
 def _list(request: ModelsRequest) -> None:
-    rows = [_row(name) for name in available_models()]
+    rows = list[dict[str, str | int]]()
+    for name in available_models():
+        path = locate_model(name)
+        card = read_header(path).mapping
+        rows.append(
+            {
+                "name": name,
+                "window": card["window"],
+                "classes": ",".join(card["classes"]),
+                "members": card["members"],
+                "size": path.stat().st_size,
+                "measured": headline_metric(card["metrics"]),
+                "summary": card["summary"],
+            }
+        )
     if request.json:
         print(json.dumps(rows, indent=2))
     else:
         for row in rows:
             measured = str(row["measured"]).strip("-")
-            print(_wrapped(f"{row['name']:24}  ", str(row["summary"])))
+            print(_wrapped(str(row["summary"]), f"{row['name']:24}  ", " " * 26))
             size = f"{counted(int(row['members']), 'network')}, {int(row['size']) / 1e6:.1f} MB"
-            print(_wrapped(" " * 26, "; ".join(filter(None, (measured, size)))))
+            print(_wrapped("; ".join(filter(None, (measured, size))), " " * 26, " " * 26))
 
 
-def _wrapped(first: str, text: str) -> str:
-    """A text within the width of a terminal, behind what its first line begins with."""
-    return fill(
-        text, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-    )
-
-
-def _row(name: str) -> dict[str, str | int]:
-    path = locate_model(name)
-    card = read_header(path).mapping
-    return {
-        "name": name,
-        "window": card["window"],
-        "classes": ",".join(card["classes"]),
-        "members": card["members"],
-        "size": path.stat().st_size,
-        "measured": headline_metric(card["metrics"]),
-        "summary": card["summary"],
-    }
+def _wrapped(text: str, first: str, later: str) -> str:
+    """A text within the width of a terminal, behind the beginnings of its first and its later lines."""
+    return fill(text, _WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
 def _show(request: ModelsRequest) -> None:
@@ -100,18 +94,14 @@ def _show(request: ModelsRequest) -> None:
     if request.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
     else:
-        lines = list_card(card) if request.full else [_folded(line) for line in describe_card(card)]
-        print("\n".join([*lines, f"sha256: {checksum}"]))
+        lines = list_card(card) if request.full else describe_card(card)
+        for line in (*lines, f"sha256: {checksum}"):
+            indent = line[: len(line) - len(line.lstrip())]
+            print(line if request.full else _wrapped(line.lstrip(), indent, f"{indent}  "))
         if not request.full:
             request.note(
                 f"--full prints all figures and settings of {card.name}, --json the same for programs"
             )
-
-
-def _folded(line: str) -> str:
-    """A line of a description within the width of a terminal."""
-    indent = len(line) - len(line.lstrip())
-    return _wrapped(" " * indent, line.lstrip()).replace("\n" + " " * indent, "\n" + " " * (indent + 2))
 
 
 def _verify(request: ModelsRequest) -> None:

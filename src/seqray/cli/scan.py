@@ -186,8 +186,7 @@ class CallingOptions(Options, heading="calling"):
     )
     seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
     min_distance: PositiveInt | None = option(
-        "--min-distance N",
-        "smallest distance between two sites on one strand (default: 50, for genomes 25)",
+        "--min-distance N", "smallest distance between two sites on one strand (default: 50, for genomes 25)"
     )
 
 
@@ -221,8 +220,7 @@ class WindowOptions(Options, heading="sequences"):
     )
     circular: bool = option("--circular", "every sequence is circular")
     circular_ids: tuple[str, ...] = option(
-        "--circular-id NAME",
-        "this sequence is circular, as are those marked in the input; may be repeated",
+        "--circular-id NAME", "this sequence is circular, as are those marked in the input; may be repeated"
     )
     max_ambiguous: Probability = option(
         "--max-ambiguous SHARE",

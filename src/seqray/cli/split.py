@@ -77,10 +77,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "neighbors in the genome: ids such as chr1:1234:+, or the names of two columns",
     )
     block: PositiveInt = option(
-        "--block N",
-        "with --positions: bases of the genome that stay together",
-        BLOCK,
-        only_for="positions",
+        "--block N", "with --positions: bases of the genome that stay together", BLOCK, only_for="positions"
     )
 
 

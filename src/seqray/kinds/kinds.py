@@ -47,7 +47,7 @@ class LabeledFiles:
 
     examples: Sequence[Any] = ()
     tables: Sequence[tuple[str | None, str]] = ()
-    fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
+    fastas: Mapping[str, str] = field(default_factory=dict)
     alignment_labels: str | None = None
     query_only: bool = False
     on_unread: OnUnread | None = None
@@ -75,13 +75,14 @@ def read_parts(
         "columns": files.columns,
     }
     tables = [(s, read_labeled_table(p, alphabet, **how)) for s, p in files.tables]
-    fastas = [(s, read_labeled_fastas(paths, alphabet, **callbacks)) for s, paths in files.fastas.items()]
+    if files.fastas:
+        tables.append((None, read_labeled_fastas(files.fastas, alphabet, **callbacks)))
     if files.examples:
         tables.append((None, [_in_letters(one, alphabet, on_letters) for one in files.examples]))
-    if not tables and not fastas:
+    if not tables:
         remedy = "give --train TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no training data", remedy=remedy)
-    return tables + fastas
+    return tables
 
 
 def _in_letters(example: Any, alphabet: Alphabet, on_letters: OnLetters | None) -> LabeledSequence:
@@ -191,11 +192,7 @@ class Kind:
         return partial(self.read, columns=columns or {})
 
     def convert(
-        self,
-        things: Any,
-        alphabet: Alphabet,
-        on_skip: OnSkip | None = None,
-        columns: Columns | None = None,
+        self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None, columns: Columns | None = None
     ) -> Iterator[Any]:
         """Turn any Python object into records, see `seqray.kinds.objects`."""
         from seqray.kinds.objects import as_records
@@ -256,11 +253,7 @@ class AlignmentKind(Kind):
         return self.read
 
     def convert(
-        self,
-        things: Any,
-        alphabet: Alphabet,
-        on_skip: OnSkip | None = None,
-        columns: Columns | None = None,
+        self, things: Any, alphabet: Alphabet, on_skip: OnSkip | None = None, columns: Columns | None = None
     ) -> Iterator[Any]:
         from seqray.kinds.objects import as_alignments
 

@@ -234,7 +234,5 @@ def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
         rows = [str(thing[i]).encode() for i in range(len(names))]
         return to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
     raise InputError(
-        f"got {type(thing).__name__}, not an alignment",
-        where=name,
-        remedy=f"give {_ACCEPTED['alignment']}",
+        f"got {type(thing).__name__}, not an alignment", where=name, remedy=f"give {_ACCEPTED['alignment']}"
     )

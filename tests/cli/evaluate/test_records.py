@@ -151,7 +151,7 @@ def two_species(folder, tiny_model):
 def test_records_are_recognized_or_read_as_asked(evaluate, folder, two_species):
     found, said = {}, {}
     for context in ("auto", "Rich", "Poor", "none"):
-        words = f"--test rich.tsv --no-floor --groups none --out x.tsv --context {context}"
+        words = f"--test rich.tsv --no-floor --out x.tsv --context {context}"
         said[context] = evaluate(words, model=two_species, draws=0).out
         found[context] = {key: row["value"] for key, row in figures(folder / "x.tsv").items()}
     assert found["auto"] == found["Rich"]

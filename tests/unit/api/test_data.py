@@ -108,9 +108,10 @@ def test_negatives_are_those_of_the_command(table, tmp_path):
 
 def test_figures_are_those_of_the_command(table, tmp_path):
     frame, path = table
-    words = f"evaluate --model ecoli-promoter --test {path} {NAMED} --bootstrap 0 --seed 2 --groups none"
+    words = f"evaluate --model ecoli-promoter --test {path} {NAMED},group=gene --bootstrap 0 --seed 2"
     written = command(words, tmp_path / "e.tsv").query("subset == 'all'")
-    found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, seed=2, baseline=True)
+    columns = {**COLUMNS, "group": "gene"}
+    found = seqray.evaluate("ecoli-promoter", frame, columns=columns, bootstrap=0, seed=2, baseline=True)
     joined = found.merge(written, on=["source", "class", "metric"], suffixes=("", "_written"))
     assert len(joined) == len(found)
     shown = pd.to_numeric(joined.value_written, errors="coerce")
