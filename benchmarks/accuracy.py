@@ -38,7 +38,7 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import load_run_config
 from seqray.inference.sequences import predict_records
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import default_baseline
 from seqray.metrics.classification import auprc, auroc, threshold_metrics

@@ -18,7 +18,7 @@ from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.records import LabeledSequence
 from seqray.datasets.audit.run import audit
 from seqray.io.files import open_input
-from seqray.io.labeled import read_labeled_fastas, read_labeled_table
+from seqray.io.sequences import read_labeled_fastas, read_labeled_table
 from seqray.io.tables import write_table
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]

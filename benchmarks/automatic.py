@@ -30,7 +30,7 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.evaluation.run import Records, evaluate_answers
 from seqray.inference.sequences import score_ragged
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel

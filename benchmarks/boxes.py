@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from machine import add_data, describe, script_parser
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, dinucleotide_shuffle
 from seqray.core.arrays import Codes
-from seqray.core.letters import dinucleotide_shuffle
-from seqray.genome.boxes import find_boxes
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 from seqray.io.tables import write_table
+from seqray.scanning.calls import find_boxes
 
 COLUMNS = ("letters", "sites", "pair", "minus10_alone")
 WINDOW, SITE = 81, 60

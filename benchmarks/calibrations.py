@@ -29,7 +29,7 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import CalibrationMethod
 from seqray.inference.sequences import score_codes
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.classification import calibration_error
 from seqray.modelfile.file import load_model

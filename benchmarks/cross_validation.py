@@ -47,7 +47,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.homology.split import grouped_folds, random_folds
 from seqray.io.files import open_output
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval

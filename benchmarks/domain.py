@@ -24,11 +24,10 @@ from scipy.stats import binomtest
 
 from machine import add_data, describe, read_table, script_parser, with_decimals
 from seqray.calibration.domain import fit_domain, out_of_domain
-from seqray.core.alphabet import DNA
-from seqray.core.letters import dinucleotide_shuffle
+from seqray.core.alphabet import DNA, dinucleotide_shuffle
 from seqray.homology.kmers import kmer_groups
 from seqray.homology.split import grouped_folds
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 from seqray.io.tables import write_table
 
 SEED, MAX_SEQUENCES = 1, 2000  # sequences of one kind that are judged

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from machine import describe, script_parser, write_and_show
 from seqray.core.alphabet import DNA
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 
 TOKENS, BATCH, MICRO, LONG_TOKENS = 301, 64, 8, 16_001
 ROUNDS = 9

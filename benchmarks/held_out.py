@@ -31,7 +31,7 @@ from cross_validation import (
 from machine import RESULTS, describe, script_parser
 from seqray.core.records import LabeledSequence
 from seqray.inference.sequences import score_codes
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel

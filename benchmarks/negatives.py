@@ -33,8 +33,8 @@ from seqray.datasets.negatives.genome import (
 from seqray.datasets.negatives.make import Member, assign_groups, make_negatives
 from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions
 from seqray.homology.split import grouped_folds
-from seqray.io.fasta import read_fasta
 from seqray.io.features import read_features, select_features
+from seqray.io.records import read_fasta
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.metrics.bootstrap import mcc_and_auroc

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ecoli_split import TEST
 from ecoli_truth import in_region, letters_at, load_truth
 from seqray.core.alphabet import DNA
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
 
 Codes = npt.NDArray[np.uint8]

@@ -69,7 +69,7 @@ from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
 from seqray.core.records import LabeledSequence
 from seqray.core.text import format_number
 from seqray.genome.predict import predict_genes
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 
 REGIONS = {"test": TEST, "dev": DEV}

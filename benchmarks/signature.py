@@ -26,8 +26,7 @@ from accuracy import table_of
 from held_out_genera import genus
 from machine import add_data, describe, script_parser, with_decimals
 from seqray.calibration.signature import KmerCounter, Signature, fit_signature
-from seqray.core.alphabet import DNA
-from seqray.core.letters import stack_sequences
+from seqray.core.alphabet import DNA, stack_sequences
 from seqray.core.records import LabeledSequence
 from seqray.io.tables import write_table
 

@@ -10,7 +10,7 @@ import numpy as np
 from seqray.core.alphabet import DNA
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.homology.kmers import kmer_groups
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 
 SHARED_WORD = 40
 """Sequences that share a word of this many letters on either strand stay on one side of a split."""

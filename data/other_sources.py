@@ -45,7 +45,7 @@ from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.genome.genes import Gene
 from seqray.genome.predict import predict_all
 from seqray.genome.read import read_genes
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 
 BACTERIA_SITE, BACTERIA_WINDOW = 60, 81
 NEGATIVES_PER_START = 2.7

@@ -34,10 +34,9 @@ from ecoli_truth import Placed, Truth, load_truth
 from grouping import SHARED_WORD, groups_of, read, table
 from machine import add_data
 from published_sets import PUBLISHED
-from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.letters import dinucleotide_shuffle
+from seqray.core.alphabet import DNA, dinucleotide_shuffle, reverse_complement
 from seqray.core.records import LabeledSequence
-from seqray.io.labeled import write_labeled_table
+from seqray.io.sequences import write_labeled_table
 
 WINDOW, SITE, FLANK = 81, 60, 3
 BLOCK = 10_000

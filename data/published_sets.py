@@ -43,7 +43,7 @@ from seqray.core.records import LabeledSequence
 from seqray.datasets.negatives.make import make_negatives
 from seqray.datasets.negatives.recipes import NegativeOptions, parse_mix
 from seqray.homology.kmers import kmer_groups
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
 
 PROMOTER, BACKGROUND = "promoter", "background"
 HELD_OUT, NO_SPLIT_HELD_OUT = 0.05, 0.12

@@ -35,8 +35,8 @@ from .explanations.trace import trace as trace
 from .homology.similarity import find_relatives as find_relatives
 from .homology.split import split_data as split_data
 from .inference.sequences import predict_records as predict_records
-from .io.fasta import read_fasta as read_fasta
 from .io.genbank import read_genbank as read_genbank
+from .io.records import read_fasta as read_fasta
 from .modelfile.file import load_model as load_model
 from .modelfile.networks import register_network as register_network
 from .report.plots import plot as plot

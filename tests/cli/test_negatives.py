@@ -12,7 +12,7 @@ import pytest
 
 from commands import Run, repeated
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from tables import body, facts, fasta, genbank, gff3, letters, tsv, write
 
 TEXT = letters(30_000, 1)

@@ -10,7 +10,7 @@ import pytest
 
 from commands import Run
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.io.labeled import read_labeled_table
+from seqray.io.sequences import read_labeled_table
 from tables import body, facts, fasta, letters, table, tsv, write
 
 COUNT, MEMBERS = 24, 3

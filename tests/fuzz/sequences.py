@@ -11,9 +11,9 @@ from fuzz.target import Target
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError
 from seqray.genome.read import read_genes
-from seqray.io.fasta import read_fasta
 from seqray.io.features import read_features, read_sites
 from seqray.io.genbank import read_genbank
+from seqray.io.records import read_fasta
 from seqray.io.sequences import is_genbank, read_sequences
 
 FASTA = b""">one first record

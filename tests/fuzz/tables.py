@@ -8,7 +8,6 @@ from pathlib import Path
 from fuzz.target import Target
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError
-from seqray.io.labeled import read_labeled_table
 from seqray.io.predictions import (
     numeric_column,
     probability_column,
@@ -16,6 +15,7 @@ from seqray.io.predictions import (
     read_prediction_table,
     rows_by_id,
 )
+from seqray.io.sequences import read_labeled_table
 from seqray.io.summaries import summarize
 
 LABELED = b"""# a comment

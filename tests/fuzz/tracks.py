@@ -7,9 +7,9 @@ from pathlib import Path
 from fuzz.target import Target
 from seqray.core.errors import InputError
 from seqray.genome.read import read_genes
-from seqray.io.bed import read_regions
 from seqray.io.features import read_features, read_sites, select_features
 from seqray.io.gff3 import read_called
+from seqray.io.lines import read_regions
 
 GFF3 = b"""##gff-version 3
 ##sequence-region one 1 300

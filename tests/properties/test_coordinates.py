@@ -15,9 +15,9 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import reverse_complement
 from seqray.core.results import Call
-from seqray.io.bed import read_regions, write_bed
-from seqray.io.calls import write_calls_tsv
+from seqray.io.calls import write_bed, write_calls_tsv
 from seqray.io.gff3 import read_called, write_gff3
+from seqray.io.lines import read_regions
 from seqray.io.scores import TrackWriter
 
 

@@ -10,9 +10,15 @@ from collections import Counter
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
-from seqray.core.letters import dinucleotide_shuffle
-from seqray.io.fasta import read_fasta
+from seqray.core.alphabet import (
+    DNA,
+    PROTEIN,
+    RNA,
+    dinucleotide_shuffle,
+    reverse_complement,
+    reverse_complement_codes,
+)
+from seqray.io.records import read_fasta
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 from tables import bgzip
 

@@ -31,7 +31,7 @@ from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
 from seqray.inference.origin import CAUTION
-from seqray.io.labeled import labeled_sequence
+from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns, column_places
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_inferred_examples, read_sequence_examples

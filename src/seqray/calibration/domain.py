@@ -9,11 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.calibration.signature import fit_signature
-from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.alphabet import (
+    ALPHABETS,
+    Alphabet,
+    CodeStack,
+    kmer_counts,
+    kmer_indices,
+    kmer_starts,
+    stack_codes,
+)
 from seqray.core.arrays import Bools, Floats, Ints
 from seqray.core.card_parts import MAX_CHAIN_ORDER, CalibrationDomain, Domain, MarkovChain, WordTable
 from seqray.core.errors import InputError
-from seqray.core.letters import CodeStack, kmer_counts, kmer_indices, kmer_starts, stack_codes
 from seqray.core.text import round_number
 
 BACK_OFF = 16  # letters that the next lower order is worth

@@ -10,11 +10,10 @@ from itertools import combinations
 
 import numpy as np
 
-from seqray.core.alphabet import DNA, Alphabet
+from seqray.core.alphabet import DNA, Alphabet, CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.arrays import Codes
 from seqray.core.card import Card
 from seqray.core.card_parts import SIGNATURE_WORDS, ContextWords, Sketch
-from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import SequenceRecord
 
 # --- Which training data a whole file resembles, by its 4-mer frequencies

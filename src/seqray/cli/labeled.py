@@ -14,7 +14,7 @@ from seqray.core.text import class_name_fault, counted, first_and_more
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
-    from seqray.io.labeled import OnUnread
+    from seqray.io.sequences import OnUnread
     from seqray.kinds.kinds import LabeledFiles, ReadCallbacks
 
 

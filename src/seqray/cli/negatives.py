@@ -173,7 +173,7 @@ def run(request: NegativesRequest) -> Outcome:
     from seqray.datasets.negatives.genome import read_genome_context
     from seqray.datasets.negatives.make import NegativeSet, make_negatives
     from seqray.io.files import Staging, encode_text, keep_pipes, open_output
-    from seqray.io.labeled import write_labeled_table
+    from seqray.io.sequences import write_labeled_table
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     keep_pipes(request.positives, genome.genome)  # their format is found before they are read
@@ -233,9 +233,8 @@ def read_positives(
     """
     from seqray.core.records import LabeledSequence
     from seqray.io.files import open_input
-    from seqray.io.labeled import read_labeled_table
     from seqray.io.records import UniqueIds, detect_format
-    from seqray.io.sequences import read_sequences
+    from seqray.io.sequences import read_labeled_table, read_sequences
 
     path, label, options = request.positives, request.output.label_positive, request.records
     with open_input(path) as handle:

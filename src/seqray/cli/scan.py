@@ -383,7 +383,7 @@ def _scan_and_write(
 def _scan_options(request: ScanRequest) -> ScanOptions:
     """How to scan, with the parts of the BED file read."""
     from seqray.core.records import Region, parse_region
-    from seqray.io.bed import read_regions
+    from seqray.io.lines import read_regions
 
     calling, windows = request.calling, request.windows
     parts = [parse_region(text) for text in windows.region]

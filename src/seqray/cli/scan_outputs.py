@@ -12,8 +12,7 @@ import numpy as np
 from seqray.cli.inputs import check_suffix
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
-from seqray.io.bed import write_bed
-from seqray.io.calls import write_calls_tsv
+from seqray.io.calls import write_bed, write_calls_tsv
 from seqray.io.files import Staging, encode_text, open_output, write_file
 from seqray.io.gff3 import write_features, write_gff3
 from seqray.io.scores import TrackWriter, track_paths

@@ -18,7 +18,7 @@ from seqray.homology.options import PARTS, RelationOptions, SplitOptions
 from seqray.homology.similarity import Related, expected_sensitivity
 from seqray.homology.split import QUANTILES, Division, ProofLine, proof_lines
 from seqray.io.files import Staging
-from seqray.io.labeled import write_labeled_table
+from seqray.io.sequences import write_labeled_table
 from seqray.io.tables import describe_alphabet, provenance_lines, write_table
 
 REPORTED = 0.8  # threshold of the proof if no identity is requested

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from seqray.core.alphabet import dinucleotide_shuffle
 from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.letters import dinucleotide_shuffle
 from seqray.models.attention import PositionTerms
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.locator import LETTERS, LocatorStem

@@ -11,10 +11,18 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from seqray.core.alphabet import DNA, Alphabet, canonical_strand, reverse_complement_codes
+from seqray.core.alphabet import (
+    DNA,
+    Alphabet,
+    CodeStack,
+    canonical_strand,
+    kmer_starts,
+    reverse_complement_codes,
+    stack_codes,
+    stack_sequences,
+)
 from seqray.core.arrays import Bools, Codes, Ints, mark_intervals, number_by_appearance
 from seqray.core.errors import InputError
-from seqray.core.letters import CodeStack, kmer_starts, stack_codes, stack_sequences
 from seqray.core.records import LabeledSequence
 
 # --------------------------------------------------------------- by name, by position on a genome, and merged

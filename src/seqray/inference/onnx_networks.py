@@ -17,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from seqray.core.card import Card
-from seqray.core.errors import ConfigError
-from seqray.core.letters import (
+from seqray.core.alphabet import (
     COMPOSITION_ENDS,
     COMPOSITION_GAPS,
     END_FACTORS,
@@ -27,6 +25,8 @@ from seqray.core.letters import (
     WHOLE_FACTOR,
     composition_size,
 )
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import (
     DETECTOR_WIDTH,
     LETTERS_PER_TOKEN,

@@ -22,8 +22,8 @@ from seqray.io.alignment_formats import (
     to_alignment,
 )
 from seqray.io.files import display_name, encode_text, open_input
-from seqray.io.labeled import OnUnread, check_label, report_unread
 from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format, skip_or_raise
+from seqray.io.sequences import OnUnread, check_label, report_unread
 from seqray.io.tables import Columns, read_rows
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}

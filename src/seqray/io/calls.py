@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
 from seqray.core.text import format_number, parse_float
-from seqray.io.lines import parse_position
-from seqray.io.tables import format_cell, one_line, write_table
+from seqray.io.lines import check_line_start, parse_position
+from seqray.io.tables import format_cell, one_line, open_table, write_table
 
 CALL_COLUMNS = ("id", "contig", "start", "end", "strand", "site", "score", "label")
 CONTEXT_COLUMNS = (
@@ -41,6 +43,42 @@ def call_rows(calls: Iterable[Call], *, described: bool = False) -> Iterator[tup
     for name, c in call_ids(calls):
         more = context_cells(c.context) if described else ()
         yield name, c.contig, c.start, c.end, c.strand, c.site, float(c.score), c.label, *more
+
+
+_BED6 = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand")
+BED_COLUMNS = (*_BED6, "probability", "site")
+DESCRIBED_COLUMNS = (*_BED6, "call_score", "site", *CONTEXT_COLUMNS)
+
+
+def write_bed(
+    path: str | Path,
+    calls: Iterable[Call],
+    provenance: Sequence[str] = (),
+    *,
+    contigs: Mapping[str, int] | None = None,
+    described: bool = False,
+) -> int:
+    """Write calls as BED6 and more columns, and return how many calls (not lines).
+
+    The lines of a contig are sorted by start, as tabix requires; the site is 0-based. ``contigs`` are the
+    lengths, by which a call across the origin of a circle becomes two lines.
+    """
+    named = list(call_ids(calls))
+    columns = DESCRIBED_COLUMNS if described else BED_COLUMNS
+    with open_table(path, columns, provenance, quotes=False) as write:
+        for contig, group in groupby(named, key=lambda pair: pair[1].contig):
+            check_line_start(contig)
+            length = (contigs or {}).get(contig)
+            rows: list[tuple[object, ...]] = []
+            for name, call in group:
+                more = context_cells(call.context) if described else ()
+                score = (round(1000 * call.score), call.strand, float(call.score), call.site)
+                end = call.end if length is None else min(call.end, length)
+                rows.append((contig, call.start, end, name, *score, *more))
+                if end < call.end:  # what lies behind the origin
+                    rows.append((contig, 0, call.end - end, name, *score, *more))
+            write(sorted(rows, key=itemgetter(1)))
+    return len(named)
 
 
 # --------------------------------------------------------------------------------------------- contexts

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from seqray.core.errors import InputError
 from seqray.core.text import nearest, parse_float
-from seqray.io.bed import parse_bed
 from seqray.io.files import BLOCK, display_name, open_input
 from seqray.io.genbank import genbank_annotation, parse_genbank
 from seqray.io.gff3 import parse_gff3_annotation
@@ -22,6 +21,7 @@ from seqray.io.lines import (
     Part,
     decoded_lines,
     is_position,
+    parse_bed,
     parse_position,
     parse_strand,
 )

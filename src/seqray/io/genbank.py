@@ -27,7 +27,6 @@ from seqray.core.results import Call, CallContext
 from seqray.core.text import counted, format_number
 from seqray.core.version import __version__
 from seqray.io.calls import call_ids
-from seqray.io.fasta import read_fasta
 from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.lines import (
     ELSEWHERE,
@@ -46,6 +45,7 @@ from seqray.io.records import (
     ReadOptions,
     UniqueIds,
     detect_format,
+    read_fasta,
     validate_records,
 )
 from seqray.io.tables import one_line

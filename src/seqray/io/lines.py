@@ -186,6 +186,53 @@ def parse_strand(text: str, where: str) -> str:
     return text
 
 
+# ------------------------------------------------------------------------------------------------- BED
+
+
+def read_regions(path: str | Path) -> list[Feature]:
+    """Read the regions of a BED file, whatever their strands; those without a letter are left out."""
+    regions = parse_bed(numbered_lines(path), with_strand=False)
+    return [region for region in regions if region.start < region.end]
+
+
+def parse_bed(lines: Iterable[tuple[str, str]], *, with_strand: bool = True) -> Iterator[Feature]:
+    """Features of the lines of BED, with their places; ``track`` and ``browser`` lines are ignored.
+
+    A header that seqray wrote names the column of the site.
+    """
+    at_site = None
+    for where, line in lines:
+        cells = line.split("\t") if "\t" in line else line.split()
+        if line.startswith("#"):
+            at_site = (
+                cells.index("site")
+                if cells[:3] == ["#chrom", "chromStart", "chromEnd"] and "site" in cells
+                else at_site
+            )
+            continue
+        is_row = len(cells) > 2 and is_position(cells[1]) and is_position(cells[2])
+        if line.split(maxsplit=1)[0] in HEADER_WORDS and not is_row:
+            continue
+        if len(cells) < 3:
+            raise InputError(
+                f"has {counted(len(cells), 'column')}", where=where, remedy="BED needs contig, start and end"
+            )
+        start, end = parse_position(cells[1], where), parse_position(cells[2], where)
+        if start > end or (with_strand and start == end):
+            what = "empty interval" if start == end else "interval"
+            remedy = "write the smaller position first; the end is not part of it"
+            raise InputError(f"has the {what} {start}-{end}", where=where, remedy=remedy)
+        strand = cells[5] if with_strand and len(cells) > 5 else "."
+        yield Feature(
+            contig=cells[0],
+            kind="",
+            parts=(Part(start, end, parse_strand(strand, where)),),
+            attributes={"ID": cells[3]} if len(cells) > 3 else {},
+            where=where,
+            site=parse_position(cells[at_site], where) if at_site and len(cells) > at_site else None,
+        )
+
+
 # ----------------------------------- the header of a file of calls: its threshold, and how many are right
 
 EXPECTED = ("expected precision", "expected false calls")

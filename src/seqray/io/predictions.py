@@ -21,7 +21,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more, label_set_cell, parse_float, round_number
 from seqray.io.files import display_name, encode_text, open_input, open_output
-from seqray.io.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
+from seqray.io.sequences import KNOWN, OnUnread, labeled_sequence, report_unread
 from seqray.io.tables import Columns, column_places, delimited_rows, write_table
 
 # ------------------------------------------------------------------- in: made by seqray or by another tool

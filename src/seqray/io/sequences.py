@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.records import MISSING_TEXTS, SequenceRecord
-from seqray.io.fasta import split_fasta
-from seqray.io.files import display_name, open_input
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.records import MISSING_TEXTS, LabeledSequence, SequenceRecord
+from seqray.core.text import class_name_fault
+from seqray.io.files import display_name, encode_text, open_input, open_output
 from seqray.io.records import (
     BYTE_ORDER_MARK,
     GENBANK,
+    OnLetters,
+    OnSkip,
     RawRecord,
     ReadOptions,
     detect_format,
+    read_fasta,
+    split_fasta,
     validate_records,
 )
-from seqray.io.tables import Columns, parse_rows
+from seqray.io.tables import Columns, comment_lines, parse_rows, read_rows
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
@@ -76,3 +83,149 @@ def is_genbank(path: str | Path) -> bool:
     """Whether a file is GenBank, by its first block."""
     with open_input(path) as handle:
         return detect_format(handle.peek(1)) == GENBANK
+
+
+# --------------------------------------------------------------------------------------- with labels
+
+
+_REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
+_COLUMNS = ("sequence", "label", "id", "group", "split")
+KNOWN = (*_COLUMNS, "context", "subclass")
+_SPLITS = ("train", "validation", "test")
+
+OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
+"""Receives the name of a table, the columns that are not read, and those that are known."""
+
+
+def report_unread(
+    header: Iterable[str],
+    known: Sequence[str],
+    path: str | Path,
+    on_unread: OnUnread | None,
+    columns: Columns | None,
+) -> None:
+    """Report columns of a table that are not ``known``, such as ``groups`` for ``group``."""
+    own = {name.lower() for name in (columns or {}).values()}
+    unread = [name for name in header if name and name not in known and name not in own]
+    if on_unread is not None and unread:
+        on_unread(display_name(path), unread, known)
+
+
+def check_label(row: Mapping[str, str], where: str) -> str | None:
+    """Return the split of a labeled row, or None."""
+    if not row["label"]:
+        raise InputError("has no label", where=where)
+    if fault := class_name_fault(row["label"]):
+        raise InputError(f"has the label {row['label']!r}, which {fault}", where=where, remedy="rename it")
+    split = row.get("split") or None
+    if split not in (None, *_SPLITS):
+        remedy = f"use {', '.join(_SPLITS)} or nothing"
+        raise InputError(f"has the split '{split}'", where=where, remedy=remedy)
+    return split
+
+
+def labeled_sequence(
+    row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
+) -> LabeledSequence:
+    """Make an example from a row of a label and any of `KNOWN`; it has no letters if the row has none."""
+    split = check_label(row, where)
+    letters = row.get("sequence", "")
+    if letters.lower() in MISSING_TEXTS:
+        raise InputError(
+            f"the sequence is '{letters}', which is the text of a missing value",
+            where=where,
+            remedy="leave the row out; if these are its letters, give FASTA files",
+        )
+    return LabeledSequence(
+        sequence=alphabet.normalize(letters, where=where) if letters else "",
+        label=row["label"],
+        id=identifier,
+        group=row.get("group") or None,
+        split=split,
+        context=row.get("context") or None,
+        subclass=row.get("subclass") or None,
+        file=file,
+    )
+
+
+def read_labeled_table(
+    path: str | Path,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_unread: OnUnread | None = None,
+    keep: Mapping[str, list[str]] | None = None,
+    columns: Columns | None = None,
+) -> list[LabeledSequence]:
+    """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
+
+    The header names the columns ``sequence`` and ``label``, and optionally ``id`` (else ``row<N>``, counted
+    from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
+    ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
+    of each example as they are in the file, before case is folded. ``keep`` receives the cells of more
+    columns, by their names in lower case; ``columns`` says how the table calls those above.
+    """
+    examples: list[LabeledSequence] = []
+    for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY, columns or {}):
+        if not examples:
+            report_unread(row, KNOWN, path, on_unread, columns)
+        check_label(row, where)
+        if not row["sequence"]:
+            raise InputError("has no sequence", where=where)
+        identifier = row.get("id") or f"row{len(examples) + 1}"
+        examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
+        for name, cells in (keep or {}).items():
+            cells.append(row[name])
+        if on_letters is not None:
+            on_letters(row["sequence"])
+    if not examples:
+        raise NoRecordsError("contains a header but no examples", where=display_name(path))
+    return examples
+
+
+def read_labeled_fastas(
+    paths: Mapping[str, str | Path],
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabeledSequence]:
+    """Read training examples from one FASTA file per class; ids may repeat, within a file and between files.
+
+    For ``on_letters`` and ``on_skip`` see `ReadOptions`.
+    """
+    return [
+        LabeledSequence(record.sequence, label, record.id, file=str(path))
+        for label, path in paths.items()
+        for record in read_fasta(
+            path, alphabet, duplicates="keep", soft_masks=False, on_letters=on_letters, on_skip=on_skip
+        )
+    ]
+
+
+def write_labeled_table(
+    path: str | Path,
+    examples: Iterable[LabeledSequence],
+    provenance: Sequence[str] = (),
+    *,
+    folds: Sequence[int | None] | None = None,
+    subclasses: bool = False,
+) -> int:
+    """Write a row per example below lines of provenance, and return how many; the name says if it is a CSV.
+
+    There is a column ``context``, or ``subclass``, if an example has one or it is asked for.
+    """
+    rows = list(examples)
+    columns = {name: [getattr(row, name) or "" for row in rows] for name in _COLUMNS}
+    if folds is not None:
+        columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
+    for name in ("context", "subclass"):
+        values = [getattr(row, name) or "" for row in rows]
+        if any(values) or (subclasses and name == "subclass"):
+            columns[name] = values
+    text = io.StringIO()
+    delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + encode_text(text.getvalue()))
+    return len(rows)

@@ -20,9 +20,8 @@ from seqray.genome.tracks import gene_tracks, track_rows
 from seqray.inference.sequences import Batch, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
-from seqray.io.labeled import OnUnread, read_labeled_fastas, read_labeled_table
 from seqray.io.records import OnLetters, OnSkip
-from seqray.io.sequences import read_sequences
+from seqray.io.sequences import OnUnread, read_labeled_fastas, read_labeled_table, read_sequences
 from seqray.io.tables import Columns
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class LabeledFiles:
 
 
 class ReadCallbacks(TypedDict, total=False):
-    """What is called while sequences are read, see `seqray.io.labeled.read_labeled_fastas`."""
+    """What is called while sequences are read, see `seqray.io.sequences.read_labeled_fastas`."""
 
     on_letters: OnLetters
     on_skip: OnSkip | None

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core.letters import (
+from seqray.core.alphabet import (
     COMPOSITION_ENDS,
     COMPOSITION_GAPS,
     END_FACTORS,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.records import SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.core.text import counted, format_number
-from seqray.genome.boxes import LENGTH, MISSING, find_boxes
 from seqray.genome.genes import GeneIndex, Genome
 from seqray.io.calls import call_ids
 from seqray.scanning.contigs import Contig
@@ -132,7 +131,7 @@ class CallTable(Sequence[Call]):
             for name, firsts in (("minus10", ten), ("minus35", thirty_five)):
                 columns[name] = list(map(_box, calls, contigs, letters, firsts))
             spacers = zip(ten, thirty_five, strict=True)
-            columns["spacer"] = [None if b == MISSING else a - b - LENGTH for a, b in spacers]
+            columns["spacer"] = [None if b == NO_BOX else a - b - BOX_LENGTH for a, b in spacers]
             columns["extended"] = found.extended.tolist()
         self._context = columns
 
@@ -223,8 +222,87 @@ def _beside_genes(
 
 def _box(call: Call, contig: Contig, letters: Codes, first: int) -> Box | None:
     """The box whose first letter lies so far from the site."""
-    if first == MISSING:
+    if first == NO_BOX:
         return None
-    start = call.site + first if call.strand == "+" else call.site - first - LENGTH + 1
-    shown = DNA.decode(letters[LETTERS_BEFORE + first : LETTERS_BEFORE + first + LENGTH])
+    start = call.site + first if call.strand == "+" else call.site - first - BOX_LENGTH + 1
+    shown = DNA.decode(letters[LETTERS_BEFORE + first : LETTERS_BEFORE + first + BOX_LENGTH])
     return Box(start % contig.length if contig.circular else start, shown)
+
+
+BOX_LENGTH = 6
+BOX_THRESHOLD = 4.0
+NO_BOX = 0  # no box begins at the site
+
+# Counts of A, C, G and T at the six positions of each box.
+_COUNTS_10 = (
+    *((2, 10, 11, 89), (106, 2, 1, 3), (29, 16, 18, 49)),
+    *((66, 14, 17, 15), (57, 22, 14, 19), (1, 3, 0, 108)),
+)
+_COUNTS_35 = (
+    *((2, 7, 11, 92), (6, 6, 6, 94), (2, 11, 88, 11)),
+    *((72, 18, 3, 19), (26, 60, 11, 15), (50, 8, 17, 37)),
+)
+_SPACERS = {15: 3.5, 16: 1.0, 17: 0.0, 18: 1.0, 19: 3.5}  # letters: bits, which give 16 to 18 a share of 92 %
+# From the last letter of the -10 box to the site: bits, which give 6 to 8 a share of 75 %.
+_DISTANCES = {4: 2.0, 5: 2.0, 6: 0.0, 7: 0.0, 8: 0.0, 9: 2.0, 10: 2.0}
+BOX_REACH = (
+    max(_DISTANCES) + BOX_LENGTH + max(_SPACERS) + BOX_LENGTH
+)  # letters before the site that are looked at
+_NEVER = -1e9
+
+
+def _weights(counts: tuple[tuple[int, ...], ...]) -> Floats:
+    """Bits of each letter at each position: (6, 5); the last column is for unknown letters."""
+    table = np.array(counts, dtype=np.float64) + 1
+    bits = np.log2(4 * table / table.sum(axis=1, keepdims=True))
+    return np.concatenate((bits, np.full((BOX_LENGTH, 1), _NEVER)), axis=1)
+
+
+_WEIGHTS_10, _WEIGHTS_35 = _weights(_COUNTS_10), _weights(_COUNTS_35)
+
+
+class FoundBoxes(NamedTuple):
+    """Boxes before N sites: letters from the site to the first one of a box, below 0, or `NO_BOX`.
+
+    ``extended`` says whether TG lies one letter before the -10 box.
+    """
+
+    minus10: Ints
+    minus35: Ints
+    extended: Bools
+
+
+def find_boxes(codes: Codes, site: int) -> FoundBoxes:
+    """Find the boxes before sites, the index ``site`` of codes (N, W) of DNA in the direction of reading."""
+    pair, alone = _Best(len(codes)), _Best(len(codes))
+    for distance, cost in _DISTANCES.items():
+        ten = 1 - distance - BOX_LENGTH
+        bits = _score(codes, site + ten, _WEIGHTS_10) - cost
+        alone.offer(bits, ten, NO_BOX)
+        for spacer, more in _SPACERS.items():
+            other = ten - spacer - BOX_LENGTH
+            pair.offer(bits + _score(codes, site + other, _WEIGHTS_35) - more, ten, other)
+    two, one = pair.bits >= BOX_THRESHOLD, alone.bits >= BOX_THRESHOLD
+    minus10 = np.select([two, one], [pair.minus10, alone.minus10], NO_BOX)
+    rows, first = np.arange(len(codes)), site + minus10
+    extended = (minus10 != NO_BOX) & (codes[rows, first - 3] == 3) & (codes[rows, first - 2] == 2)  # TG
+    return FoundBoxes(minus10, np.where(two, pair.minus35, NO_BOX), extended)
+
+
+class _Best:
+    """The best arrangement so far before each of N sites."""
+
+    def __init__(self, count: int) -> None:
+        self.bits = np.full(count, -np.inf)
+        self.minus10, self.minus35 = np.zeros(count, np.int64), np.zeros(count, np.int64)
+
+    def offer(self, bits: Floats, minus10: int, minus35: int) -> None:
+        better = bits > self.bits
+        self.bits[better], self.minus10[better], self.minus35[better] = bits[better], minus10, minus35
+
+
+def _score(codes: Codes, start: int, weights: Floats) -> Floats:
+    """Bits of the letters from one index on: (N,)."""
+    letters = np.minimum(codes[:, start : start + BOX_LENGTH], 4)
+    bits = weights[np.arange(BOX_LENGTH), letters].sum(axis=1)
+    return np.where(bits > 0, bits, _NEVER)

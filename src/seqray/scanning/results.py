@@ -9,14 +9,93 @@ from typing import Literal
 import numpy as np
 
 from seqray.calibration.expected_precision import Expectation, ExpectedPrecision
-from seqray.core.arrays import Floats
+from seqray.core.arrays import Floats, Ints
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Intervals
 from seqray.genome.genes import Genome
 from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.shuffles import LETTERS_PER_MB, FalseCalls, NullScores
+
+LETTERS_PER_MB = 1e6
+
+# --- How many calls would chance alone give? Those of the same scan over shuffled blocks of the input
+
+
+def poisson_interval(count: int) -> tuple[float, float]:
+    """Exact central 95 % interval of the mean of a Poisson variable of this value (Garwood 1936)."""
+    from scipy.special import gammaincinv
+
+    tail = (1 - 0.95) / 2
+    low = float(gammaincinv(count, tail)) if count else 0.0
+    return low, float(gammaincinv(count + 1, 1 - tail))
+
+
+@dataclass(frozen=True, slots=True)
+class FalseCalls:
+    """Calls to expect by chance at one threshold.
+
+    False calls ``per_mb`` are per million positions on the strands scanned, from ``low`` to ``high`` in a
+    Poisson 95 % interval; ``scanned_mb`` are those of the input, and ``null_calls`` were counted in
+    ``null_mb`` of shuffled sequence.
+    """
+
+    per_mb: float
+    low: float
+    high: float
+    scanned_mb: float
+    null_calls: int
+    null_mb: float
+
+    @property
+    def expected(self) -> float:
+        """False calls to expect in the user's sequence."""
+        return self.per_mb * self.scanned_mb
+
+    @property
+    def expected_interval(self) -> tuple[float, float]:
+        """Poisson 95 % interval of `expected`."""
+        return self.low * self.scanned_mb, self.high * self.scanned_mb
+
+
+class NullScores:
+    """Scores of all peaks found in shuffled sequence.
+
+    The scores (n,) come in any order; ``positions`` were scanned on each strand to find them, above 0.
+    """
+
+    def __init__(self, scores: Floats, positions: int) -> None:
+        self._sorted = np.sort(scores)
+        self.mb = positions / LETTERS_PER_MB
+
+    def count(self, thresholds: Floats) -> Ints:
+        """Peaks that reach each threshold."""
+        return len(self._sorted) - np.searchsorted(self._sorted, thresholds, "left")
+
+    def at(self, threshold: float, positions: int) -> FalseCalls:
+        """Calls to expect at a threshold where ``positions`` were scanned."""
+        count = int(self.count(np.array([threshold]))[0])
+        low, high = poisson_interval(count)
+        return FalseCalls(
+            count / self.mb, low / self.mb, high / self.mb, positions / LETTERS_PER_MB, count, self.mb
+        )
+
+    def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
+        """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
+
+        The result is a score that occurs, or None if no threshold will do. ``scores`` (n,) are those of all
+        peaks in the user's sequence, ``positions`` those scanned there on each strand. One is added to the
+        count in shuffled sequence, as in target-decoy searches (He et al. 2015, arXiv:1501.00537): having met
+        no false call above a threshold doesn't show that there are none.
+        """
+        thresholds = np.unique(scores)
+        calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")
+        scale = positions / LETTERS_PER_MB / self.mb
+        good = np.flatnonzero((self.count(thresholds) + 1) * scale <= fdr * calls)
+        return float(thresholds[good[0]]) if len(good) else None
+
+
+# --- The result
 
 
 @dataclass(slots=True)

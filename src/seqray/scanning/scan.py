@@ -3,28 +3,220 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core.arrays import Floats
+from seqray.core.alphabet import dinucleotide_shuffle
+from seqray.core.arrays import Codes, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.core.errors import InputError, field_name, require_type
 from seqray.core.host import as_guest
 from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Gene, Genome, cut_genes, shift_gene
 from seqray.inference.origin import Origin
 from seqray.inference.sequences import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable
-from seqray.scanning.contigs import Contig, OpenContig, ScoreProfile
+from seqray.scanning.contigs import Contig, Grid, OpenContig, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
-from seqray.scanning.peaks import PiecePeaks, find_peaks, join_pieces
 from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scorers import Scorer, make_scorer
-from seqray.scanning.shuffles import BlockSampler
 from seqray.scanning.words import call_cautions, genome_cautions
+
+# --- From scores to peaks: candidates of one piece of a strand, refinement, and suppression over all pieces
+
+
+_MIN_PROBABILITY = 1e-9  # a threshold of 1 has no log-odds
+
+
+class PiecePeaks(NamedTuple):
+    """Peaks of one piece of one strand.
+
+    ``first`` and ``last`` are the scores of the outermost windows of its grid, NaN if not scored; ``end`` is
+    the index of the last window. The peaks (n,) reach the threshold, in the order of the candidates that led
+    to them: starts, scores, index of the window that each was ``origin``, and letters (n, K), see
+    `Scorer.letters`.
+    """
+
+    first: float
+    last: float
+    end: int
+    starts: Ints
+    scores: Floats
+    origin: Ints
+    letters: Codes
+
+
+def floor_below(threshold: float, margin: float) -> float:
+    """Probability that lies ``margin`` log-odds units below a threshold."""
+    bounded = min(max(threshold, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    odds = bounded / (1 - bounded) * np.exp(-margin)
+    return float(odds / (1 + odds))
+
+
+def find_peaks(
+    scorer: Scorer, contig: OpenContig, strand: str, points: range, margin: float
+) -> tuple[Ints, Floats, PiecePeaks]:
+    """Score and refine the ``points`` of a piece: its starts and scores (m,) by site, and its peaks.
+
+    A candidate is a local maximum of the coarse profile. The windows within less than one stride of it are
+    scored in rounds, each at half the spacing, as long as it may still reach the threshold: by ``margin``
+    log-odds units per letter of spacing.
+    """
+    stride, threshold = contig.stride, scorer.threshold
+    starts = contig.starts(points.start, points.stop, strand)
+    scores = scorer.score(contig, strand, starts)
+    chosen = np.flatnonzero(local_maxima(scores) & (scores >= floor_below(threshold, margin * stride)))
+    near, exists = contig.around(starts[chosen])  # (n, 2 stride - 1)
+    refined = np.full(near.shape, np.nan)
+    refined[:, stride - 1] = scores[chosen]
+    reach, alive, spacing = np.arange(1 - stride, stride), np.arange(len(chosen)), stride // 2
+    scored = reach == 0
+    while spacing >= 1:
+        new = (reach % spacing == 0) & ~scored
+        place = np.ix_(alive, np.flatnonzero(new))
+        block = np.full(near[place].shape, np.nan)
+        block[exists[place]] = scorer.score(contig, strand, near[place][exists[place]])
+        refined[place] = block
+        highest = np.nanmax(refined[alive], axis=1, initial=-np.inf)
+        alive = alive[highest >= floor_below(threshold, margin * spacing)]
+        scored |= new
+        spacing //= 2
+    best, best_scores = best_of_each(near[alive], refined[alive])
+    reached = best_scores >= threshold
+    alive, best, best_scores = alive[reached], best[reached], best_scores[reached]
+    letters = scorer.letters(contig, strand, contig.sites(best, strand))
+    ends = float(scores[0]), float(scores[-1])
+    return starts, scores, PiecePeaks(*ends, len(starts) - 1, best, best_scores, chosen[alive], letters)
+
+
+def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Pick the best position of every row; of equal ones the first.
+
+    Positions and scores are (n, m) alternatives of n candidates, the results (n,) each. A position with a
+    score of NaN is excluded, and at least one score of a row is a number.
+    """
+    best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
+    rows = np.arange(len(best))
+    return positions[rows, best], scores[rows, best]
+
+
+def join_pieces(
+    grid: Grid, strand: str, pieces: Sequence[PiecePeaks], min_distance: int
+) -> tuple[Ints, Floats, Codes]:
+    """Join the peaks of all pieces of one strand, which are given in order.
+
+    Sites and scores (n,) and letters (n, K) are in ascending order of site.
+    """
+    around = grid.circular  # the neighbor of the first point is the last one
+    joined = []
+    for i, piece in enumerate(pieces):
+        before = pieces[i - 1].last if i or around else np.nan
+        after = pieces[(i + 1) % len(pieces)].first if i + 1 < len(pieces) or around else np.nan
+        overtopped = (piece.origin == 0) & (before > piece.first)
+        overtopped |= (piece.origin == piece.end) & (after > piece.last)
+        joined.append([part[~overtopped] for part in (piece.starts, piece.scores, piece.letters)])
+    starts, scores, letters = (np.concatenate(parts) for parts in zip(*joined, strict=True))
+    sites = grid.sites(starts, strand)
+    kept = suppress_neighbors(sites, scores, min_distance, grid.length if around else None)
+    return sites[kept], scores[kept], letters[kept]
+
+
+# --- Shuffled blocks of the input, in which all calls are false
+
+BLOCK_LETTERS = 50_000
+# A short input is shuffled several times over: with five copies the expected number is known better than
+# the number of real calls, which scatters by its own square root.
+MAX_COPIES = 5
+
+
+class BlockSampler:
+    """Draws blocks evenly from a stream of sequences, with a limit on the letters in memory.
+
+    Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
+    likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
+
+    At most ``letters`` letters are in memory. Blocks with fewer letters than a window are dropped. Ambiguous
+    letters, of code ``unknown``, are left out, since they would be spread all over.
+    """
+
+    def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
+        self._limit, self._window, self._unknown = letters, window, unknown
+        self._rng, self._offered = np.random.default_rng(seed), 0
+        # A heap: the highest key (negated) on top. Then the number of the block, its letters and its genes.
+        self._held: list[tuple[float, int, Codes, tuple[Gene, ...] | None]] = []
+        self.letters = 0
+
+    def offer(
+        self,
+        codes: Codes,
+        parts: Intervals,
+        masked: Intervals | None = None,
+        genes: tuple[Gene, ...] | None = None,
+    ) -> None:
+        """Show the sampler a contig; blocks are cut from its parts.
+
+        Masked letters are left out. With genes, all letters stay, and those of the genes keep their places;
+        None if not known.
+        """
+        if genes is not None:  # a gene that crosses the origin is also at the begin
+            genes += tuple(shift_gene(gene, -len(codes)) for gene in genes if gene.end > len(codes))
+        size = min(BLOCK_LETTERS, self._limit)
+        for start, end in parts.pairs():
+            for first in range(start, end, size):
+                self._offer_block(codes, range(first, min(first + size, end)), masked, genes)
+
+    def _offer_block(
+        self, codes: Codes, places: range, masked: Intervals | None, genes: tuple[Gene, ...] | None
+    ) -> None:
+        key = -float(self._rng.random())
+        self._offered += 1
+        if self._held and key < self._held[0][0] and self.letters + len(places) > self._limit:
+            return
+        block, own = codes[places.start : places.stop], None
+        if genes is not None:
+            own = cut_genes(genes, places.start, places.stop)
+            block = block.copy()  # a view would hold the letters of the whole contig
+        else:
+            keep = block != self._unknown
+            if masked is not None:
+                keep &= ~masked.contains(np.arange(places.start, places.stop))
+            block = block[keep]
+        if len(block) >= self._window:
+            heapq.heappush(self._held, (key, self._offered, block, own))
+            self.letters += len(block)
+        while self.letters > self._limit:
+            self.letters -= len(heapq.heappop(self._held)[2])
+
+    @property
+    def copies(self) -> int:
+        """How often each block is shuffled: once, or up to `MAX_COPIES` times."""
+        return min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
+
+    def shuffled(self) -> Iterator[tuple[Codes, tuple[Gene, ...] | None]]:
+        """Yield each block shuffled, and its genes, in the order of the input, as often as `copies` says."""
+        for _ in range(self.copies):
+            for _, _, block, genes in sorted(self._held, key=lambda held: held[1]):
+                yield self._shuffle(block, genes), genes
+
+    def _shuffle(self, block: Codes, genes: tuple[Gene, ...] | None) -> Codes:
+        if genes is None:
+            return dinucleotide_shuffle(block, self._rng)
+        shuffled = block.copy()
+        places = np.flatnonzero(block == self._unknown).tolist()
+        kept = Intervals.merge([*((g.start, g.end) for g in genes), *((i, i + 1) for i in places)])
+        edges = [0, *(edge for pair in kept.pairs() for edge in pair), len(block)]
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            if start < end:
+                shuffled[start:end] = dinucleotide_shuffle(block[start:end], self._rng)
+        return shuffled
+
+
+# --- The scan
 
 # Windows per contig that are compared with the model's training data: their share is known to 2 % or better.
 _WINDOWS_COMPARED = 500

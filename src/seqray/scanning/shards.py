@@ -27,9 +27,8 @@ from seqray.io.files import write_file
 from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig, Grid, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
-from seqray.scanning.peaks import PiecePeaks, join_pieces
 from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
-from seqray.scanning.scan import Scan
+from seqray.scanning.scan import PiecePeaks, Scan, join_pieces
 from seqray.scanning.scorers import Scorer
 from seqray.scanning.words import call_cautions
 

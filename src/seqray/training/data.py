@@ -15,9 +15,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.core.alignment import choose_columns, choose_rows, crop_alignment
-from seqray.core.alphabet import ALPHABETS, reverse_complement_codes
+from seqray.core.alphabet import ALPHABETS, CodeStack, reverse_complement_codes, stack_sequences
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.letters import CodeStack, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, Example, LabeledSequence
 from seqray.core.run_config import AugmentConfig, RunConfig

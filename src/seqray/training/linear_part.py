@@ -12,9 +12,8 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from seqray.calibration.fit import FOLDS, fit_temperature, prior_targets
-from seqray.core.alphabet import Alphabet
+from seqray.core.alphabet import Alphabet, CodeStack, kmer_indices, kmer_starts, stack_codes
 from seqray.core.arrays import Floats, Ints
-from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_codes
 from seqray.core.model_config import LinearConfig
 from seqray.homology.split import grouped_folds
 from seqray.modelfile.networks import Network, build_network

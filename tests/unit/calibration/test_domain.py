@@ -18,10 +18,9 @@ from seqray.calibration.domain import (
     flag_sequences,
     out_of_domain,
 )
-from seqray.core.alphabet import DNA, PROTEIN, reverse_complement_codes
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement_codes, stack_codes
 from seqray.core.card_parts import Domain
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.letters import stack_codes
 from seqray.core.serialization import from_mapping, to_mapping
 
 

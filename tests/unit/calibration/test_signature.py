@@ -30,11 +30,10 @@ from seqray.calibration.signature import (
     make_sketch,
     sketch_genome,
 )
-from seqray.core.alphabet import DNA, RNA, reverse_complement
+from seqray.core.alphabet import DNA, RNA, CodeStack, reverse_complement, stack_codes, stack_sequences
 from seqray.core.card import Card
 from seqray.core.card_parts import Sketch
 from seqray.core.errors import ConfigError
-from seqray.core.letters import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.serialization import from_mapping

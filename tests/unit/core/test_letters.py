@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.letters import (
+from seqray.core.alphabet import (
+    DNA,
+    PROTEIN,
     dinucleotide_shuffle,
     kmer_counts,
     kmer_indices,

@@ -9,8 +9,15 @@ from Bio.Align import PairwiseAligner, substitution_matrices
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.homology import similarity as candidates
-from seqray.homology.alignment import SENSITIVITY, identity_function, make_plan, offsets, simulate
-from seqray.homology.similarity import KmerBits, SeedIndex
+from seqray.homology.similarity import (
+    SENSITIVITY,
+    KmerBits,
+    SeedIndex,
+    identity_function,
+    make_plan,
+    offsets,
+    simulate,
+)
 
 
 def recurrence(one, two, unknown="N"):

@@ -7,9 +7,8 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.homology import similarity
-from seqray.homology.alignment import identity_function
 from seqray.homology.kmers import merge_groups
-from seqray.homology.similarity import best_matches, homology_groups
+from seqray.homology.similarity import best_matches, homology_groups, identity_function
 
 
 def mutated(codes, changes, letters, rng):

@@ -7,10 +7,9 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
-from seqray.homology.alignment import identity_function
 from seqray.homology.kmers import named_groups, positions_from_ids
 from seqray.homology.options import RelationOptions, SplitOptions
-from seqray.homology.similarity import Related, find_relatives
+from seqray.homology.similarity import Related, find_relatives, identity_function
 from seqray.homology.split import (
     QUANTILES,
     assign_parts,

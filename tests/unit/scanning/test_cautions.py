@@ -14,9 +14,8 @@ from seqray.modelfile.model import TrainedModel
 from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.results import ScanCounts, ScanResult
+from seqray.scanning.results import FalseCalls, ScanCounts, ScanResult
 from seqray.scanning.scorers import make_scorer
-from seqray.scanning.shuffles import FalseCalls
 from seqray.scanning.words import call_cautions, genome_cautions
 
 

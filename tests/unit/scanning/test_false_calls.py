@@ -9,9 +9,9 @@ from seqray.core.alphabet import DNA
 from seqray.core.records import Intervals
 from seqray.genome.genes import Gene
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.peaks import find_peaks
+from seqray.scanning.results import NullScores, poisson_interval
+from seqray.scanning.scan import BLOCK_LETTERS, MAX_COPIES, BlockSampler, find_peaks
 from seqray.scanning.scorers import WindowScorer
-from seqray.scanning.shuffles import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
 
 
 @pytest.mark.parametrize(

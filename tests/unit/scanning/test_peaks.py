@@ -16,7 +16,7 @@ from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, se
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.peaks import best_of_each
+from seqray.scanning.scan import best_of_each
 from seqray.scanning.scorers import Cutoffs, make_scorer
 
 NAN = np.nan

@@ -7,8 +7,8 @@ import random
 import pytest
 from hypothesis import given, strategies as st
 
+from seqray.cli.compare import COLUMNS, Start, compare_starts, read_starts
 from seqray.core.errors import InputError
-from seqray.scanning.strains import COLUMNS, Start, compare_starts, read_starts
 from tables import tsv, write
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, encode_columns, reverse_complement
-from seqray.core.letters import stack_sequences
+from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, encode_columns, reverse_complement, stack_sequences
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, SequenceRecord
 from seqray.core.run_config import AugmentConfig, RunConfig

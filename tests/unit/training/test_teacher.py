@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from seqray.core.alphabet import stack_sequences
 from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.letters import stack_sequences
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import score_codes
 from seqray.modelfile.file import load_model

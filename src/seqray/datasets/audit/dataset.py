@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet, canonical_strand
+from seqray.core.alphabet import Alphabet, canonical_strand, kmer_counts, stack_sequences
 from seqray.core.arrays import Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError
-from seqray.core.letters import kmer_counts, stack_sequences
 from seqray.core.records import LabeledSequence, files_of
 from seqray.core.results import AuditFigure, Histogram
 from seqray.homology.kmers import KmerTable, merge_groups, named_groups

@@ -9,10 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet, reverse_complement, reverse_complement_codes
+from seqray.core.alphabet import (
+    Alphabet,
+    CodeStack,
+    kmer_indices,
+    kmer_starts,
+    reverse_complement,
+    reverse_complement_codes,
+    stack_sequences,
+)
 from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import ConfigError, InputError, setting
-from seqray.core.letters import CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, allot
 from seqray.io.features import read_features, select_features

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core.alphabet import Alphabet, reverse_complement
+from seqray.core.alphabet import Alphabet, dinucleotide_shuffle, reverse_complement
 from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.letters import dinucleotide_shuffle
 from seqray.core.records import Intervals, LabeledSequence
 from seqray.core.text import counted
 from seqray.datasets.negatives.genome import (

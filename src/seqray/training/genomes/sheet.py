@@ -20,8 +20,8 @@ from seqray.core.text import nearest, parse_float
 from seqray.genome.genes import Gene, Genome, check_genes
 from seqray.genome.predict import predict_all
 from seqray.genome.read import genes_of_records, read_genes
-from seqray.io.bed import read_regions
 from seqray.io.features import Site, read_sites
+from seqray.io.lines import read_regions
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import read_rows
 

@@ -11,7 +11,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import runs_test
 from seqray.datasets.audit.findings import is_lower
-from seqray.datasets.audit.rules import Feature
+from seqray.datasets.audit.run import Feature
 from seqray.homology.kmers import chance_length, word_length
 from seqray.metrics.rules import best_threshold
 

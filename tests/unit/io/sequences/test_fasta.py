@@ -10,9 +10,8 @@ import pytest
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.results import SkippedRecord
-from seqray.io.fasta import read_fasta
 from seqray.io.files import BLOCK
-from seqray.io.records import UniqueIds, find_soft_masks
+from seqray.io.records import UniqueIds, find_soft_masks, read_fasta
 
 
 def pairs(path, alphabet=DNA, **keywords) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Labeled sequences as tables and FASTA files: `seqray.io.labeled`."""
+"""Labeled sequences as tables and FASTA files: `seqray.io.sequences`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Prediction
-from seqray.io.labeled import read_labeled_fastas, read_labeled_table, write_labeled_table
 from seqray.io.predictions import read_labels, read_prediction_table, write_predictions
+from seqray.io.sequences import read_labeled_fastas, read_labeled_table, write_labeled_table
 from seqray.io.tables import read_rows
 
 EXAMPLES = [

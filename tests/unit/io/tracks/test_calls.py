@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 
 from seqray.core.errors import InputError
 from seqray.core.results import TRUST, Box, Call, CallContext
-from seqray.io.bed import read_regions, write_bed
-from seqray.io.calls import write_calls_tsv
+from seqray.io.calls import write_bed, write_calls_tsv
 from seqray.io.features import read_features
 from seqray.io.gff3 import read_called, write_gff3
+from seqray.io.lines import read_regions
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
 # is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA
-from seqray.genome.boxes import MISSING, REACH, find_boxes
-from seqray.io.fasta import read_fasta
+from seqray.io.records import read_fasta
+from seqray.scanning.calls import BOX_REACH, NO_BOX, find_boxes
 
 SITE = 60
 
@@ -52,7 +52,7 @@ def test_an_extended_box_without_a_partner(known):
 
 
 def test_promoters_that_need_activators_show_no_boxes(known):
-    assert one(known["araBAD"]) == (MISSING, MISSING, None, None, False)
+    assert one(known["araBAD"]) == (NO_BOX, NO_BOX, None, None, False)
 
 
 def planted(distance, spacer, minus35="TTGACA", minus10="TATAAT", gap="C"):
@@ -66,9 +66,9 @@ def planted(distance, spacer, minus35="TTGACA", minus10="TATAAT", gap="C"):
 def test_boxes_are_found_at_the_distances_stated(distance, spacer):
     thirty_five, ten, *_ = one(planted(distance, spacer))
     inside = 4 <= distance <= 10
-    assert ten == (-distance - 5 if inside else MISSING)
+    assert ten == (-distance - 5 if inside else NO_BOX)
     paired = inside and 15 <= spacer <= 19
-    assert thirty_five == (ten - spacer - 6 if paired else MISSING)
+    assert thirty_five == (ten - spacer - 6 if paired else NO_BOX)
 
 
 def test_a_usual_arrangement_beats_an_unusual_one():
@@ -78,16 +78,16 @@ def test_a_usual_arrangement_beats_an_unusual_one():
 
 
 def test_unknown_letters_make_no_box():
-    assert one(planted(7, 17, minus10="TATANT"))[1] == MISSING
-    assert one(planted(7, 17, minus35="TTNACA"))[:2] == (MISSING, -12)
-    assert one("N" * 81) == (MISSING, MISSING, None, None, False)
+    assert one(planted(7, 17, minus10="TATANT"))[1] == NO_BOX
+    assert one(planted(7, 17, minus35="TTNACA"))[:2] == (NO_BOX, -12)
+    assert one("N" * 81) == (NO_BOX, NO_BOX, None, None, False)
 
 
 def test_the_reach_is_all_that_is_read():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (500, 81), dtype=np.uint8)
     other = codes.copy()
-    other[:, : SITE - REACH] = rng.integers(0, 4, (500, SITE - REACH), dtype=np.uint8)
+    other[:, : SITE - BOX_REACH] = rng.integers(0, 4, (500, SITE - BOX_REACH), dtype=np.uint8)
     other[:, SITE:] = 4
     for one_way, other_way in zip(find_boxes(codes, SITE), find_boxes(other, SITE), strict=True):
         assert np.array_equal(one_way, other_way)
@@ -98,7 +98,7 @@ def test_chance_shows_boxes_as_often_as_stated(gc, pair, alone):
     rng = np.random.default_rng(1)
     shares = [(1 - gc) / 2, gc / 2, gc / 2, (1 - gc) / 2]
     found = find_boxes(rng.choice(4, (20_000, 81), p=shares).astype(np.uint8), SITE)
-    two, ten = found.minus35 != MISSING, found.minus10 != MISSING
+    two, ten = found.minus35 != NO_BOX, found.minus10 != NO_BOX
     assert two.mean() == pytest.approx(pair, abs=0.01)
     assert (ten & ~two).mean() == pytest.approx(alone, abs=0.01)
     assert not (two & ~ten).any()
