@@ -61,9 +61,8 @@ Choice = Literal["diverse", "random"]
 def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
     """Choose the rows of codes (R, C) that a model reads, ascending; the query, row 0, is always among them.
 
-    ``diverse`` adds, from the query on, the row whose mean distance to all rows chosen is the largest (the
-    first of equals), where the distance is the number of columns that differ (Rao et al. 2021, "MSA
-    Transformer", section 3.2). ``random`` takes any rows; ``seed`` starts anew for each alignment.
+    ``diverse`` adds the row whose mean distance, in columns that differ, to all rows chosen is the largest
+    (Rao et al. 2021, "MSA Transformer", section 3.2), ``random`` any rows.
     """
     rows = len(codes)
     if rows <= depth:
@@ -89,11 +88,9 @@ def _most_different(codes: Codes, count: int) -> list[int]:
 
 
 def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
-    """Choose the columns of codes (R, C) that a model reads, ascending: all of them unless there are too
-    many.
+    """Choose the columns of codes (R, C) that a model reads, ascending: all, unless there are too many.
 
-    Columns without any of the codes below ``letters`` are left out first; then those with the fewest letters,
-    from the right where they have as many.
+    Those without codes below ``letters`` go first, then those with the fewest, from the right of as many.
     """
     occupied = np.count_nonzero(codes < letters, axis=0)
     kept = np.flatnonzero(occupied)

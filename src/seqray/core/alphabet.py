@@ -78,9 +78,7 @@ class Alphabet:
             object.__setattr__(self, name, value)
 
     def normalize(self, text: str, where: str = "") -> str:
-        """Fold case, write U as T (DNA) or T as U (RNA), check every letter, and drop the ``*`` that ends a
-        protein.
-        """
+        """Fold case, write U as T (RNA: T as U), check every letter, drop the ``*`` that ends a protein."""
         try:
             data = text.encode("ascii")
         except UnicodeEncodeError as error:
@@ -106,10 +104,7 @@ class Alphabet:
         return folded
 
     def encode(self, sequence: str, where: str = "") -> Codes:
-        """Turn letters (n) into codes (n,): 0 to ``unknown - 1``, and ``unknown`` for ambiguous ones.
-
-        The array is the caller's own and may be written to.
-        """
+        """Turn letters (n) into writable codes (n,): 0 to ``unknown - 1``, and ``unknown`` if ambiguous."""
         data = bytearray(sequence, "ascii", "replace").translate(self.codes)
         codes = np.frombuffer(data, dtype=np.uint8)
         if codes.size and codes.max() == _INVALID:
@@ -174,10 +169,9 @@ ANY_LETTERS = Alphabet("a sequence", "ABCDEFGHIJKLMNOPQRSTUVWXYZ*", "")
 
 
 def infer_alphabet(sequences: Iterable[str]) -> Alphabet:
-    """Tell which alphabet sequences are of by the shares of their letters, all sequences taken together.
+    """Tell which alphabet sequences, as `ANY_LETTERS` reads them, are of by the shares of their letters.
 
-    More than 40 % of letters other than A, C, G, T, U and N make a protein (in proteins it is about three
-    quarters), more U than T makes RNA. Sequences are as `ANY_LETTERS` reads them.
+    Over 40 % of letters but ACGTUN make a protein (of proteins about 75 %), more U than T makes RNA.
     """
     letters = bases = uracil = thymine = 0
     for sequence in sequences:
@@ -354,9 +348,8 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
 def _draw_last_edges(successors: list[Codes], end: int, rng: np.random.Generator) -> dict[int, int]:
     """The letter that follows the last occurrence of each letter but ``end``: a random tree that leads to it.
 
-    An Eulerian walk exists for exactly those choices that form a tree towards the end. Altschul and Erickson
-    redraw all choices until they do; the walk of Wilson's algorithm (1996) draws from the same
-    distribution, a tree in proportion to the product of its edge counts, and never starts over.
+    An Eulerian walk exists for exactly the choices that form such a tree (Altschul and Erickson). Wilson's
+    algorithm (1996) draws it in proportion to the product of its edge counts, and never starts over.
     """
     tree: dict[int, int] = {}
     reached = {end}

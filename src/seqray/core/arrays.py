@@ -89,9 +89,8 @@ def local_maxima(scores: Floats) -> Bools:
 def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
     """Greedy non-maximum suppression in one dimension, of sites (n,) and their scores (n,).
 
-    The best site is kept and excludes all others nearer than ``min_distance``; then the best of those left,
-    and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of the
-    input. The sites above a threshold are the same whether it is applied before or after.
+    The best site excludes all nearer than ``min_distance``; then the best of those left, and so on. Of equal
+    scores the lower site is first. ``length`` is that of a circle.
     """
     order = np.argsort(sites, kind="stable")
     ordered = sites[order]

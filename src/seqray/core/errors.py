@@ -118,10 +118,7 @@ def fields_named(names: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def setting(name: str, value: Any = ..., form: str = "") -> str:
-    """Write a setting as its user would: ``genes='predict'``, or ``--genes predict`` on the command line.
-
-    ``...`` stands for any value; ``form`` is how a number is written.
-    """
+    """Write a setting as its user would, ``genes='predict'`` or ``--genes predict``; ``...`` is any value."""
     text = format(value, form) if form else "..." if value is ... else repr(value)
     if _names is None:
         return f"{name}={text}"
@@ -238,10 +235,7 @@ def reset_termination() -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, and lose none.
-
-    Ctrl-C and SIGHUP stay ignored where they are, as under nohup.
-    """
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does; what is ignored, as under nohup, stays so."""
     try:
         before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
     except ValueError:  # not the main thread, which alone hears signals

@@ -30,10 +30,7 @@ class Place:
     circular: bool = True
 
     def positions(self) -> npt.NDArray[np.int64]:
-        """Position in the contig of each letter of the record, in the order in which it is read.
-
-        -1 for a letter beyond the ends of a contig that is not circular.
-        """
+        """Position in the contig of each letter of the record, as it is read; -1 beyond a linear contig."""
         places = np.arange(self.start, self.end)
         beyond = (places < 0) | (places >= self.length)
         inside = np.where(beyond & (not self.circular), -1, places % self.length)
@@ -112,11 +109,7 @@ class Explanation:
         return bool(np.isnan(self.scores).any())
 
     def spread_over(self, kept: Ints) -> Explanation:
-        """The same with values for all letters of the sequence, from those of the letters ``kept`` (n,).
-
-        These were read. The prediction does not depend on the others: they have no values (nan), and no
-        attention (0).
-        """
+        """The same for all letters of the sequence, nan where it was not read, from those ``kept`` (n,)."""
         size = len(self.sequence)
         if len(kept) == size:
             return self

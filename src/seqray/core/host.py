@@ -19,9 +19,8 @@ T = TypeVar("T")
 def own_settings() -> Iterator[None]:
     """Compute in float32 at full precision, with gradients, on the CPU where no device is named.
 
-    What a program has set of PyTorch for its thread (autocast, ``no_grad``, a device) is set for this thread,
-    what holds for the process (default type, products of matrices) by `_Process`. A library that is not
-    loaded yet has no other settings.
+    What a program has set of PyTorch for its thread is set for this thread, what holds for the process by
+    `_Process`. A library that is not loaded yet has no other settings.
     """
     with ExitStack() as settings:
         if numpy := sys.modules.get("numpy"):

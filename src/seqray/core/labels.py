@@ -59,10 +59,7 @@ def known_positive(names: Collection[str]) -> str | None:
 
 
 def choose_positive(counts: Mapping[str, int]) -> str | None:
-    """The positive class of labels with their counts: of two by their names, None if these do not tell.
-
-    Of several classes, it is the rarest that is not named as the negative one (background, other, ...).
-    """
+    """The positive class by counts: of two by their names, None if unclear; else the rarest not negative."""
     if len(counts) == 2:
         return known_positive(counts)
     return min(counts, key=lambda name: (is_negative(name), counts[name], name), default=None)
@@ -103,11 +100,7 @@ class LabelFault(NamedTuple):
 
 
 def label_faults(data: Sequence[Example]) -> Iterator[LabelFault]:
-    """Yield labels that look like a mistake.
-
-    These are labels that differ only in case, by ``.0`` or in how their letters are encoded, that look like a
-    missing value, that name several classes, or that only the test part has.
-    """
+    """Yield labels that look like a mistake: alike, missing, several in one, or only in the test part."""
     counts = Counter(one.label or "" for one in data)
     learned = {one.label for one in data if one.split != "test"}
     names = sorted(counts)
@@ -142,10 +135,9 @@ ONE_LABEL = (
 
 
 def joined_labels(names: Collection[str]) -> list[str]:
-    """Labels that name several classes, such as ``a;b``, in their order.
+    """Labels that name several classes, in their order: by ``;`` or ``|``.
 
-    What ``;`` and ``|`` divide is taken for several labels, what ``,``, ``/``, ``&`` and ``+`` divide only
-    where all parts are labels of the data, too.
+    What ``,``, ``/``, ``&`` and ``+`` divide is several labels only where all parts are labels, too.
     """
     found = []
     for name in names:

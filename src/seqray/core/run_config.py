@@ -277,10 +277,7 @@ def load_run_config(path: str | Path) -> RunConfig:
 
 
 def load_named_config(path: str | Path) -> tuple[RunConfig, frozenset[str]]:
-    """Read a `RunConfig` as `load_run_config` does, and name the settings of the file, as ``section.key``.
-
-    Those of `FROM_DATA` may be null, as if the file did not hold them.
-    """
+    """Read a `RunConfig` and the names of its settings in the file; those of `FROM_DATA` may be null."""
     text = read_small_text(path)
     try:
         mapping = parse_yaml(text)

@@ -1,8 +1,4 @@
-"""Settings dataclasses to plain data and back, with errors that name the key.
-
-A key that no dataclass knows, a value of the wrong type and a number out of range are errors that
-name the key, what is allowed and, for a misspelt key, the nearest one.
-"""
+"""Settings dataclasses to plain data and back, with errors that name the key and the nearest known one."""
 
 from __future__ import annotations
 

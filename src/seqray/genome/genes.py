@@ -23,11 +23,7 @@ _OPPOSITE = {"+": "-", "-": "+"}
 
 @dataclass(frozen=True, slots=True)
 class Gene:
-    """An interval that is transcribed: of a gene, or one piece of a gene in several pieces.
-
-    0-based and half-open on the plus strand; ``end`` exceeds the length of a circular contig if the gene
-    crosses its origin.
-    """
+    """A gene, or one of its pieces: 0-based and half-open on the plus strand, perhaps beyond the origin."""
 
     start: int
     end: int
@@ -149,10 +145,9 @@ OVERLAP = 50_000  # longer than nearly every gene, and 1 % of a genome
 
 
 def genes_on_circle(sequence: str, find: Callable[[str], tuple[Gene, ...]]) -> tuple[Gene, ...]:
-    """Genes of a circular sequence; those across the origin end beyond its length.
+    """Genes of a circular sequence, one round of it; those across the origin end beyond its length.
 
-    ``sequence`` is one round; ``find`` gives the genes of a linear sequence. The circle is cut at the start
-    of a gene that both rounds have: that nearest to the middle of the overlap, else at the middle.
+    The circle is cut at the start of a gene in both rounds that is near the middle of the overlap, or there.
     """
     length = len(sequence)
     overlap = min(OVERLAP, length)
@@ -190,10 +185,9 @@ class GeneIndex:
             self._intervals[strand] = own, [gene.start for gene in own], reached
 
     def downstream(self, site: int, strand: str, reach: int = REACH) -> tuple[Gene, int] | None:
-        """The next gene on a strand whose start lies at or after a site in reading direction.
+        """The next gene on a strand whose start lies at or after a site, and the letters between.
 
-        It comes with the letters from the site to its start codon: 0 for a transcript without a leader. Genes
-        with a partial start are not found. Of several that start at the same letter it is the longest.
+        Genes with a partial start are not found; of several that start at one letter it is the longest.
         """
         starts, genes = self._starts[strand]
         here = site if strand == "+" else -site
@@ -245,9 +239,8 @@ _MIN_START_SHARE = 0.5
 def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
-    One common name is enough. If none is, and each sequence has another name of one contig of the file, as
-    many as there are and of the same lengths, the genome comes back under these names. No sequences at all
-    are another error, which reading them explains.
+    One common name is enough. If there is none, but as many other names of the same lengths, the genome comes
+    back under these. No sequences at all are an error of reading.
     """
     same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
     known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file

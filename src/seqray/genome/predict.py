@@ -57,9 +57,8 @@ class GenePredictor:
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
         """Learn from the contigs of one genome.
 
-        Nothing is learned from fewer than `MIN_TRAINING_LETTERS`, or where contigs below `MIN_N50` hold more
-        than half of them: ready-made models of many species are used, those of the codon table if one is
-        given.
+        From fewer than `MIN_TRAINING_LETTERS`, or mostly contigs below `MIN_N50`, nothing is learned:
+        ready-made models of many species are used.
         """
         try:
             import pyrodigal
@@ -123,10 +122,7 @@ def predicted_genes(
     *,
     is_circular: Callable[[SequenceRecord], bool] | None = None,
 ) -> Genome:
-    """Genes that are predicted, contig by contig, by what is learned from the first sequences.
-
-    ``is_circular`` tells how a contig will be asked for: the genes of the first are then predicted at once.
-    """
+    """Genes predicted, contig by contig, by what is learned from the first; ``is_circular``: one at once."""
     for record in records:  # training reads a part; too long a contig is refused before the scan
         check_predictable(record.sequence, where=f"record '{record.id}'")
     predictor = GenePredictor.train((record.sequence.replace("U", "T") for record in records), table)

@@ -125,9 +125,8 @@ class Piece(NamedTuple):
 def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> list[Piece]:
     """Join the parts of a gene that belong together; parts and pieces are in the order of transcription.
 
-    ``length`` is that of the contig if it is circular, else None; ``offset`` counts the letters before the
-    first whole codon of the first part, None if nothing is translated. A piece that is nothing but the rest
-    of a codon is left out.
+    ``length`` is that of a circular contig; ``offset`` counts the letters before the first whole codon, None
+    if nothing is translated. A piece that is but the rest of a codon is left out.
     """
     groups: list[list[Part]] = []
     for part in parts:
@@ -167,9 +166,7 @@ def read_genes(
 ) -> Genome:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
-    GFF3 may be that of NCBI, Prokka, Bakta, Prodigal or Ensembl, with or without its FASTA. ``circles`` are
-    lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts on
-    either side of the origin is then one.
+    ``circles`` are lengths of contigs known to be circular: a gene on either side of the origin is one there.
     """
     file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
     return _genome(file, display_name(path), circles or {})

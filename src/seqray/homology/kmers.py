@@ -37,10 +37,7 @@ def connected_groups(n: int, left: Ints, right: Ints) -> Ints:
 
 
 def merge_groups(*groupings: np.ndarray) -> Ints:
-    """Join groups (N,) of several kinds: what is together in one of them is together: int64 (N,).
-
-    Negative numbers mean no group.
-    """
+    """Join groups (N,) of several kinds, below 0 for none: what is together in one is together: (N,)."""
     n = len(groupings[0])
     left, right, size = [], [], n
     for grouping in groupings:
@@ -57,8 +54,7 @@ def position_groups(
 ) -> Ints:
     """Group N sites by blocks of so many letters of a genome: int64 (N,), in order of contig and position.
 
-    Positions are 0-based. Neighbors closer than ``min_gap`` stay together even across the border of a block:
-    give the length of windows, so that overlapping ones are never split.
+    Neighbors closer than ``min_gap``, as windows that overlap, stay together across the border of a block.
     """
     if block < 1:
         raise InputError(f"a block of {block} letters", remedy="give 1 or more")
@@ -115,10 +111,9 @@ _CHUNK_LETTERS = 4_000_000  # hashed at once: bounds memory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KmerTable:
-    """k-mers of ``count`` sequences, sorted by hash and then by sequence.
+    """k-mers of ``count`` sequences by hash: keys uint64 (M,) and owners (M,), both sorted.
 
-    ``keys`` uint64 (M,) are the hashes, and ``owners`` (M,) the sequences that hold them; the chance of any
-    false match among ten million is below 1 in 100,000.
+    The chance of any false match among ten million is below 1 in 100,000.
     """
 
     keys: np.ndarray
@@ -171,12 +166,10 @@ def kmer_table(
     both_strands: bool = True,
     most: int | None = None,
 ) -> KmerTable:
-    """List the k-mers of N sequences, and each sequence shorter than ``k`` as a whole.
+    """List the k-mers of N sequences without ambiguous letters, and each sequence shorter than ``k``.
 
-    K-mers that hold an ambiguous letter are left out; with ``both_strands``, a k-mer and its reverse
-    complement are the same (of no effect for protein). Of more letters than ``most``, only k-mers whose hash
-    ends in some zero bits are kept, the same ones in every sequence: memory is bounded, and long shared
-    stretches are still found.
+    With ``both_strands``, a k-mer and its reverse complement are the same. Of more letters than ``most``,
+    only k-mers whose hash ends in some zero bits are kept, which bounds memory.
     """
     if k < 1:
         raise InputError(f"k is {k}", remedy="give k of 1 or more")
@@ -207,11 +200,10 @@ MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares
 
 
 def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
-    """Choose the length of the k-mers that relatives share, where nothing else is asked for.
+    """The length of the k-mers that relatives share: half the lower quartile, up to 40 bases or 10 residues.
 
-    Half the lower quartile of the lengths, at most 40 nucleotides or 10 residues; but never so short that
-    more than 1 sequence in 1000 would share a k-mer with any other by chance. Chance follows from the
-    composition: if two letters are equal with probability q, k-mers are equal with q**k.
+    Never so short that more than 1 sequence in 1000 would share one by chance: if two letters are equal with
+    probability q, k-mers are with q**k.
     """
     lengths = [len(sequence) for sequence in sequences] or [0]
     half = int(np.quantile(lengths, 0.25, method="lower")) // 2
@@ -239,10 +231,7 @@ def kmer_groups(
 
 
 def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:
-    """Yield runs of sequences: the first row and the codes of each.
-
-    A run ends once it has ``letters`` letters.
-    """
+    """Yield runs of sequences of so many ``letters`` or more: the first row and the codes of each."""
     begin, size = 0, 0
     for row, sequence in enumerate(sequences):
         size += len(sequence)
@@ -287,8 +276,7 @@ class KmerSet:
 def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
     """Polynomial hash of every window of ``k`` codes, modulo 2^64: uint64 (T - k + 1,).
 
-    The prefix sums of value x base^i give a window's hash as a difference, shifted back to power 0. Bits are
-    then mixed (the finalizer of splitmix64), so that the smaller of two hashes is still evenly spread.
+    It is a difference of prefix sums, shifted back to power 0, with bits mixed by splitmix64.
     """
     n = len(codes)
     if n < k:
@@ -324,10 +312,7 @@ def named_relations(
     positions: str | None,
     block: int,
 ) -> dict[str, Ints]:
-    """Groups that the data name: their own group, columns, and neighbors on a genome.
-
-    ``positions`` is ``id``, or two columns as ``contig,position``; ``columns`` holds the cells of each.
-    """
+    """Groups that data name: own, ``columns``, neighbors by ``positions`` (``id`` or two columns)."""
     names = list(dict.fromkeys(name.lower() for name in group_by))
     if any(example.group for example in data) and "group" not in names:
         names.insert(0, "group")

@@ -14,11 +14,7 @@ INSEPARABLE = (
 
 @dataclass(frozen=True)
 class RelationOptions:
-    """Which sequences count as related.
-
-    Those of at least this ``identity``, from 0 to 1, and those that share a k-mer of ``word`` letters; 0
-    turns either off.
-    """
+    """Which sequences count as related: by ``identity`` (0 to 1), or a shared k-mer of ``word`` letters."""
 
     identity: float = 0.8
     word: int = 40
@@ -29,8 +25,7 @@ class RelationOptions:
 class SplitOptions:
     """How examples are divided: by shares of the parts, or into so many ``folds``.
 
-    The examples of the parts to ``keep`` stay as in the data; other examples that are related to them are
-    left out (``drop``), or moved to their part.
+    Parts to ``keep`` stay; their relatives elsewhere are left out (``drop``), or move there.
     """
 
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1)

@@ -45,13 +45,10 @@ def plain_letters(sequences: Sequence[str], alphabet: Alphabet) -> list[str]:
 def identity_function(alphabet: Alphabet) -> Callable[[str, str], float]:
     """Return a function of two sequences, one strand, that gives their identity from 0 to 1.
 
-    Identity is the number of identical letters in the best alignment, divided by the known letters of the
-    sequence that has fewer of them: a fragment of a sequence is identical to it. Where alignments score
-    alike, the one with most identical letters counts. Sequences must be written by `plain_letters`.
-
-    Alignments go from end to end with free end gaps, so that windows which overlap line up. Nucleotides: +2
-    for a match, -3 for a mismatch, -6 for a gap letter, under which unrelated windows of 81 letters reach an
-    identity of 0.24 in one pair of a thousand. Protein: BLOSUM62, gaps of 11 + 1 a letter.
+    Identity is the number of identical letters in the best alignment, of equals the largest, over the known
+    letters of the sequence with fewer: a fragment is identical. Sequences are as `plain_letters` writes them.
+    Gaps at the ends are free. Nucleotides: +2 for a match, -3 for a mismatch, -6 for a gap letter (unrelated
+    windows of 81 reach 0.24 in one pair of a thousand); protein: BLOSUM62, gaps of 11 + 1 a letter.
     """
     unknown = alphabet.unknown_letter
     if alphabet.is_nucleotide:
@@ -113,9 +110,8 @@ _SIMULATED_LETTERS = 300  # longer pairs share seeds even more surely
 class SeedPlan:
     """How pairs are found: by ``patterns``, the offsets of the letters of a seed, from 0.
 
-    A pair is a candidate if it shares the fraction ``share`` of the seeds of the sequence that has fewer, and
-    ``short_share`` of its k-mers of ``short`` letters; 0 for no such filter. ``sensitivity`` is the share of
-    pairs at the threshold (of the median length, substitutions evenly spread) that pass.
+    A candidate shares ``share`` of the seeds of the sequence that has fewer, and ``short_share`` of its
+    k-mers of ``short`` letters (0: any); ``sensitivity`` is the share of pairs at the threshold that pass.
     """
 
     patterns: tuple[tuple[int, ...], ...]
@@ -138,11 +134,9 @@ def make_plan(
     *,
     budget: float = MAX_SEED_PAIRS,
 ) -> SeedPlan:
-    """Choose the longest seeds that find related pairs, or the shortest that the budget allows.
+    """Choose the longest seeds that find pairs of an ``identity``, or the shortest that the budget allows.
 
-    ``lengths`` (N,) and ``others`` (M,) are the letters of the sequences on either side of the comparison;
-    pairs of this ``identity`` must be found. ``budget`` are pairs of equal seeds that may be examined, for
-    each pattern and strand.
+    ``lengths`` (N,), ``others`` (M,) are letters on either side; ``budget`` pairs of equal seeds by pattern.
     """
     letters, total = len(alphabet.letters), float(others.sum())
     most = min(max(_MAX_SEEDS_PER_LETTER * total, _MIN_SEEDS), _MAX_SEEDS)  # a larger table gains nothing
@@ -184,10 +178,7 @@ def _lower_quantile(counts: np.ndarray) -> int:
 
 
 def simulate(patterns: tuple[tuple[int, ...], ...], length: int, identity: float) -> tuple[np.ndarray, int]:
-    """Count the seeds that random pairs without gaps share: (2000,) counts, and the seeds of a sequence.
-
-    Each pair of this length has the same number of identical letters, the smallest that reaches the identity.
-    """
+    """Seeds shared by random pairs that just have the identity, without gaps: (2000,), and of a sequence."""
     rng = np.random.default_rng(0)
     alike = int(np.ceil(identity * length - 1e-9))
     same = rng.permuted(np.tile(np.arange(length) < alike, (_SIMULATED_PAIRS, 1)), axis=1)
@@ -240,10 +231,7 @@ def reverse_complement_stack(stack: CodeStack) -> CodeStack:
 
 
 class SeedIndex:
-    """The spaced seeds of N sequences, for lookup; of a seed with too many holders the first ones are kept.
-
-    ``counts`` int64 (N,) are the distinct seeds of each sequence.
-    """
+    """The spaced seeds of N sequences, ``counts`` (N,) distinct ones; many holders of a seed are cut."""
 
     def __init__(self, sequences: Sequence[str], patterns: Patterns, alphabet: Alphabet) -> None:
         self._patterns, self._alphabet = patterns, alphabet
@@ -269,11 +257,7 @@ class SeedIndex:
     def shared(
         self, sequences: Sequence[str], *, reverse: bool = False
     ) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-        """Count the seeds that queries, or their reverse complement, share with the set, block by block.
-
-        Yields int64 (P,) each: row of the query, row of the sequence in the set, distinct seeds that they
-        share, and distinct seeds of the query.
-        """
+        """Yield rows of query and set, shared distinct seeds, and those of the query, (P,) each, by block."""
         letters = len(self._alphabet.letters)
         for first, stack in chunks(sequences, self._alphabet, _CHUNK_LETTERS):
             strand = reverse_complement_stack(stack) if reverse else stack
@@ -313,10 +297,7 @@ class KmerBits:
         self._counts = np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
     def shared_fraction(self, one: Ints, two: Ints, reverse: bool) -> Floats:
-        """Fraction of the k-mers of the sequence with fewer that both hold: (P,).
-
-        ``one`` and ``two`` (P,) are rows of the pairs; ``reverse`` takes the reverse complement of ``two``.
-        """
+        """Share of the fewer k-mers that pairs ``one`` and ``two`` (P,), perhaps reversed, have: (P,)."""
         shared = np.empty(len(one), dtype=np.int64)
         for begin in range(0, len(one), _PAIRS_AT_ONCE):
             block = slice(begin, begin + _PAIRS_AT_ONCE)
@@ -361,10 +342,9 @@ def best_matches(
 ) -> tuple[Floats, Ints]:
     """Find for each of M test sequences the most similar training sequence: identity and index, (M,) each.
 
-    Those ``candidates`` that share most seeds with it are aligned; all, if that takes less than a fraction of
-    a second. The identity (`identity_function`) is 0, and the index -1, where
-    nothing could be aligned; of equals the first counts. For relatives (0.6 and above for windows of 81
-    letters of DNA) all pairs would give the same, except for one in a hundred; below, it is a lower bound.
+    Those ``candidates`` that share most seeds are aligned, or all if that is fast. The identity is 0 and the
+    index -1 where nothing could be aligned. For relatives (0.6 and above for windows of 81 bases) all pairs
+    would give the same, except for one in a hundred; below, it is a lower bound.
     """
     both_strands = both_strands and alphabet.is_nucleotide
     targets, queries = (_rows_of(plain_letters(s, alphabet), alphabet, both_strands) for s in (train, test))
@@ -425,10 +405,9 @@ def _proposed(
 
 
 def _top_pairs(query: Ints, target: Ints, value: Floats, count: int) -> tuple[Ints, Ints, Floats]:
-    """Keep the ``count`` pairs of each query with the largest values (0 to 1), ties by target.
+    """Keep the ``count`` pairs of each query, in order, with the largest values (0 to 1), ties by target.
 
-    Queries are in order. The three are packed into one number each, because sorting those is ten times
-    faster than sorting rows; values are distinguished to the 20th bit.
+    The three are packed into one number each, which sort ten times faster; 20 bits are for values.
     """
     fresh = np.concatenate(([0], np.flatnonzero(query[1:] != query[:-1]) + 1)) if len(query) else query
     rank = np.zeros(len(query), dtype=np.uint64)
@@ -457,10 +436,9 @@ def homology_groups(
 ) -> Ints:
     """Group N sequences of at least this identity, directly or through others (single linkage): int64 (N,).
 
-    Every pair in a group is connected by steps that were aligned, so nothing is joined wrongly. A pair may be
-    missed; `expected_sensitivity` estimates how rarely. Of each sequence at most 50 pairs are aligned, those
-    with most k-mers in common. The partition does not depend on the order of the sequences, nor, with both
-    strands, on which one is given.
+    Every pair of steps was aligned, so nothing is joined wrongly; `expected_sensitivity` estimates how many
+    are missed. At most 50 pairs of each sequence are aligned. The order of the sequences, and with both
+    strands the one given, does not matter.
     """
     if not 0 < identity <= 1:
         raise InputError(f"an identity of {identity:g}", remedy="give one above 0 and up to 1")
@@ -524,10 +502,7 @@ def _similar_candidates(
 
 @dataclass(frozen=True)
 class Related:
-    """Groups of relatives: int64 (N,) from 0 in order of first appearance, and what relates them.
-
-    ``reasons`` are the kinds of relation and how many groups each makes alone, in words.
-    """
+    """Groups of relatives: (N,) from 0 by first appearance, and by kind of relation what it joins."""
 
     groups: Ints
     reasons: dict[str, str] = field(default_factory=dict)
@@ -540,10 +515,7 @@ def find_relatives(
     others: Mapping[str, Ints] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Related:
-    """Group N examples by all kinds of relation; without any each is a group of its own.
-
-    ``others`` are further groups by name of the relation, (N,) each; negative numbers mean no group.
-    """
+    """Group N examples by all kinds of relation, also ``others`` by name (N,), where below 0 is no group."""
     kinds: dict[str, Ints] = {}
     strands = alphabet.is_nucleotide and options.both_strands
     where = " on either strand" if strands else ""

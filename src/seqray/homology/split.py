@@ -28,10 +28,7 @@ Values = Sequence[Hashable] | np.ndarray
 
 
 def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
-    """Assign examples to folds at random, each class evenly: int64 (N,) of fold numbers.
-
-    Relatives may be on both sides; such folds serve to compare with papers that used them.
-    """
+    """Assign examples to folds at random, each class evenly: int64 (N,); relatives may be on both sides."""
     from sklearn.model_selection import StratifiedKFold  # here, because parts of other sizes need none of it
 
     y = number_by_appearance(labels)
@@ -68,9 +65,8 @@ def _require_folds(n_folds: int, available: int, what: str) -> None:
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
     """Deal whole groups into parts of given shares, each class as evenly as the groups allow: int64 (N,).
 
-    Larger groups are dealt first, each to the part that lacks most of its classes; examples that are alone in
-    their group are dealt last and even out the differences. In contrast to `grouped_folds` the parts may
-    differ in size, and a hundred thousand groups take seconds. A share of 0 gives an empty part.
+    Larger groups are dealt first, each to the part that lacks most of its classes; single examples even out
+    the differences. In contrast to `grouped_folds` parts may differ in size, and it is fast.
     """
     y, g, wanted = number_by_appearance(labels), number_by_appearance(groups), np.asarray(shares, float)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
@@ -137,10 +133,7 @@ _TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must n
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sides of a boundary, as rows of the data: (M,) and (N,).
-
-    ``name`` is that of the side that is held out, such as ``test`` or ``fold 3``, ``against`` the other's.
-    """
+    """The two sides of a boundary, as rows: (M,) of the one held out (``test``, ``fold 3``), and (N,)."""
 
     name: str
     against: str
@@ -150,11 +143,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Boundary(Sides):
-    """Held-out sequences and the most similar ones on the other side.
-
-    ``identity`` (M,) is the best of each held-out sequence, and ``nearest`` (M,) the row it was found with,
-    -1 for none. ``shared`` bool (M,) says whether a k-mer of ``word`` letters is shared; 0 if not examined.
-    """
+    """Held-out rows (M,) with the best identity, the nearest other row (or -1), and if a word is shared."""
 
     identity: Floats
     nearest: Ints
@@ -284,10 +273,7 @@ def split_data(
     relation: RelationOptions,
     on_progress: OnProgress | None = None,
 ) -> Division:
-    """Divide examples, measure the boundaries, and move relatives found across one, until none is found.
-
-    Raises an InputError if there are fewer groups than parts, or no example is in a part to be kept.
-    """
+    """Divide examples, measure the boundaries, and move relatives found across one, until none is found."""
     division = assign_parts(data, related.groups, options)
     boundaries = measure_boundaries(data, division, alphabet, options, relation, on_progress=on_progress)
     division = replace(division, boundaries=boundaries)
@@ -318,11 +304,7 @@ def assign_parts(
     options: SplitOptions,
     before: Division | None = None,
 ) -> Division:
-    """Assign each example a part or fold, without measuring the boundaries.
-
-    ``groups`` (N,) are numbers of groups that stay whole. After an earlier division of smaller groups, each
-    group goes where most of its examples were.
-    """
+    """Assign each example a part or fold by ``groups`` (N,); after another division, where most were."""
     for name in options.keep:
         if all(example.split != name for example in data):
             raise InputError(f"no example has the split '{name}' that is to be kept")
@@ -376,10 +358,7 @@ def measure_boundaries(
     before: Sequence[Boundary] = (),
     on_progress: OnProgress | None = None,
 ) -> tuple[Boundary, ...]:
-    """Measure each boundary: test against the rest, validation against train, or a fold against others.
-
-    If boundaries are given as they were measured ``before``, only what changed is measured again.
-    """
+    """Measure each boundary, of test, validation or a fold; of those ``before`` only what changed."""
     sequences = [example.sequence for example in data]
     measured = {boundary.name: boundary for boundary in before}
     boundaries = []

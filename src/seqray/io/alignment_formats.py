@@ -87,10 +87,7 @@ _NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp", "aa_dssp", "aa_pred"}
 
 
 def parse_fasta_alignment(handle: io.BufferedReader, where: str, a3m: bool) -> Iterator[AlignedText]:
-    """Yield the one alignment of a file, if it has rows; one without a name is ``row_`` and its number.
-
-    It is A3M if that is known, or shows: then the columns are those of the query, and inserted letters go.
-    """
+    """Yield the alignment of a file that has rows; inserted letters go if it is A3M, or looks so."""
     names: list[str] = []
     pieces: list[list[bytes]] = []
     for number, line in _numbered_lines(handle):
@@ -260,10 +257,7 @@ def _groups(lines: list[bytes]) -> list[list[bytes]]:
 def _choose(
     layouts: list[_Layout], groups: list[list[bytes]], rows: int, alphabet: Alphabet, where: str
 ) -> list[tuple[bytes, bytes]]:
-    """The rows of the layout that fits; of several, of that which letters, indents and blank lines allow.
-
-    Names as long as a group of letters fit in several, and none of them is right more often.
-    """
+    """The rows of the layout that fits; of several, of that which letters, indents and blank lines allow."""
     for allows in (
         lambda layout: all(name for name, _ in layout.rows),
         lambda layout: is_aligned_text([letters for _, letters in layout.rows], alphabet),

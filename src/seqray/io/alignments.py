@@ -44,15 +44,11 @@ def read_alignments(
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
-    The id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of ``#=GF ID``),
-    else the name of the file without its ending (and that of a compression), with a number if a file contains
-    several.
-
-    The content decides on the format, and the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file whose
-    first row has no small letters, and whose rows differ in length only by small letters and dots, is A3M, of
-    which the columns of the query are kept.
-    ``on_skip`` is called with each alignment without rows or letters; if None, such an alignment is an error.
-    With ``skip_unusable`` it is also called with one that has other letters, or rows that differ in length.
+    The content decides on the format, and a name that ends in ``.a3m`` or ``.a2m``. The id is the accession
+    of a Stockholm file (``#=GF AC``), else its name, else that of the file without its ending, with a number
+    if there are several. ``on_skip`` is called with each alignment without rows or letters, which is an error
+    if it is None, and with ``skip_unusable`` also with one of other letters or with rows that differ in
+    length.
     """
     where = display_name(path)
     with open_input(path) as handle:
@@ -133,8 +129,7 @@ def read_labeled_alignments(
 ) -> list[Alignment]:
     """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
-    A file's name is relative to the folder of the table; if it contains several alignments, the row's ``id``
-    selects one. ``on_unread`` is called once if there are other columns.
+    A file's name is relative to the folder of the table; of several alignments in it, the ``id`` selects one.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
@@ -182,9 +177,7 @@ def read_labeled_stockholm(
     on_unread: OnUnread | None = None,
     columns: Columns | None = None,
 ) -> tuple[list[list[Alignment]], int]:
-    """Read many alignments, and their labels from a table: the examples of each file, and how many have no
-    label.
-    """
+    """Read alignments and a table of their labels: the examples of each file, and how many have no label."""
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     remedy = "name the columns id,label[,group,split]"
     for where, row in read_rows(labels, ("id", "label"), remedy, columns or {}):

@@ -30,10 +30,7 @@ def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
 def write_calls_tsv(
     path: str | Path, calls: Iterable[Call], provenance: Sequence[str] = (), *, described: bool = False
 ) -> int:
-    """Write calls as a table, 0-based and half-open, and return how many.
-
-    An ``end`` beyond the length of a circular contig is kept; ``described`` appends `CONTEXT_COLUMNS`.
-    """
+    """Write calls as a table, 0-based and half-open; ``described`` appends `CONTEXT_COLUMNS`."""
     columns = (*CALL_COLUMNS, *CONTEXT_COLUMNS) if described else CALL_COLUMNS
     return write_table(path, columns, call_rows(calls, described=described), provenance)
 
@@ -58,10 +55,9 @@ def write_bed(
     contigs: Mapping[str, int] | None = None,
     described: bool = False,
 ) -> int:
-    """Write calls as BED6 and more columns, and return how many calls (not lines).
+    """Write calls as BED6 and more columns, by start in each contig, and return how many calls (not lines).
 
-    The lines of a contig are sorted by start, as tabix requires; the site is 0-based. ``contigs`` are the
-    lengths, by which a call across the origin of a circle becomes two lines.
+    The site is 0-based. By ``contigs``, their lengths, a call across the origin of a circle is two lines.
     """
     named = list(call_ids(calls))
     columns = DESCRIBED_COLUMNS if described else BED_COLUMNS

@@ -55,10 +55,7 @@ def _ranked(scores: Floats, signed: bool) -> Iterator[tuple[float | None, int | 
 
 
 def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterator[tuple[object, ...]]:
-    """Cells of the table for one explanation, in the order of the positions.
-
-    ``top`` limits them to that many of the best ranks.
-    """
+    """Cells of the table for one explanation, by position; ``top``: of that many of the best ranks."""
     e = explanation
     none = [None] * len(e.scores)
     places = [p if p >= 0 else None for p in e.place.positions().tolist()] if e.place else none
@@ -106,10 +103,7 @@ ROW_COLUMNS = ("record", "row", "name", "method", "class", "score", "rank", "sig
 
 
 def column_lines(explanation: AlignmentExplanation, top: int | None = None) -> Iterator[tuple[object, ...]]:
-    """Cells of the table of columns, in the order of the columns, method by method.
-
-    ``top`` limits them to that many of the best ranks; columns that the model did not read have no rank.
-    """
+    """Cells of the table of columns, method by method; ``top``: of that many of the best ranks."""
     e, alignment = explanation, explanation.alignment
     positions = [place + 1 if place >= 0 else None for place in alignment.query_positions().tolist()]
     occupied = occupancy(alignment.codes, alignment.alphabet).tolist()
@@ -163,12 +157,9 @@ def write_motifs(
     *,
     background: npt.ArrayLike | None = None,
 ) -> None:
-    """Write motifs in the format that the name of the file ends in, each also with ``.gz``.
+    """Write motifs as the file's name says: minimal MEME of version 4, JASPAR's counts, or a row each (TSV).
 
-    ``.meme`` is minimal MEME, version 4, with the provenance after the version, where readers skip lines that
-    they don't know, and the ``background`` (A,), the probability of each letter in the records; equal if not
-    given. ``.jaspar`` is JASPAR's text format of counts, DNA only, which has no place for provenance.
-    ``.tsv`` has one row a motif. Raises as `motif_format`.
+    ``background`` (A,) is the probability of each letter in the records, equal if not given.
     """
     form = motif_format(path, alphabet)
     if form == "tsv":
@@ -220,10 +211,7 @@ def _motif_cells(motif: Motif) -> list[object]:
 
 
 class ScoreTrack:
-    """Scores of one method along contigs, collected from explanations and written at the end.
-
-    A record without a location is a contig of its own. If calls overlap, a position keeps the highest score.
-    """
+    """Scores of one method along contigs, or records; where calls overlap, the highest counts."""
 
     def __init__(self) -> None:
         self._lengths: dict[str, int] = {}

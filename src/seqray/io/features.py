@@ -40,10 +40,7 @@ def read_annotated(
     *,
     duplicates: Duplicates = "error",
 ) -> AnnotatedFile:
-    """Read the features of the kinds that ``wanted`` tells, from GenBank or GFF3.
-
-    ``circles`` are lengths of contigs that are known to be circular, whether the file says so or not.
-    """
+    """Read ``wanted`` kinds of features from GenBank or GFF3; ``circles`` are lengths of circular contigs."""
     name, circles = display_name(path), circles or {}
     with open_input(path) as handle:
         head = handle.peek(1)
@@ -59,11 +56,9 @@ def read_annotated(
 
 
 def read_features(path: str | Path) -> AnnotatedFile:
-    """Read all features of a file, each with its parts (exons), and count what can't be placed.
+    """Read all features of GFF3, GTF, GenBank, BED or a table of positions; count what can't be placed.
 
-    The file is GFF3 (or GTF), GenBank, BED, or a table with the columns ``contig`` and ``site`` or
-    ``position`` (0-based) and, if known, ``strand``, as `seqray scan` writes it; plain or compressed. The
-    kind of a feature of BED is empty, that of a table of positions is ``TSS``.
+    The kind of a feature of BED is empty; that of a position, 0-based, is ``TSS``.
     """
     with open_input(path) as handle:
         return _parse_features(handle.read(), display_name(path))
@@ -150,11 +145,10 @@ class Site:
 
 
 def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: None) -> list[Site]:
-    """Read sites from a table, BED, GFF3 or GenBank, plain or compressed.
+    """Read sites from a table with positions from 1, BED, GFF3 or GenBank, plain or compressed.
 
-    A table has the columns ``contig``, ``position`` (1-based), ``strand`` and, if given, ``site`` (its class)
-    and ``weight``. A feature of another format has one site: its first letter in reading direction, or the
-    one that a call of seqray states. ``on_left_out`` receives a line about features that have none.
+    A feature has one site: its first letter in reading direction, or the one that a call of seqray states.
+    ``on_left_out`` receives a line about features that have none.
     """
     name = display_name(path)
     with open_input(path) as handle:

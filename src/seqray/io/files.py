@@ -178,10 +178,7 @@ class _Source(io.RawIOBase):
 
 
 class _Reader(io.RawIOBase):
-    """Decompressed bytes; any damage is an `InputError`, and so is a NUL byte where ``is_text``.
-
-    So no reader of lines waits for the end of the first one in a binary file, which may have none.
-    """
+    """Decompressed bytes; damage is an `InputError`, and in a text a NUL byte: lines could be endless."""
 
     def __init__(self, source: _Source, where: str, is_text: bool) -> None:
         self._source, self._where, self._is_text = source, where, is_text
@@ -425,10 +422,9 @@ def flush_standard_output() -> None:
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an exception.
 
-    The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end; on any
-    exception, Ctrl-C included, they are removed. A link is followed: it stays, and the file that it names is
-    replaced. Devices and pipes are written directly; ``-`` is standard output, and a name that ends in
-    ``.gz`` is compressed by bgzip (which gunzip reads).
+    The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end. A link
+    stays, and its file is replaced. Devices and pipes are written directly; ``-`` is standard output, and a
+    name that ends in ``.gz`` is compressed by bgzip.
     """
     if str(path) == "-":
         yield cast(BinaryIO, _StandardOutput())
@@ -479,11 +475,9 @@ def publish(working: Path, target: Path, where: str) -> None:
 class Staging:
     """Hidden folders beside the outputs of one run, whose files are moved to their places at the end.
 
-    Use it in ``with``: if its block ends without an exception, what was printed is written out and all files
-    appear, else none does. Signals wait until all are moved. The folders go last: after a crash in between, a
-    folder that is left shows that the outputs beside it may not be of one run. Writers get the path of a
-    staged file in place of the user's; an `InputError` that names a staged file names the user's when it
-    leaves the block.
+    If its block ``with`` ends without an exception, all files appear, else none does; signals wait until all
+    are moved. The folders go last: one left by a crash shows that the outputs beside it may not be of one
+    run. An `InputError` that names a staged file names the user's when it leaves the block.
     """
 
     def __init__(self) -> None:
@@ -491,10 +485,7 @@ class Staging:
         self._folders = ExitStack()
 
     def path(self, target: str | Path) -> Path | str:
-        """Where to write what shall appear as ``target``, or as the file that it links to.
-
-        Standard output (``-``), devices and pipes are written directly.
-        """
+        """Where to write what shall appear as ``target``; devices, pipes and ``-`` are written directly."""
         name, real = str(target), Path(os.path.realpath(target))
         if name == "-" or (is_stream(target) and not real.is_dir()):
             return target

@@ -81,10 +81,7 @@ def read_genbank(
 def split_genbank(
     handle: io.BufferedReader, where: str, on_record: Callable[[SeqRecord], None] | None = None
 ) -> Iterator[RawRecord]:
-    """Records of an open, buffered binary stream; ``where`` is its name in errors.
-
-    ``on_record`` is called with each as Biopython reads it, features included.
-    """
+    """Records of an open binary stream; ``on_record`` is called with each as Biopython reads it."""
     other = detect_format(handle.peek(1))
     if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
@@ -144,10 +141,9 @@ class _Lines(io.TextIOWrapper):
 
 
 def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[SeqRecord]:
-    """Yield the records of an open file of bytes, as Biopython reads them; ``where`` names it in errors.
+    """Yield the records of an open file, as Biopython reads them; ``features`` take four times as long.
 
-    To read the ``features``, too, takes four times as long. Of a damaged file the parser raises errors of any
-    type, and of one that is cut off it only warns.
+    Of a damaged file the parser raises errors of any type, and of one that is cut off it only warns.
     """
     lines, records, count = _Lines(handle, where), None, 0
     while True:
@@ -198,10 +194,7 @@ def genbank_annotation(
     circles: Mapping[str, int],
     ids: UniqueIds,
 ) -> AnnotatedFile:
-    """Features of the wanted kinds of parsed records, see `seqray.io.features.read_annotated`.
-
-    The kind of a ``regulatory`` feature is its class (``promoter``).
-    """
+    """Features of the wanted kinds of parsed records; the kind of a ``regulatory`` one is its class."""
     features: list[Feature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
@@ -240,10 +233,7 @@ def _part(location: SimpleLocation) -> Part | None:
 def _annotated(
     feature: SeqFeature, kind: str, contig: str, name: str, around: int | None
 ) -> tuple[Feature | None, str]:
-    """A feature, unless no letter of this record is in it, and why it or a part of it is left out, if it is.
-
-    ``around`` is the length of a circular contig.
-    """
+    """A feature, unless no letter of this record is in it, and why it or a part of it is left out."""
     attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
     if feature.location is None:
         return None, UNREADABLE
@@ -301,13 +291,10 @@ def write_genbank(
 ) -> int:
     """Write all records of a FASTA or GenBank file with calls as features, and return how many calls.
 
-    A call is a ``regulatory`` feature of its class (``promoter``), or else a ``misc_feature``; its boxes are
-    ``minus_10_signal`` and ``minus_35_signal``. Names of records that are too long for the LOCUS line are cut
-    there, and kept whole as VERSION. What Biopython does not read of a GenBank file is lost. The provenance
-    is added to the COMMENT of each record; records that have ``genes`` of their own don't get others.
-
-    ``source`` is the file that was scanned, and is read again; or its records, with the id of each, see
-    `named_records`. ``is_circular`` says of an id whether it was scanned as a circle, beside those so marked.
+    A call is a ``regulatory`` feature of its class, or a ``misc_feature``. Names that are too long for the
+    LOCUS line are cut there, and whole as VERSION; records without genes of their own get those of ``genes``.
+    ``source`` is the file, read again, or its records, see `named_records`; ``is_circular`` says of an id
+    whether it was scanned as a circle, beside those so marked.
     """
     named: dict[str, list[tuple[str, Call]]] = {}
     for name, call in call_ids(calls):

@@ -49,12 +49,10 @@ def write_gff3(
 ) -> int:
     """Write calls as GFF3 features, and return how many.
 
-    The type is the class if it is a term of the Sequence Ontology (``promoter``), else ``sequence_feature``
-    with the class as ``label``. It spans the boxes of a promoter where they are known. ``tss`` (``site`` for
-    other classes than promoters) is 1-based. A call of a locator has ``score`` and what its
-    context knows, in place of ``probability``. Each of the ``contigs``,
-    given with their lengths, has a line ``##sequence-region``; a circular one also gets a ``region`` with
-    ``Is_circular=true``. The calls of a contig come together, by start, as tabix requires.
+    The type is the class if it is a term of the Sequence Ontology, else ``sequence_feature`` with the class
+    as ``label``; it spans the boxes of a promoter. ``tss`` (``site`` for other classes) is 1-based. Each of
+    the ``contigs``, with their lengths, has a line ``##sequence-region``; a contig's calls come by start, as
+    tabix requires.
     """
     contigs, count = contigs or {}, 0
     with open_output(path) as handle:
@@ -84,10 +82,7 @@ def write_features(
     provenance: Sequence[str],
     contigs: Sequence[Any],
 ) -> None:
-    """Write features by contig, each of one part, so that they are read back as genes.
-
-    ``contigs`` have a name, a length, and say whether they are circular.
-    """
+    """Write features of one part, by contig, so that they are read back as genes."""
     with open_output(path) as handle:
         handle.write(b"##gff-version 3\n")
         for contig in contigs:
@@ -159,10 +154,7 @@ class CalledFile(NamedTuple):
 
 
 def read_called(path: str | Path) -> CalledFile:
-    """Read what `write_gff3` wrote; circular contigs may be those of another program.
-
-    Features without a site, or with neither score nor probability among their attributes, are ignored.
-    """
+    """Read what `write_gff3` wrote; features without a site, or a score or probability, are ignored."""
     if str(path).removesuffix(".gz").endswith((".tsv", ".bed")):
         remedy = "write the calls as GFF3, too: seqray scan --out calls.gff3"
         raise InputError("is no GFF3 file of calls", where=display_name(path), remedy=remedy)
@@ -279,10 +271,7 @@ def _parse_row(line: str, where: str) -> _Row:
 
 
 def _outside_fasta(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Lines (place, text) but letters, which begin with ``##FASTA`` or a header.
-
-    They end where another file was appended: with its first comment or feature.
-    """
+    """Lines but letters: from ``##FASTA`` or a header to the first comment or row of an appended file."""
     in_letters = False
     for where, line in lines:
         if line.startswith(("##FASTA", ">")):
@@ -382,11 +371,7 @@ def _from_first(rows: list[_Row], turn: int) -> list[_Row]:
 
 
 def _turn(ordered: list[_Row], listed: list[_Row], around: int) -> int:
-    """Which of the lines of one strand of a circle, sorted along it, comes first.
-
-    Lines that touch the origin tell it, then their order in the file, unless that is by position, and then
-    the phases.
-    """
+    """Which line on a circle, sorted along it, comes first: by the origin, the file's order, or phases."""
     if turn := turn_at_origin([row.part for row in ordered], around):
         return turn
     turn = ordered.index(listed[0])

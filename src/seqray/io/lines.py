@@ -109,8 +109,7 @@ class AnnotatedFile(NamedTuple):
 def turn_at_origin(parts: Sequence[Part], length: int | None) -> int:
     """Count the parts that a file sorted by position put before those which they follow across the origin.
 
-    ``length`` is that of the contig if it is circular, else None. One part reaches the origin from either
-    side, or one, as in GFF3, ends beyond it.
+    ``length`` is that of a circular contig. One part reaches the origin from either side, or ends beyond it.
     """
     if len(parts) < 2 or length is None:
         return 0
@@ -196,10 +195,7 @@ def read_regions(path: str | Path) -> list[Feature]:
 
 
 def parse_bed(lines: Iterable[tuple[str, str]], *, with_strand: bool = True) -> Iterator[Feature]:
-    """Features of the lines of BED, with their places; ``track`` and ``browser`` lines are ignored.
-
-    A header that seqray wrote names the column of the site.
-    """
+    """Features of lines of BED, but not of a browser; a header of seqray names the column of the site."""
     at_site = None
     for where, line in lines:
         cells = line.split("\t") if "\t" in line else line.split()
@@ -241,9 +237,7 @@ _STATED = ("model", "parts", "scanned", "calls", "threshold", *EXPECTED, "eviden
 
 @dataclass(frozen=True, slots=True)
 class ScanStatement:
-    """What a scan states of its calls: the name of the file without its folder, and the facts that its header
-    has.
-    """
+    """What a scan states of its calls: the file's name without its folder, and the facts of its header."""
 
     file: str
     facts: Mapping[str, str]

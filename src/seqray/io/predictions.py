@@ -33,9 +33,7 @@ _MAX_ROWS = 100_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of text: cells by column, the name of its file, its comments, and the hash of its bytes,
-    decompressed.
-    """
+    """A table of text: cells by column, comments, and the hash of its bytes, decompressed."""
 
     where: str
     columns: dict[str, list[str]]
@@ -150,10 +148,7 @@ def _rows_of_ids(ids: Sequence[str], where: str) -> dict[str, int]:
 
 
 def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
-    """Row of each labeled id in a table of predictions; other rows are left out.
-
-    ``labels_name`` names the labels in errors.
-    """
+    """Row of each labeled id in a table of predictions; ``labels_name`` names the labels in errors."""
     if id_column not in table.columns:
         raise InputError(
             f"has no column '{id_column}', found {', '.join(table.columns)}",
@@ -190,9 +185,7 @@ def name_classes(
     score: str | None = None,
     positive: str | None = None,
 ) -> tuple[tuple[str, ...], str]:
-    """Names of the classes in the order of the table's columns, and the positive one; ``labels`` are those in
-    use.
-    """
+    """Names of the classes in the order of the columns, and the positive one; ``labels`` are those in use."""
     columns = [name for name in table.columns if name.startswith("p_")]
     if not score and not columns:
         remedy = "name the score: --score-column NAME"
@@ -227,10 +220,7 @@ def scores_and_calls(
     positive: str,
     threshold: float | None,
 ) -> tuple[Floats, Ints, bool, float]:
-    """One number a record for one of two classes: scores (N, 2), calls (N,), and the lowest score called.
-
-    They are probabilities, as the third value says, if all lie within 0 to 1.
-    """
+    """Scores (N, 2) and calls (N,), whether they are probabilities, within 0 to 1, and the lowest called."""
     k = classes.index(positive)
     if column == probability_column(classes[1 - k]):
         raise ConfigError(
@@ -288,9 +278,7 @@ def write_predictions(
 ) -> int:
     """Write one row per prediction as they come, as TSV or Parquet, and return how many.
 
-    The columns ``p_<class>`` hold the probabilities in six significant digits, in the order of ``classes``.
-    Flags are joined by commas, ``.`` if there are none; with ``sets``, the classes of a set by ``|``, ``-``
-    for the empty set. Parquet has the provenance under the key ``seqray`` of its schema.
+    Probabilities have six significant digits. Parquet has the provenance under ``seqray`` of its schema.
     """
     columns = prediction_columns(classes, sets)
     rows = (prediction_row(p, sets) for p in predictions)

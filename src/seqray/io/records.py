@@ -54,9 +54,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def detect_format(head: bytes) -> str:
-    """Name the format of a file from its first block, behind comments and blank lines; empty if it is
-    unknown.
-    """
+    """Name the format of a file by its first block, behind comments and blank lines; empty if unknown."""
     text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     skipped = [match.end() for pattern in (_BLANK_LINES, PREAMBLE) if (match := pattern.match(text))]
     return next((name for at in (0, *skipped) for start, name in _BEGINNINGS if start.match(text, at)), "")
@@ -127,10 +125,7 @@ class UniqueIds:
     def resolve(
         self, identifier: str, where: str | None = None, source: str = SequenceRecord.ID_SOURCE
     ) -> str:
-        """The id to use for the next record, of another file than before where ``where`` names one.
-
-        ``source`` says where the file states ids.
-        """
+        """The id of the next record, perhaps of a file ``where``; ``source`` says where files state ids."""
         if self._policy == "keep" or self._seen.add(identifier):
             return identifier
         if self._policy == "error":

@@ -49,9 +49,8 @@ def track_paths(path: str | Path) -> dict[str, Path]:
 class TrackWriter:
     """A score along the contigs: bedGraph or bigWig, one file per strand; see `track_paths`.
 
-    Use it in ``with``; if its block fails, no file appears. ``provenance`` is for bedGraph alone, ``name``
-    is that of the track in a browser, and ``place`` says where a file is written, such as `Staging.path`. A
-    bigWig without contigs gets one of the name ``none`` and length 1, because the format requires one.
+    Use it in ``with``; if its block fails, no file appears. ``name`` is that of the track in a browser,
+    ``place`` says where a file is written. The format requires a contig: a bigWig without any has ``none``.
     """
 
     def __init__(
@@ -95,9 +94,8 @@ class TrackWriter:
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
         """Add values along one strand, ``+`` or ``-``, of the contig that was begun last.
 
-        Value i of (n,) belongs to the 0-based positions from start + i·span up to start + (i + 1)·span on the
-        plus strand, whatever the strand. Positions beyond the ends of the contig are cut off; a value that is
-        not a number leaves a gap.
+        Value i of (n,) is that of ``span`` 0-based positions from start + i·span on, of the plus strand.
+        Beyond the ends of the contig they are cut off; nan leaves a gap.
         """
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:
@@ -181,10 +179,7 @@ def _convert_to_bigwig(waiting: Path, finished: Path, contigs: Mapping[str, int]
 
 
 def _index_nothing(bigwig: Path) -> None:
-    """Add the index that pyBigWig leaves out where there is no value; other readers refuse a file without.
-
-    An R-tree whose root is a leaf of no items; source: Kent et al. 2010, supplement.
-    """
+    """Add the index that pyBigWig leaves out: an R-tree of no items (Kent et al. 2010, supplement)."""
     with open(bigwig, "r+b") as handle:
         handle.seek(-4, os.SEEK_END)
         place, magic = handle.tell(), handle.read(4)

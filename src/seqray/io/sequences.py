@@ -42,8 +42,7 @@ def read_sequences(
 ) -> Iterator[SequenceRecord]:
     """Read the records of a FASTA or GenBank file in order; the content decides on the format, not the name.
 
-    With ``columns``, which may be empty, it may also be a TSV or CSV with a column ``sequence`` and perhaps
-    ``id``, else ``row<N>``; see `seqray.io.tables.Columns`.
+    With ``columns``, which may be empty, it may also be a table; see `seqray.io.tables.Columns`.
     """
     where = display_name(path)
     with open_input(path) as handle:
@@ -158,11 +157,9 @@ def read_labeled_table(
 ) -> list[LabeledSequence]:
     """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
 
-    The header names the columns ``sequence`` and ``label``, and optionally ``id`` (else ``row<N>``, counted
-    from 1), ``group``, ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and
-    ``subclass``; ``on_unread`` is called once if there are others. ``on_letters`` is called with the letters
-    of each example as they are in the file, before case is folded. ``keep`` receives the cells of more
-    columns, by their names in lower case; ``columns`` says how the table calls those above.
+    Without ``id`` they are ``row<N>``, counted from 1. ``on_letters`` is called with the letters of each as
+    they are in the file, ``on_unread`` once if there are unknown columns. ``keep`` receives the cells of more
+    columns, by their names in lower case; ``columns`` says how the table calls the others.
     """
     examples: list[LabeledSequence] = []
     for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY, columns or {}):
@@ -188,10 +185,7 @@ def read_labeled_fastas(
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabeledSequence]:
-    """Read training examples from one FASTA file per class; ids may repeat, within a file and between files.
-
-    For ``on_letters`` and ``on_skip`` see `ReadOptions`.
-    """
+    """Read training examples from one FASTA file per class; ids may repeat. See `ReadOptions`."""
     return [
         LabeledSequence(record.sequence, label, record.id, file=str(path))
         for label, path in paths.items()
@@ -209,10 +203,7 @@ def write_labeled_table(
     folds: Sequence[int | None] | None = None,
     subclasses: bool = False,
 ) -> int:
-    """Write a row per example below lines of provenance, and return how many; the name says if it is a CSV.
-
-    There is a column ``context``, or ``subclass``, if an example has one or it is asked for.
-    """
+    """Write a row per example, with a column ``context`` or ``subclass`` if one has it or it is asked for."""
     rows = list(examples)
     columns = {name: [getattr(row, name) or "" for row in rows] for name in _COLUMNS}
     if folds is not None:

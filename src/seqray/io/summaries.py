@@ -75,10 +75,7 @@ def header_lines(evaluation: Evaluation) -> list[str]:
 def evaluation_mapping(
     evaluation: Evaluation, provenance: Sequence[str], card: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Plain data of an evaluation: the figures of the TSV, confusion tables, and facts of the card.
-
-    Numbers are rounded as in the TSV; undefined ones are None. ``card`` is that of the model as plain data.
-    """
+    """Plain data of an evaluation, rounded as in the TSV; ``card`` is that of the model as plain data."""
     rows = [figure_row(evaluation.split, figure) for figure in evaluation.figures]
     return {
         "seqray": __version__,
@@ -177,9 +174,7 @@ _AUDIT_COLUMNS = ("section", "split", "class", "quantity", "value", "low", "high
 
 
 def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> None:
-    """Write the table of an audit: findings as ``#`` lines, figures as rows, and counts of histograms with
-    their edges.
-    """
+    """Write findings as ``#`` lines, figures as rows, and counts of histograms with their edges."""
     findings = [f"finding: {f.severity} ({f.kind}): {f.what}; {f.effect}; {f.remedy}" for f in audit.findings]
     figures = [(f.section, f.split, f.label, f.quantity, f.value, f.low, f.high) for f in audit.figures]
     figures += [

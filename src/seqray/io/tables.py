@@ -43,8 +43,7 @@ def delimited_rows(
 ) -> Iterator[tuple[str, list[str]]]:
     """Place and cells of each line that is neither blank nor a ``#`` comment; the first is the header.
 
-    Cells are divided by tabs if the header has one, else by commas, and have no ASCII white space around;
-    quoted ones may contain the delimiter. ``comments`` receives the comments, without their ``#``.
+    Tabs divide cells if the header has one, else commas. ``comments`` receives the comments.
     """
     header, delimiter, width = "", ",", 0
     try:
@@ -95,10 +94,7 @@ def parse_rows(
     head: bytes = b"",
     columns: Columns | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rows as mappings of column (in lower case) to cell, each with its place for errors.
-
-    For the columns see `column_places`.
-    """
+    """Rows as mappings of column (in lower case) to cell, with their places; see `column_places`."""
     rows = delimited_rows(handle, where)
     place, header = next(rows, ("", []))
     if not place:
@@ -121,9 +117,8 @@ def column_places(
 ) -> dict[str, int]:
     """Place of each column, by its name in lower case, or by the name that ``columns`` has for it.
 
-    The header, at ``place``, must have each of the ``required`` columns once; ``remedy`` says what to do if
-    one is missing, beside ``columns``, unless None: they can't be named. ``head`` is the first block of the
-    file ``where``, which says what it is if it is no table.
+    Each of the ``required`` must be there once, else ``remedy`` helps, or ``columns``, unless None. ``head``
+    is the first block of the file ``where``, which tells what it is if it is no table.
     """
     names, renamed = [name.lower() for name in header], {k: v.lower() for k, v in (columns or {}).items()}
     for name in renamed:
@@ -187,10 +182,9 @@ def comment_lines(provenance: Iterable[str]) -> bytes:
 def open_table(
     path: str | Path, columns: Sequence[str], provenance: Iterable[str] = (), *, quotes: bool = True
 ) -> Iterator[WriteRows]:
-    """Open a TSV whose rows come in parts, below lines of provenance and a header; or a CSV.
+    """Open a TSV, whose rows come in parts below lines of provenance, or by its name a CSV without these.
 
-    The name decides. A CSV is for spreadsheets, so its header comes first and it has no other lines.
-    ``quotes`` says whether cells that begin with ``#`` or a quote are quoted; BED has no quotes.
+    ``quotes``: whether cells that begin with ``#`` or a quote are quoted. BED has no quotes.
     """
     is_csv = str(path).lower().removesuffix(".gz").endswith(".csv")
 
@@ -237,8 +231,7 @@ def provenance_lines(
 ) -> list[str]:
     """Provenance of a table, without date or folder, so that the same input gives the same bytes.
 
-    A model without a name and an empty policy have no line. The policy is that of `describe_alphabet`, and
-    ``extra`` are further settings and the meaning of columns, one line each: ``key: value``.
+    What is empty has no line; the policy is that of `describe_alphabet`.
     """
     return [
         f"seqray {__version__}",

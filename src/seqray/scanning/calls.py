@@ -27,8 +27,7 @@ PROMOTERS = ("promoter", "TSS")
 class CallTable(Sequence[Call]):
     """A sequence of `Call`, made on access from columns: 25 bytes per call, and the letters around it.
 
-    ``label`` is the positive class, ``extent`` the letters of a call before its site and after it, in reading
-    direction; a call ends where a linear contig does.
+    ``extent`` are the letters of a call before and after its site; it ends where a linear contig does.
     """
 
     def __init__(self, label: str, extent: tuple[int, int]) -> None:
@@ -39,10 +38,7 @@ class CallTable(Sequence[Call]):
         self._context: Mapping[str, Sequence[Any]] = {}
 
     def add(self, contig: Contig, strands: Sequence[tuple[str, Ints, Floats, Codes]]) -> None:
-        """Append the calls of one contig within its parts, sorted by start and then strand.
-
-        ``strands`` are, per strand scanned, its sign, sites (n,), scores (n,) and letters (n, K).
-        """
+        """Append a contig's calls within its parts: of each strand sign, sites, scores, letters (n, K)."""
         minus = np.concatenate([np.full(len(sites), strand == "-") for strand, sites, _, _ in strands])
         site, score, letters = (np.concatenate(column) for column in list(zip(*strands, strict=True))[1:])
         before, after = self.extent
@@ -262,10 +258,7 @@ _WEIGHTS_10, _WEIGHTS_35 = _weights(_COUNTS_10), _weights(_COUNTS_35)
 
 
 class FoundBoxes(NamedTuple):
-    """Boxes before N sites: letters from the site to the first one of a box, below 0, or `NO_BOX`.
-
-    ``extended`` says whether TG lies one letter before the -10 box.
-    """
+    """Letters from N sites to the first one of a box, below 0, or `NO_BOX`; ``extended``: TG before -10."""
 
     minus10: Ints
     minus35: Ints

@@ -30,9 +30,8 @@ class Contig:
 class Grid:
     """Positions of the windows of one contig of at least ``window`` letters, without its letters.
 
-    ``site`` is the index of the site in a window read in its own direction, ``stride`` the letters between
-    the starts of neighboring windows; where every position is scored, windows have one letter. On a circle
-    they run across the origin.
+    ``site`` is its index in a window, ``stride`` the letters between the starts of neighboring windows; for
+    every position windows have one letter. On a circle they run across the origin.
     """
 
     def __init__(self, length: int, window: int, site: int, stride: int, *, circular: bool = False) -> None:
@@ -42,10 +41,7 @@ class Grid:
         self.points = -(-length // stride) if circular else -(-self.last // stride) + 1
 
     def starts(self, first: int, stop: int, strand: str) -> Ints:
-        """Starts of the grid's windows from ``first`` up to ``stop``, in the order of their sites.
-
-        On a circular contig the windows whose sites lie past the origin come first.
-        """
+        """Starts of windows from ``first`` up to ``stop``, by site; past the origin of a circle first."""
         index = np.arange(first, min(stop, self.points), dtype=np.int64)
         if self.circular:
             wrapped = -(-(self.length - self._offsets[strand]) // self.stride)
@@ -58,11 +54,7 @@ class Grid:
         return sites % self.length if self.circular else sites
 
     def around(self, starts: Ints) -> tuple[Ints, Bools]:
-        """Windows between each window and its neighbors on the grid, at stride 1.
-
-        Both are (n, 2 stride - 1): starts, in the direction of the plus strand along each row, with the
-        window itself in the middle, and booleans, False beyond the ends of a linear contig.
-        """
+        """Starts and existence of windows (n, 2 stride - 1) between each and its neighbors on the grid."""
         near = starts[:, None] + np.arange(1 - self.stride, self.stride, dtype=np.int64)
         if self.circular:
             return near % self.length, np.ones(near.shape, dtype=bool)
@@ -106,10 +98,7 @@ class OpenContig(Grid):
         return chosen[self._clear(starts[chosen])]
 
     def at_sites(self, sites: Ints) -> Codes:
-        """Windows of the plus strand (n, W) at given sites, or as near as the contig's ends allow.
-
-        Those with too many ambiguous letters are left out.
-        """
+        """Windows (n, W) of the plus strand at sites, or near, without those of many ambiguous letters."""
         starts = sites - self._offsets["+"]
         starts = starts % self.length if self.circular else np.clip(starts, 0, self.last)
         return self.windows[starts[self._clear(starts)]]
@@ -129,10 +118,9 @@ class OpenContig(Grid):
 
 @dataclass(frozen=True, slots=True)
 class ScoreProfile:
-    """Scores along one strand of a contig, in ascending order of site, as a track shows them.
+    """Scores (n,) along one strand, by site: from 0 to 1, NaN if not scored or outside the parts.
 
-    ``sites`` (n,) are 0-based, ``gaps`` (n,) the letters up to the next one, and ``scores`` (n,) from 0 to 1;
-    NaN for a window that wasn't scored, or lies outside the parts of the contig.
+    ``sites`` (n,) are 0-based, and ``gaps`` (n,) the letters up to the next one.
     """
 
     contig: str

@@ -35,9 +35,8 @@ def poisson_interval(count: int) -> tuple[float, float]:
 class FalseCalls:
     """Calls to expect by chance at one threshold.
 
-    False calls ``per_mb`` are per million positions on the strands scanned, from ``low`` to ``high`` in a
-    Poisson 95 % interval; ``scanned_mb`` are those of the input, and ``null_calls`` were counted in
-    ``null_mb`` of shuffled sequence.
+    ``per_mb`` million positions on the strands scanned, with a Poisson 95 % interval; ``scanned_mb`` of the
+    input, and ``null_calls`` in ``null_mb`` of shuffled sequence.
     """
 
     per_mb: float
@@ -59,10 +58,7 @@ class FalseCalls:
 
 
 class NullScores:
-    """Scores of all peaks found in shuffled sequence.
-
-    The scores (n,) come in any order; ``positions`` were scanned on each strand to find them, above 0.
-    """
+    """Scores (n,) of all peaks in shuffled sequence, of which ``positions`` were scanned on each strand."""
 
     def __init__(self, scores: Floats, positions: int) -> None:
         self._sorted = np.sort(scores)
@@ -81,12 +77,10 @@ class NullScores:
         )
 
     def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
-        """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
+        """The lowest threshold at which false calls make up at most ``fdr`` of all calls; None if none does.
 
-        The result is a score that occurs, or None if no threshold will do. ``scores`` (n,) are those of all
-        peaks in the user's sequence, ``positions`` those scanned there on each strand. One is added to the
-        count in shuffled sequence, as in target-decoy searches (He et al. 2015, arXiv:1501.00537): having met
-        no false call above a threshold doesn't show that there are none.
+        The ``scores`` (n,) are of all peaks, ``positions`` scanned on each strand. One is added to the count
+        in shuffled sequence (He et al. 2015, arXiv:1501.00537): none met doesn't show that there are none.
         """
         thresholds = np.unique(scores)
         calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")
@@ -100,11 +94,9 @@ class NullScores:
 
 @dataclass(slots=True)
 class ScanCounts:
-    """Counts of a scan or of one shard.
+    """Counts of a scan or of one shard; the first three are those of the whole scan, in every shard.
 
-    Contigs, letters and null positions are those of the whole scan, the same in every shard. The others are
-    those of this shard: positions are summed over the strands; of the windows ``compared`` with the training
-    data, so many were ``unlike`` them.
+    Positions are summed over the strands; so many of the windows ``compared`` were ``unlike`` training data.
     """
 
     contigs: int = 0
@@ -200,10 +192,9 @@ def finish_scan(
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it.
 
-    ``calls`` are peaks down to the score ``lowest``, ``null_scores`` (n,) those of shuffled sequence; counts
-    and ``scanned`` are of the whole scan. A locator has ``from_positions``, the genes that it read, and the
-    ``figures`` of its card; ``species`` is what the sequences are like, ``foreign`` where they are like
-    nothing that it was trained on.
+    ``calls`` are peaks down to the score ``lowest``, ``null_scores`` (n,) those of shuffled sequence. A
+    locator has ``from_positions``, genes, and the ``figures`` of its card; ``species`` is what the sequences
+    are like, ``foreign`` that they are like nothing in its training.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)

@@ -37,9 +37,8 @@ class PiecePeaks(NamedTuple):
     """Peaks of one piece of one strand.
 
     ``first`` and ``last`` are the scores of the outermost windows of its grid, NaN if not scored; ``end`` is
-    the index of the last window. The peaks (n,) reach the threshold, in the order of the candidates that led
-    to them: starts, scores, index of the window that each was ``origin``, and letters (n, K), see
-    `Scorer.letters`.
+    the index of the last one. The peaks (n,) come in the order of their candidates, the windows ``origin``;
+    for letters (n, K) see `Scorer.letters`.
     """
 
     first: float
@@ -63,9 +62,8 @@ def find_peaks(
 ) -> tuple[Ints, Floats, PiecePeaks]:
     """Score and refine the ``points`` of a piece: its starts and scores (m,) by site, and its peaks.
 
-    A candidate is a local maximum of the coarse profile. The windows within less than one stride of it are
-    scored in rounds, each at half the spacing, as long as it may still reach the threshold: by ``margin``
-    log-odds units per letter of spacing.
+    The windows within a stride of a local maximum are scored in rounds, each at half the spacing, as long as
+    it may still reach the threshold: by ``margin`` log-odds units per letter of spacing.
     """
     stride, threshold = contig.stride, scorer.threshold
     starts = contig.starts(points.start, points.stop, strand)
@@ -95,11 +93,7 @@ def find_peaks(
 
 
 def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    """Pick the best position of every row; of equal ones the first.
-
-    Positions and scores are (n, m) alternatives of n candidates, the results (n,) each. A position with a
-    score of NaN is excluded, and at least one score of a row is a number.
-    """
+    """The best of every row (n, m), of equals the first; NaN is excluded, and no row has only that."""
     best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
     rows = np.arange(len(best))
     return positions[rows, best], scores[rows, best]
@@ -108,10 +102,7 @@ def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
 def join_pieces(
     grid: Grid, strand: str, pieces: Sequence[PiecePeaks], min_distance: int
 ) -> tuple[Ints, Floats, Codes]:
-    """Join the peaks of all pieces of one strand, which are given in order.
-
-    Sites and scores (n,) and letters (n, K) are in ascending order of site.
-    """
+    """Join the peaks of all pieces of one strand, given in order: sites, scores and letters, by site."""
     around = grid.circular  # the neighbor of the first point is the last one
     joined = []
     for i, piece in enumerate(pieces):
@@ -135,13 +126,11 @@ MAX_COPIES = 5
 
 
 class BlockSampler:
-    """Draws blocks evenly from a stream of sequences, with a limit on the letters in memory.
+    """Draws blocks evenly from a stream of sequences, with at most so many ``letters`` in memory.
 
-    Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
-    likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
-
-    At most ``letters`` letters are in memory. Blocks with fewer letters than a window are dropped. Ambiguous
-    letters, of code ``unknown``, are left out, since they would be spread all over.
+    Blocks get random keys and those with the lowest stay, so each letter is as likely to be drawn as any
+    other. Blocks don't join contigs or parts, those shorter than a window are dropped, and letters of code
+    ``unknown`` are left out, since they would be spread all over.
     """
 
     def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
@@ -158,11 +147,7 @@ class BlockSampler:
         masked: Intervals | None = None,
         genes: tuple[Gene, ...] | None = None,
     ) -> None:
-        """Show the sampler a contig; blocks are cut from its parts.
-
-        Masked letters are left out. With genes, all letters stay, and those of the genes keep their places;
-        None if not known.
-        """
+        """Cut blocks from the parts of a contig, without masked letters; with genes, these keep places."""
         if genes is not None:  # a gene that crosses the origin is also at the begin
             genes += tuple(shift_gene(gene, -len(codes)) for gene in genes if gene.end > len(codes))
         size = min(BLOCK_LETTERS, self._limit)
@@ -367,10 +352,9 @@ def scan_sequences(
     callbacks: ScanCallbacks,
     origin: Origin | None = None,
 ) -> ScanResult:
-    """Scan sequences with any scorer; the result is the same for any ``options.piece``.
+    """Scan sequences with a scorer made with the same options; any ``options.piece`` gives the same result.
 
-    The scorer was made with the same options. Records are read once, one in memory at a time; ``origin``
-    watches them.
+    Records are read once, one in memory at a time; ``origin`` watches them.
     """
     scan = Scan(scorer, options, callbacks)
     calls = CallTable(scorer.label, scorer.extent)

@@ -45,11 +45,10 @@ LETTERS_BEFORE, LETTERS_AFTER = 60, 20
 class Scorer(ABC):
     """A model that is moved along contigs as the options say, made once a run.
 
-    ``grid`` is window, site and stride, see `seqray.scanning.contigs.Grid`, and ``extent`` the letters of a
-    call before its site and after it. Peaks are collected down to ``threshold``. ``genome`` says where genes
-    are from; None where none are known, or the model reads none. ``out_of_domain`` takes codes (N, W) to
-    booleans (N,): which windows differ from its training data. ``limits`` are lines on what the model was not
-    made for, and ``figures`` what its card says of the precision of calls, see `ExpectedPrecision`.
+    ``grid`` is window, site and stride, see `Grid`, ``extent`` the letters of a call before and after its
+    site; peaks are collected down to ``threshold``. ``genome`` is None where no genes are known, or read.
+    ``out_of_domain`` tells which codes (N, W) differ from the training data (N,); ``limits`` are lines on
+    what the model was not made for, ``figures`` what its card says of precision.
     """
 
     from_positions = False
@@ -238,11 +237,10 @@ StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
 
 @dataclass(frozen=True)
 class Cutoffs:
-    """What a window must reach to be read further, in log-odds.
+    """What a window must reach to be read further, in log-odds: of the ``prefilter`` and ``second`` network.
 
-    That is what the ``prefilter`` must answer, its ``second`` network if it has one, and what the first 1, 2,
-    ... ``members`` must give together, see `cascade_log_odds`; ``passed`` is the share of all windows that
-    pass the prefilter.
+    ``members`` are for the first 1, 2, .. together, see `cascade_log_odds`; ``passed`` is the share of
+    windows that pass the prefilter.
     """
 
     prefilter: float
@@ -272,10 +270,9 @@ class Cutoffs:
 class WindowScorer(Scorer):
     """A classifier of windows of fixed length.
 
-    ``score`` scores windows (N, W); ``site`` is None for the middle, ``threshold`` holds where the options
-    say nothing. A model with a ``prefilter`` has ``cutoffs``, from a threshold to what windows must reach
-    there to be read further, and ``cascade``, from cutoffs to what scores like ``score`` but gives windows
-    up; ``missed`` is the share of the windows at or above a threshold that may be skipped.
+    ``score`` scores windows (N, W); ``site`` is None for the middle. A model with a ``prefilter`` has
+    ``cutoffs`` by threshold, and ``cascade``, from these to what scores like ``score`` but gives windows up;
+    ``missed`` is the share of the windows at or above a threshold that may be skipped.
     """
 
     def __init__(
@@ -378,10 +375,7 @@ def make_scorer(
     dtype: Dtype = "fp32",
     genes: Genome | None = None,
 ) -> Scorer:
-    """Make the scorer of a model over nucleotides: of positions for a locator, else of windows.
-
-    ``genes`` are for a locator.
-    """
+    """The scorer of a model over nucleotides: of positions for a locator, which has genes, or of windows."""
     card = model.card
     if not model.alphabet.is_nucleotide:
         what = f"the model '{card.name}' reads {model.alphabet.name}"

@@ -1,8 +1,4 @@
-"""Shares of a divided scan: their files, and the joining of all into the result of the whole scan.
-
-A file is safetensors: arrays of all pieces of contigs that the share computed, and a header in JSON as its
-only metadata. A checksum over both tells damage.
-"""
+"""Shards of a divided scan: safetensors files with a header and a checksum, and how they are joined."""
 
 from __future__ import annotations
 
@@ -50,11 +46,7 @@ def scan_shard(
     callbacks: ScanCallbacks,
     shard: ShardNumber,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Scan one shard: header, to which the caller may add entries, and arrays for `write_shard`.
-
-    The other parameters are as in `scan_sequences`; records are all those of the scan. ``on_profile`` is not
-    called.
-    """
+    """Scan one shard of all ``records``: header, to which the caller may add, arrays for `write_shard`."""
     scan = Scan(scorer, options, callbacks, shard)
     places: list[tuple[int, int, int]] = []  # contig, strand, first grid point
     pieces: list[PiecePeaks] = []
@@ -258,10 +250,7 @@ class _Pieces:
 
 
 def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanResult:
-    """Join all shards of a scan, in any order, to the result of the whole scan, see `check_shards`.
-
-    It is the same to the bit. ``on_contig`` and ``on_profile`` are called in the order of the whole scan.
-    """
+    """Join all shards of a scan, in any order: to the bit the result of the whole; see `check_shards`."""
     header, shards = files[0].header, [*map(_Pieces, files)]
     where = {place: (shard, i) for shard in shards for i, place in enumerate(shard.places)}
     options, points = ScanOptions(**header["options"]), header["points"]

@@ -33,10 +33,7 @@ def stated_precision(result: ScanResult) -> str:
 
 
 def expected_spread(expectation: Expectation, species: str | None) -> str:
-    """Where the precision to expect was measured, and how far it may be off.
-
-    ``species`` is None if the input is like none.
-    """
+    """Where the precision to expect was measured, and how far it may be off; no species: like none."""
     row = expectation.of(species) or (expectation.spread[0] if len(expectation.spread) == 1 else None)
     if row is not None:
         left_out = row.held_out == "species"

@@ -25,11 +25,10 @@ _UPPER = bytes(range(ord("A"), ord("Z") + 1))
 class AuditSet:
     """N labeled sequences, column by column, with simple features of each.
 
-    ``splits`` (N,) are ``all`` everywhere if nothing or everything is held out, ``parts`` those that occur,
-    training first. Scores are measured on ``held_out``, None without a training split; ``pairs`` of splits
-    are compared, the held-out one first. ``named_classes`` are indices and names, after those of all classes.
-    ``lower`` is the share of lower-case letters as written in the file, ``first_capital`` the index of the
-    first capital, or the length; ``gc`` is NaN for protein.
+    ``splits`` (N,) are ``all`` if nothing or everything is held out, ``parts`` those that occur; scores are
+    measured on ``held_out``, or None; ``pairs`` of splits are compared, the held-out one first. ``lower`` is
+    the share of lower-case letters in the file, ``first_capital`` the index of the first capital, or the
+    length.
     """
 
     def __init__(
@@ -186,11 +185,10 @@ def histogram(quantity: str, split: str, label: str, values: Floats, edges: Floa
 
 
 def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
-    """Count runs of one label among labels (N,) of any number of classes, and compare with random order.
+    """Runs of one label among labels (N,), their mean over all orders, and standard deviations above it.
 
-    Returns the runs, their mean over all orders of the same labels, and the standard deviations above it: far
-    below 0 if labels come in blocks, NaN if all orders have the same number of runs (Mood 1940, The
-    distribution theory of runs, section 4).
+    Far below 0 if labels come in blocks, NaN if there is no other order (Mood 1940, The distribution theory
+    of runs, section 4).
     """
     n = len(labels)
     runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1])) if n else 0
@@ -257,8 +255,7 @@ MIN_ALIGNED_SEQUENCES = 50
 def relative_groups(data: AuditSet, table: KmerTable, k: int) -> tuple[Ints, str]:
     """Group relatives, directly or through others: int64 (N,), and what is kept together in words.
 
-    Relatives share a k-mer of the table, are at least `IDENTITY` identical by alignment, or belong to one
-    named group. Above `MAX_ALIGNED_LETTERS` nothing is aligned.
+    These share a k-mer, an identity by alignment (up to `MAX_ALIGNED_LETTERS`), or a named group.
     """
     groupings, words = [table.groups(), named_groups(data.groups)], [f"a shared {k}-mer"]
     if data.length.sum() <= MAX_ALIGNED_LETTERS:

@@ -19,11 +19,7 @@ def draw_findings(
     skipped: int = 0,
     faults: Iterable[LabelFault] = (),
 ) -> list[Finding]:
-    """Draw findings from figures, in the order of `SEVERITIES`, the most certain of one severity first.
-
-    The settings are those of the audit; ``skipped`` records without letters were left out; ``faults`` are
-    those of the labels.
-    """
+    """Draw findings from figures and faults of labels, in the order of `SEVERITIES`, most certain first."""
     table = _FigureTable(figures, settings, skipped)
     kinds = (_copies, _groups, _related, _gap, _overlap, _shortcuts, _repeats, _notes, _floor)
     drawn = [finding for kind in kinds for finding in kind(table)]
@@ -121,10 +117,7 @@ _RELATIVES = (
 
 
 def _severity(shares: Iterable[float], by_chance: bool = False) -> str:
-    """Severity by the largest share of held-out sequences with something in training: one limit for all.
-
-    Sequences so short that they match by chance are no leak.
-    """
+    """Severity by the largest share of held-out sequences in training; those alike by chance are no leak."""
     return "leak" if not by_chance and max(shares) >= LEAK else "caution"
 
 
@@ -332,10 +325,8 @@ def _shortcuts(table: _FigureTable) -> Iterator[Finding]:
 def _grade(table: _FigureTable, name: str, f: AuditFigure) -> str:
     """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
 
-    The AUROC has a bootstrap interval, which accounts for relatives. A lower bound of its standard error is
-    that of a random rule, sqrt((n + m + 1) / (12 n m)) by Mann and Whitney 1947, eq. 5, where n and m count
-    groups for a rule about the letters, which relatives share, and sequences for one about letter case, which
-    relatives don't.
+    A lower bound of its standard error is that of a random rule, sqrt((n + m + 1) / (12 n m)) by Mann and
+    Whitney 1947, eq. 5, of n and m groups, or of sequences for letter case, which relatives don't share.
     """
     counted = "sequences" if name in ("letter_case", "first_capital") else "groups"
     split = table.held_out or WHOLE

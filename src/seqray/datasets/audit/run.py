@@ -44,11 +44,7 @@ GIVEN, UNRELATED, GROUPED = "given", "unrelated", "grouped"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validation:
-    """Pairs of rows to train and to test on, int64 arrays; no row is tested twice.
-
-    ``name`` is ``given`` (the split of the data, or random folds if there is none) or ``grouped``; the
-    description is in words.
-    """
+    """Pairs of rows to train and to test on, int64; no row is tested twice. ``name`` is given or grouped."""
 
     name: str
     description: str
@@ -70,11 +66,10 @@ def given_validation(data: AuditSet, seed: int) -> Validation | None:
 
 
 def cross_validation(data: AuditSet, groups: Ints | None, seed: int) -> Validation | None:
-    """Cross-validate over all of the data.
+    """Cross-validate over all data, with whole ``groups`` (N,), or random folds.
 
-    ``groups`` (N,) are numbers of groups to keep whole, None for random folds. Classes of fewer examples (or
-    groups) than folds are left out, if two others remain. The result is None if fewer than two classes have
-    two examples or groups.
+    Classes of fewer examples (or groups) than folds are left out, if two others remain; None if fewer than
+    two have two.
     """
     units = np.arange(len(data)) if groups is None else groups
     pairs = np.unique(np.stack((data.labels, units), axis=1), axis=0)
@@ -106,11 +101,7 @@ class Bootstrap:
     def figures(
         self, prefix: AuditFigure, rows: Ints, truth: Bools, scores: Floats, calls: Bools
     ) -> Iterator[AuditFigure]:
-        """MCC and AUROC of a two-class rule, with intervals.
-
-        ``prefix`` has section, split, label and beginning of the name of the figures. ``rows`` (M,) are those
-        of the data that were tested; truth, scores and calls (M,) are of these rows.
-        """
+        """MCC and AUROC of a rule with intervals, named from ``prefix``, on rows (M,) that were tested."""
         measured = mcc_and_auroc(truth, scores, calls, self.groups[rows], self.resamples, self.seed)
         for metric, m in measured.items():
             name = f"{prefix.quantity}_{metric}"
@@ -135,12 +126,10 @@ def sample_rows(data: AuditSet, most: int, seed: int) -> Bools:
 def baseline_figures(
     data: AuditSet, validation: Validation, chosen: Bools, related: Bools | None, bootstrap: Bootstrap
 ) -> Iterator[AuditFigure]:
-    """Measure the baselines: MCC and AUROC of each class against the rest.
+    """Measure the baselines, with MCC and AUROC of each class against the rest: k-mers and positions.
 
-    They are k-mers and positions, and for two classes of one length also the matrix; none for more than
-    `MAX_CLASSES`. ``chosen`` (N,) are rows to use; the others are neither trained nor tested on. If
-    ``related`` (N,), rows with a relative in training, is given, the figures without them are added as
-    ``unrelated``.
+    Two classes of one length also have the matrix. Only rows ``chosen`` (N,) are used; those of ``related``
+    (N,), with a relative in training, are left out of the figures called ``unrelated``.
     """
     from seqray.metrics.baselines import PositionWeightMatrix, default_baseline, held_out_probabilities
 
@@ -177,10 +166,7 @@ def baseline_figures(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    """One number or one category for each sequence, named as in docs/concepts/audit.md.
-
-    The (N,) values are floats, or codes from 0 for a categorical feature, whose values have no order.
-    """
+    """One number or category (codes from 0) for each of N sequences, named as in docs/concepts/audit.md."""
 
     name: str
     values: np.ndarray
@@ -217,10 +203,7 @@ def rule_features(data: AuditSet) -> list[Feature]:
 
 
 def rule_figures(data: AuditSet, validation: Validation, bootstrap: Bootstrap) -> Iterator[AuditFigure]:
-    """Measure every rule: MCC and AUROC of each class against the rest.
-
-    Of two classes the figures are those of the second; they hold for the first as well.
-    """
+    """Measure every rule, MCC and AUROC of each class against the rest; of two classes, of the second."""
     rows = np.concatenate([test for _, test in validation.pairs])
     for label, name in data.target_classes():
         truth = data.labels == label

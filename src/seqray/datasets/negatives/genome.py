@@ -33,10 +33,7 @@ STRANDS = tuple(OPPOSITE)
 
 @dataclass(frozen=True)
 class JoinedGenome:
-    """Contigs joined end to end: names, forms, starts and lengths (contigs,), and the codes of all letters.
-
-    The codes (T,) have that of an unknown letter between two contigs.
-    """
+    """Contigs joined end to end, an unknown letter after each: (contigs,) values, and codes (T,)."""
 
     names: tuple[str, ...]
     circular: tuple[bool, ...]
@@ -153,10 +150,7 @@ GENES, CODING = ("gene", "pseudogene"), ("CDS",)
 
 @dataclass(frozen=True)
 class GeneIntervals:
-    """Genes (coding sequences if no gene is annotated) and coding sequences by strand, on a `JoinedGenome`.
-
-    Those without a strand have the key ``.``. Coding sequences of pseudogenes are left out.
-    """
+    """Genes, or else coding sequences, and coding sequences without pseudogenes, by strand or ``.``."""
 
     genes: Mapping[str, Pairs]
     coding: Mapping[str, Pairs]
@@ -174,10 +168,7 @@ class GeneIntervals:
 def to_genome_coordinates(
     features: Iterable[Feature], genome: JoinedGenome, where: str = ""
 ) -> dict[str, list[tuple[int, int]]]:
-    """Intervals of features in the coordinates of the genome, by strand.
-
-    A feature that ends beyond its contig crosses the origin of a circle, as in GFF3, and is cut in two.
-    """
+    """Intervals of features on the genome, by strand; one across the origin of a circle is cut in two."""
     placed: dict[str, list[tuple[int, int]]] = {"+": [], "-": [], ".": []}
     contigs: dict[str, int] = {}
     for feature in features:
@@ -208,10 +199,9 @@ def has_start(feature: Feature) -> bool:
 def near_starts(
     features: Iterable[Feature], genome: JoinedGenome, distance: int, where: str = ""
 ) -> Intervals:
-    """Letters at most ``distance`` away from a start on either strand.
+    """Letters at most ``distance`` away from a start on either strand; ``where`` is their file, for errors.
 
-    Of genes and transcripts the first letter on their strand counts, of others (promoters, TSS, lines of a
-    BED file) every letter; `has_start` tells which have none. ``where`` is their file, for errors.
+    Of genes and transcripts the first letter counts (see `has_start`), of other features every letter.
     """
     features = list(features)
     to_genome_coordinates(features, genome, where)  # also checks the ends of features
@@ -236,10 +226,7 @@ def near_starts(
 
 @dataclass(frozen=True)
 class GenomeContext:
-    """The genome that windows are taken from, with its genes, and the letters near known starts.
-
-    Windows of the recipes ``avoiding`` avoid these; all avoid positives.
-    """
+    """The genome with its genes and the letters near starts, which the recipes ``avoiding`` avoid."""
 
     genome: JoinedGenome
     annotation: GeneIntervals | None = None
@@ -248,11 +235,7 @@ class GenomeContext:
 
 
 def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
-    """Intervals between neighboring genes that point at each other.
-
-    Overlapping genes leave no gap; the gene that ends last and the one that begins first count. A gap across
-    the origin of a circle is left out.
-    """
+    """Intervals between neighboring genes that point at each other, but none across an origin."""
     ordered = sorted((start, end, strand) for strand, pairs in genes.items() for start, end in pairs)
     gaps: list[tuple[int, int]] = []
     last_end, last_strand = -1, "."
@@ -267,11 +250,7 @@ def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
 def allowed_regions(
     recipe: str, genome: JoinedGenome, avoid: Intervals, annotation: GeneIntervals | None
 ) -> dict[str, AllowedRegions]:
-    """Where the windows of a recipe that takes them from a genome may lie, by strand.
-
-    ``avoid`` is what they must not overlap: positives, letters near starts. All recipes but ``genome`` need
-    the annotation.
-    """
+    """Where windows of a recipe may lie, by strand, and not overlap ``avoid``; most need the annotation."""
     if recipe == "genome" or annotation is None:
         return dict.fromkeys(STRANDS, AllowedRegions(genome.contigs(), avoid))
     if recipe == "convergent":
@@ -295,13 +274,10 @@ BLOCK = 1 << 20
 
 
 def find_occurrences(positives: Sequence[str], genome: JoinedGenome) -> tuple[Intervals, Ints]:
-    """Find the k-mers of N positives in a genome.
+    """Letters of a genome in k-mers of N positives, on either strand, and the median place of each, or -1.
 
     k is 24, or the length of a shorter positive; k-mers with an ambiguous letter don't count. A positive that
-    differs from the genome in some letters is found by its other k-mers; one that occurs twice, twice.
-
-    Returns every letter of the genome in such a k-mer, on either strand, and the median position of the
-    k-mers of each positive, int64 (N,); -1 if there is none.
+    differs in some letters is found by its other k-mers; one that occurs twice, twice.
     """
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []
@@ -350,10 +326,7 @@ def _kmer_hits(kmers: Ints, genome: JoinedGenome, k: int) -> tuple[Ints, Ints]:
 def read_genome_context(
     options: GenomeSource, alphabet: Alphabet, mix: Mapping[str, Fraction], note: Callable[[str], None]
 ) -> tuple[GenomeContext | None, dict[str, object]]:
-    """Read the genome, its genes and its starts, as far as the recipes need them.
-
-    The context is None if no recipe needs a genome; the second value holds lines for the header.
-    """
+    """Read the genome, genes and starts that the recipes need, or None; and lines for the header."""
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}

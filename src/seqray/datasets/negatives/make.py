@@ -36,10 +36,7 @@ SHARED_WORD = 40
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An example and what relates it to others: its letters, and the group given in the user's table.
-
-    ``parent`` is the number of the example that it was made from; its position on the genome may be unknown.
-    """
+    """An example and what relates it to others: letters, a given group, the number of its parent, a place."""
 
     sequence: str
     given: str | None = None
@@ -51,9 +48,8 @@ class Member:
 def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> list[str]:
     """Name the group of each of N examples: by its given name, else ``g1``, ``g2`` .. by appearance.
 
-    An example is grouped with the one that it was made from. One without a given group is also grouped with
-    those in its block of the genome, with windows that overlap it, and with those that share a k-mer of 40
-    letters with it on either strand.
+    One that was made from another is with it. One without a given group is also with those in its block of
+    the genome, overlapping windows, and those that share a 40-mer on either strand.
     """
     families = np.array([i if m.parent is None else m.parent for i, m in enumerate(members)], dtype=np.int64)
     kmers, blocks = (np.full(len(members), -1, dtype=np.int64) for _ in range(2))
@@ -90,10 +86,7 @@ class Window(NamedTuple):
 
 @dataclass
 class OccupiedIntervals:
-    """Windows and sequences in use, which further ones must not repeat on either strand.
-
-    Two windows may share ``max_overlap`` letters.
-    """
+    """Windows, which may share ``max_overlap`` letters, and sequences in use, not to be repeated."""
 
     max_overlap: int = 0
     sequences: set[str] = field(default_factory=set)
@@ -125,10 +118,7 @@ class OccupiedIntervals:
 
 
 def gc_bins(codes: Codes, unknown: int, count: int) -> Ints:
-    """Bin of GC content of each row, of ``count`` equal bins over [0, 1]: codes (N, L) to int64 (N,).
-
-    C and G are codes 1 and 2 of DNA and RNA. A count of 0 puts everything into one.
-    """
+    """Bin of the GC content of each row, of ``count`` over [0, 1], 0 for none: codes (N, L) to int64 (N,)."""
     if not count:
         return np.full(len(codes), -1, dtype=np.int64)
     canonical = np.maximum((codes < unknown).sum(axis=1), 1)
@@ -146,8 +136,7 @@ def sample_windows(
 ) -> list[Window | None]:
     """Sample a window for each positive, codes (n,), the long ones first; None if there is none left.
 
-    Windows have no ambiguous letter, and none equals a sequence in use on either strand. They are added to
-    ``occupied``.
+    Windows have no ambiguous letter, equal no sequence in use, and are added to ``occupied``.
     """
     drawn: list[Window | None] = [None] * len(positives)
     unknown = genome.alphabet.unknown
@@ -181,10 +170,9 @@ def sample_windows(
 def candidates(
     room: Mapping[str, Intervals], wanted: int, rng: np.random.Generator
 ) -> Iterator[tuple[Ints, np.ndarray]]:
-    """Yield starts and strands (True for minus) of windows in chunks, uniformly at random.
+    """Yield starts and strands (True: minus) of windows in chunks, uniformly at random.
 
-    First some are drawn with replacement, which is cheap and nearly always enough. Then all follow in random
-    order, or, if there are more than `MAX_CANDIDATES`, so many are drawn. Windows may begin in the ``room``.
+    Some are drawn with replacement, nearly always enough; then come all others, or `MAX_CANDIDATES`.
     """
     sizes = np.concatenate([room[strand].ends - room[strand].starts for strand in STRANDS])
     first = np.concatenate([room[strand].starts for strand in STRANDS])
@@ -234,11 +222,7 @@ MAX_SHUFFLES = 20  # of one positive before it is skipped: a run of one letter h
 
 @dataclass(frozen=True)
 class NegativeSet:
-    """Positives and the negatives made for them, in groups; ``wanted`` and ``made`` count these by recipe.
-
-    The negatives come recipe by recipe, in the order of their positives. ``placed`` counts positives that
-    were found in the genome; None without a genome.
-    """
+    """Positives, grouped negatives made of them, counts by recipe, and how many positives were ``placed``."""
 
     positives: tuple[LabeledSequence, ...]
     negatives: tuple[LabeledSequence, ...]
@@ -255,8 +239,7 @@ def make_negatives(
 ) -> NegativeSet:
     """Make negatives for positives with unique ids; recipes that take windows need the genome.
 
-    Each positive gets the same number of negatives (within one, if the ratio is not a whole number), assigned
-    to the recipes at random. If there are too few windows, fewer are made.
+    Each positive gets the same number (within one), assigned to recipes at random; too few windows: fewer.
     """
     if not positives:
         raise InputError("there are no positives to make negatives for")

@@ -39,11 +39,7 @@ class GenomeSource:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to make negatives.
-
-    ``teaches`` says what a model can learn from the negatives besides the signal. With ``genome`` they are
-    windows of a genome (else made from positives), with ``annotation`` the recipe needs the genes.
-    """
+    """One way to make negatives: of windows of a genome or of positives, perhaps by genes, and its lesson."""
 
     makes: str
     teaches: str
