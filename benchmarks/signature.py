@@ -81,7 +81,7 @@ def species_rows(signature: Signature, test: Sequence[LabeledSequence]) -> Itera
                 continue
             drawn = [counts([own[i] for i in rng.permutation(len(own))[:size]]) for _ in range(DRAWS)]
             known = [signature.compare(c)[0] for c in drawn]
-            homes = [signature.nearest_context(c, clear=True) for c in drawn]
+            homes = [signature.nearest_context(c) for c in drawn]
             unknown = [others.compare(c)[0] for c in drawn]
             yield (
                 name,
@@ -115,7 +115,7 @@ def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
             float(np.mean([f.is_foreign for f in found])),
             first,
             *[""] * 3,
-            *readings([signature.nearest_context(piece, clear=True) for piece in pieces], ECOLI),
+            *readings([signature.nearest_context(piece) for piece in pieces], ECOLI),
         )
 
 
@@ -133,9 +133,7 @@ def other_rows(signature: Signature) -> Iterator[Row]:
             nearest.distance,
             float(nearest.is_foreign),
             *[""] * 4,
-            *readings(
-                [signature.nearest_context(counted, clear=True)], ECOLI if name.startswith("ecoli") else ""
-            ),
+            *readings([signature.nearest_context(counted)], ECOLI if name.startswith("ecoli") else ""),
         )
 
 

@@ -26,9 +26,7 @@ _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair bel
 
 
 def fit_ranks(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str]) -> dict[str, HeldOutRanks]:
-    """Low order statistics of the probability (N, K) of the true class (N,), for held-out examples of each
-    class.
-    """
+    """Low order statistics of the probability (N, K) of the true class (N,), of examples of each class."""
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
     down = Context(prec=6, rounding=ROUND_FLOOR)  # never above the value; rising values stay so
     ranks = {}
@@ -103,11 +101,7 @@ _SHARES = np.linspace(0, 1, 201)[:, None]
 
 @dataclass(frozen=True, slots=True)
 class EmptySets:
-    """Sets without any class, each of which misses the true one.
-
-    ``share`` is that of the records, ``expected`` the share that held-out examples have, at most. The sets
-    promise ``coverage``.
-    """
+    """Sets of ``coverage`` without any class: their ``share``, and the most that held-out examples have."""
 
     coverage: float
     share: float
@@ -149,10 +143,7 @@ class HeldOutScores:
         return EmptySets(coverage, empty / n, max(mean for mean, _ in numbers) / n)
 
     def _empty_of_two(self, n: int, cutoffs: Floats, coverage: float) -> list[tuple[float, float]]:
-        """Mean and variance of the number of empty sets of n records of the one and of the other class.
-
-        The sets of two classes are empty between two probabilities, and each of them misses its class.
-        """
+        """Mean and variance of the number of empty sets of n records of the one and of the other class."""
         positive, found = self._card.positive_index, list[tuple[float, float]]()
         ends = np.array([1 - cutoffs[1 - positive], cutoffs[positive]])
         for k, held in enumerate(self._counts):
@@ -165,11 +156,9 @@ class HeldOutScores:
     def unclear_scores(self, probabilities: Floats) -> float | None:
         """Least share of records nearer to the middle than in any mixture of two classes; None if one fits.
 
-        For each share of positives, the largest excess is the number of scores that are missing below some
-        value left of the middle, or above one right of it. The smallest over all shares decides, less what
-        the numbers of scores and `TOLERANCE` explain.
-
-        `probabilities`: (N, K) calibrated, before any re-weighting.
+        Of probabilities (N, K) before any re-weighting. For each share of positives, the largest excess is
+        the number of scores that are missing below some value left of the middle, or above one right of it.
+        The smallest over all shares decides, less what the numbers of scores and `TOLERANCE` explain.
         """
         n = len(probabilities)
         if n < MIN_RECORDS or not self._has_two:
@@ -205,10 +194,7 @@ class HeldOutScores:
         return rate - called > STANDARD_ERRORS / 2 * math.sqrt(variance)
 
     def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
-        """Share of the sets that hold the true class, by class; empty where the promise may be kept.
-
-        `probabilities`: (N, K) calibrated, before any re-weighting; `labels`: (N,) index of the true class.
-        """
+        """Share of the sets that hold the true class (N,), by class; empty where the promise may be kept."""
         try:
             inside = probabilities >= class_cutoffs(self._ranks, COVERAGE)
         except ConfigError:

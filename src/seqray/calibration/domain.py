@@ -113,10 +113,7 @@ def _widest_limit(distances: Floats, labels: np.ndarray, quantile: float) -> flo
 def fit_words(
     stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float
 ) -> WordTable | None:
-    """Measure frequencies and spread over all sequences, and the limit of the widest class.
-
-    None if no sequence holds a word of k unambiguous letters.
-    """
+    """Frequencies and spread over all sequences, and the limit of the widest class; None without a word."""
     counts = kmer_counts(stack, k, letters)
     whole = counts.sum(axis=1) > 0
     counts, labels = counts[whole], labels[whole]
@@ -155,8 +152,7 @@ def fit_chain(
     """Fit the chain to all sequences, and the other values by cross-validation in five folds.
 
     ``mean``, ``spread`` and ``within`` are of sequences whose relatives the chain had not seen, ``limit`` is
-    the quantile of their distances. None for too few data: fewer than 50 sequences, or than 4 k-mers a
-    parameter.
+    the quantile of their distances. None for fewer than 50 sequences, or than 4 k-mers a parameter.
     """
     letters, total = len(alphabet.letters), int(stack.lengths.sum())
     orders = [m for m in range(1, MAX_CHAIN_ORDER + 1) if 4 * letters ** (m + 1) <= total]
@@ -201,10 +197,7 @@ def _distances(sums: Floats, n: Floats, mean: float, spread: float, within: floa
 
 
 def _fit_log_p(stack: CodeStack, order: int, letters: int) -> np.ndarray:
-    """Fit a chain: ln p in hundredths, (letters**(order + 1),).
-
-    Each order leans on the one below as on `BACK_OFF` further letters (interpolation with a fixed weight).
-    """
+    """Fit a chain: ln p in hundredths, (letters**(order + 1),); orders lean on lower ones by `BACK_OFF`."""
     p = np.full((1, letters), 1 / letters)
     for k in range(order + 1):
         start, _, _ = kmer_starts(stack, k + 1, letters)
@@ -252,7 +245,7 @@ def _cross_fitted(stack: CodeStack, order: int, alphabet: Alphabet) -> tuple[Flo
 
 
 def _related_folds(stack: CodeStack, alphabet: Alphabet) -> np.ndarray:
-    """Assign sequences to random folds; sequences that share a long k-mer go to the same fold: int64 (N,)."""
+    """Random folds (N,) of sequences; those that share a long k-mer go to the same one."""
     from seqray.homology.kmers import kmer_groups
 
     ends = np.cumsum(stack.lengths)

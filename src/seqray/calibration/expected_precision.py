@@ -62,10 +62,7 @@ class ExpectedPrecision:
         self.tables: Sequence[SpeciesTable] = facts.expected if known else ()
 
     def at(self, threshold: float, genes: bool) -> Expectation | None:
-        """What to expect at a threshold, with genes or without; None if no species was measured so.
-
-        Figures are linear between two rows of a table; outside the table the nearest row counts.
-        """
+        """What to expect at a threshold, with genes or without; None if no species was measured so."""
         rows = []
         for table in self.tables:
             if table.genes == genes:
@@ -80,10 +77,7 @@ class ExpectedPrecision:
         return Expectation(tuple(rows), bool(left_out), min(precision), middle, max(precision))
 
     def precisions(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
-        """Precision to expect of the calls of at least each score.
-
-        `scores`: (n,) scores. Gives (n,), nan below `lowest_measured`; None if no species was measured so.
-        """
+        """Precision of calls of at least each score (n,), nan below `lowest_measured`; None if unknown."""
         tables = self._deciding(genes, species)
         if not tables:
             return None
@@ -94,8 +88,8 @@ class ExpectedPrecision:
     def of_calls(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
         """Share right of calls of about each score (n,), which rises with it; else as `precisions`.
 
-        It is the median over the species, or that of the species itself where this is higher: where few
-        sites are mapped, right calls count as false.
+        It is the median over the species, or that of the species itself where this is higher: where few sites
+        are mapped, right calls count as false.
         """
         tables = self._peers(genes, species)
         if not tables:
@@ -124,10 +118,7 @@ class ExpectedPrecision:
         return [table for table in tables if table.held_out == kind] or tables
 
     def lowest_measured(self, genes: bool, species: str | None = None) -> float | None:
-        """The score below which precision is not known; arguments and result as of `precisions`.
-
-        Of several species it is the median of their lowest thresholds.
-        """
+        """The score below which precision is not known; of several species, the median of theirs."""
         lowest = [rows[-1, 0] for rows in self._deciding(genes, species)]
         return float(np.median(lowest)) if lowest else None
 
@@ -137,10 +128,7 @@ class ExpectedPrecision:
         return None if at is None else float(at[0])
 
     def recall_at(self, calls_per_kb: float, genes: bool, species: str | None = None) -> float | None:
-        """Share of the mapped sites found at this number of calls per kb on both strands.
-
-        For the species, or as the mean of the other species. None if no species was measured so.
-        """
+        """Share of the mapped sites found at so many calls per kb, of the species or the mean of others."""
         tables = self._deciding(genes, species)
         recalls = [np.interp(calls_per_kb, rows[:, _PER_KB], rows[:, _RECALL]) for rows in tables]
         return float(np.mean(recalls)) if recalls else None

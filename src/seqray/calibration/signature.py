@@ -123,10 +123,7 @@ def fit_signature(
 
 
 class Signature:
-    """4-mer frequencies in each class of each context of the training data, to compare a file with.
-
-    ``contexts`` are ``(None,)`` for a model without contexts, ``shares`` arrays (classes, 136).
-    """
+    """4-mer frequencies (classes, 136) of each context of the training data, (None,) without any."""
 
     def __init__(self, entries: Sequence[ContextWords]) -> None:
         self.entries = entries
@@ -135,10 +132,10 @@ class Signature:
         self.words = tuple(entry.words for entry in entries)
 
     def compare(self, counts: np.ndarray) -> list[ContextDistance]:
-        """Compare 4-mer counts (136,) with each context, the nearest first.
+        """Compare 4-mer counts (136,) with each context, the nearest first; none for fewer than `MIN_WORDS`.
 
-        Empty for fewer than `MIN_WORDS` 4-mers. The classes in the file and their shares are unknown, so the
-        distance is from the best-fitting mixture of classes.
+        The classes in the file and their shares are unknown, so the distance is from the best-fitting mixture
+        of classes.
         """
         n = int(counts.sum())
         if n < MIN_WORDS:
@@ -162,26 +159,18 @@ class Signature:
         distance = np.abs(counts / n - together).sum() / 2 - _sampling_distance(together, n, words.sum())
         return bool(distance <= min(MAX_SPECIES_DISTANCE, found[0].distance))
 
-    def nearest_context(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
+    def nearest_context(self, counts: np.ndarray) -> str | None:
         """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
 
-        With ``clear`` None, too, where the next one is not foreign and less than twice as far, or within
-        `MIN_LEAD`.
+        None, too, where the next one is not foreign, and less than twice as far or within `MIN_LEAD`.
         """
         nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]
-        near = [other for other in others if clear and not other.is_foreign]
+        near = [other for other in others if not other.is_foreign]
         tied = any(other.distance < 2 * nearest.distance + MIN_LEAD for other in near)
         return nearest.context if nearest.is_close and not tied else None
 
-    def is_foreign(self, counts: np.ndarray) -> bool:
-        """Whether 4-mer counts (136,) are unlike every context; False for fewer than `MIN_WORDS`."""
-        return any(nearest.is_foreign for nearest in self.compare(counts)[:1])
-
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
-        """Find the two contexts whose mixture is nearest to 4-mer counts (136,), each with its distance.
-
-        None for fewer than two contexts or fewer than `MIN_WORDS` 4-mers.
-        """
+        """The two contexts whose mixture is nearest to 4-mer counts (136,); None for too few of either."""
         n = int(counts.sum())
         pairs = list(combinations(range(len(self.contexts)), 2))
         if n < MIN_WORDS or not pairs:
@@ -215,8 +204,8 @@ def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
 def _sampling_distance(shares: np.ndarray, n: int, words: int) -> float:
     """Expected total variation distance of two samples of ``n`` and ``words`` k-mers from one distribution.
 
-    Each share differs by about a normal variate of variance p (1 - p) (1 / n + 1 / words), whose mean
-    magnitude is sqrt(2 / pi) of its standard deviation.
+    A share differs by a normal variate of variance p (1 - p) (1 / n + 1 / words), of mean magnitude sqrt(2 /
+    pi) of its deviation.
     """
     deviation = np.sqrt(shares * (1 - shares) * (1 / n + 1 / words))
     return float(deviation.sum() * np.sqrt(2 / np.pi) / 2)
@@ -245,9 +234,9 @@ class SketchCount:
 def make_sketch(keys: Iterable[str]) -> Sketch:
     """Keep the lowest hashes of the training sequences, each in one form of its own.
 
-    A hash is as good as a random number. Of the sequences of another set, those with a hash up to the highest
-    one that is kept are therefore a random part of this set, and it is known which of them are training data
-    (Broder 1997, On the resemblance and containment of documents). The limit is 2^32 if all are kept.
+    A hash is as good as a random number: of another set, the sequences with a hash below the highest that is
+    kept are a random part of which it is known which are training data (Broder 1997, On the resemblance and
+    containment of documents). The limit is 2^32 if all are kept.
     """
     return _lowest(np.unique(_hashes(keys)), SAMPLE, _ALL)
 
@@ -282,10 +271,10 @@ _MAX_HELD = 1 << 18  # hashes of a file of any size
 
 
 class GenomeSketcher(KmerCounter):
-    """Keeps the lowest hashes of the words of `WORD` letters in a stream of sequences of DNA.
+    """Keeps the lowest hashes of the words of `WORD` letters in a stream of DNA, below ``limit``.
 
-    A word and its reverse complement are one; ``limit`` is that of the sketches to compare with. The share of
-    words estimates identity (Ondov et al. 2016, Mash; Brown and Irber 2016, sourmash).
+    A word and its reverse complement are one. The share of words estimates identity (Ondov et al. 2016, Mash;
+    Brown and Irber 2016, sourmash).
     """
 
     _k = WORD

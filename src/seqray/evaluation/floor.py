@@ -37,16 +37,16 @@ def floor_answers(
 ) -> list[Answers]:
     """Fit the floor, the forest and the rules, and apply them to records.
 
-    `classes`, `positive`: names [K], and of two classes the one that is called at a threshold; `groups`: (N,)
-    keys of ``examples``, for the folds.
+    They are fitted on ``train``, or without any in folds by ``groups``, (N,) keys of the examples.
     """
     for example in train:
         if example.label not in classes:
             wrong = f"has the label '{example.label}', which is none of {', '.join(classes)}"
             raise InputError(wrong, where=example.where)
-    folds = None if train else _group_folds(examples, groups, seed)
-    fitted = f"fitted on {len(train)} training records"
-    if folds is not None:
+    folds, fitted = None, f"fitted on {len(train)} training records"
+    if not train:
+        labels, keys = [example.label for example in examples], list(groups)
+        folds = grouped_folds(labels, keys, fold_count(labels, keys), seed)  # type: ignore[arg-type]
         fitted = f"cross-validated by groups in {folds.max() + 1} folds"
     found, every = [], (*train, *examples)
     for name, (description, model) in _classifiers(alphabet).items():
@@ -69,12 +69,10 @@ def answers_from_probabilities(
     positive: str,
     threshold: float | None = None,
 ) -> Answers:
-    """Call a class for each record.
+    """Call a class for each record, by probabilities (N, K): of more than two classes the most probable one.
 
-    `scores`: (N, K) probabilities; `classes`, `positive`: names [K]; of two classes the positive one is
-    called at or above the threshold, of more the most probable one; `threshold`: by default that of the
-    highest expected Matthews correlation if the probabilities are right, as for seqray's models. It doesn't
-    depend on labels.
+    Of two, the positive one is called at or above the threshold, by default that of the highest expected
+    Matthews correlation if the probabilities are right, as for seqray's models.
     """
     if len(classes) != 2:
         return Answers(source, note, scores, scores.argmax(axis=1))
@@ -87,13 +85,6 @@ def answers_from_probabilities(
 def fold_count(labels: Sequence[str], groups: Sequence[object]) -> int:
     """Number of folds: at most five, and at most as many as groups or members of the largest class."""
     return min(FOLDS, len(set(groups)), max(Counter(labels).values(), default=0))
-
-
-def _group_folds(
-    examples: Sequence[LabeledSequence], groups: Sequence[object] | np.ndarray, seed: int
-) -> Ints:
-    labels, keys = [example.label for example in examples], list(groups)
-    return grouped_folds(labels, keys, fold_count(labels, keys), seed)  # type: ignore[arg-type]
 
 
 def _probabilities(
@@ -121,10 +112,6 @@ def _probabilities(
 # ------------------------------------------------------------------------------------------- classifiers
 
 
-def _gc_content(sequence: str) -> float:
-    return (sequence.count("G") + sequence.count("C")) / max(1, len(sequence))
-
-
 def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
     """Name -> description and unfitted classifier of sequences."""
     places = "k-mers at positions" if alphabet.is_nucleotide else "the composition of both ends"
@@ -135,7 +122,10 @@ def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
             ForestBaseline(alphabet.name),
         ),
         "majority": ("the shares of the classes for every record", DummyClassifier(strategy="prior")),
-        "gc": ("a rule on the share of G and C", RuleBaseline(_gc_content)),
+        "gc": (
+            "a rule on the share of G and C",
+            RuleBaseline(lambda s: (s.count("G") + s.count("C")) / max(1, len(s))),
+        ),
         "length": ("a rule on the length", RuleBaseline(len)),
     }
     return found if alphabet.is_nucleotide else {name: one for name, one in found.items() if name != "gc"}
@@ -177,10 +167,7 @@ def precision_recall_points(labels: np.ndarray, scores: Floats) -> tuple[Floats,
 
 
 def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILITY_BINS) -> Reliability:
-    """Compare probabilities with frequencies in equal ranges.
-
-    `labels`: (N,) of 0 and 1; `probabilities`: (N,) of class 1.
-    """
+    """Compare probabilities (N,) of class 1 with the frequencies of labels of 0 and 1, in equal ranges."""
     bin_of = np.clip((probabilities * bins).astype(np.int64), 0, bins - 1)
     counts = np.bincount(bin_of, minlength=bins)
     filled = counts > 0
@@ -194,11 +181,7 @@ def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILI
 
 
 def threshold_rows(labels: np.ndarray, scores: Floats, own: float | None) -> list[dict[str, float]]:
-    """Metrics of the calls at some thresholds, ascending.
-
-    `labels`: (N,) of 0 and 1; `scores`: (N,); the thresholds are quantiles of them, from all records called
-    to few.
-    """
+    """Metrics of the calls at some quantiles of the scores (N,), ascending; the labels are 0 and 1."""
     places = np.quantile(scores, np.linspace(0, 1, SHOWN_THRESHOLDS), method="lower")
     limits = np.unique([*places, *([] if own is None else [own])])
     ones = np.ones((1, len(labels)))

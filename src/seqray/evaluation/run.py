@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -51,8 +51,8 @@ def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
 def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
 
-    Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than
-    `MIN_SUBSET_RECORDS` have no subset, nor has the only part of a class.
+    Records that name no part are ``unnamed``. Parts of few records have no subset, nor has the only part of a
+    class.
     """
     labels = np.array([example.label for example in examples])
     names = np.array([example.subclass or "unnamed" for example in examples])
@@ -70,8 +70,8 @@ def by_similarity(
 ) -> dict[str, np.ndarray]:
     """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
 
-    Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence or
-    are part of one. Ranges of fewer than `MIN_SUBSET_RECORDS` are left out.
+    Ranges include their lower end, and those of few records are left out; ``1.0`` holds copies, and sequences
+    that contain a training sequence or are part of one.
     """
     identity, _ = best_matches(
         [example.sequence for example in train], [example.sequence for example in examples], alphabet
@@ -113,11 +113,6 @@ class Records:
         return replace(self, labels=self.labels[rows], groups=groups)
 
 
-def subset_of_answers(answers: Answers, rows: Ints) -> Answers:
-    """The answers for a subset of the records."""
-    return replace(answers, scores=answers.scores[rows], calls=answers.calls[rows])
-
-
 def measure(
     records: Records,
     answers: Sequence[Answers],
@@ -127,52 +122,31 @@ def measure(
     draws: int = INTERVAL_DRAWS,
     seed: int = 0,
 ) -> list[Figure]:
-    """Measure classifiers on the same records; the others are compared with the first.
-
-    ``versus`` are sources to subtract from the first, as ``<first>-<source>``. Without draws of the bootstrap
-    there are no intervals.
-    """
-    groups = group_numbers(records.groups, len(records.labels))
-    found = bootstrap_samples(
-        lambda weights: _all_metrics(records, answers, versus, weights), groups, draws, seed
-    )
-    count, differences = len(np.unique(groups)), {f"{answers[0].source}-{other}" for other in versus}
-    return [
-        _figure(records, subset, key, value, samples, count, is_difference=key[0] in differences)
-        for key, (value, samples) in found.items()
-    ]
-
-
-def _figure(
-    records: Records,
-    subset: str,
-    key: Key,
-    value: float,
-    samples: Floats,
-    groups: int,
-    *,
-    is_difference: bool,
-) -> Figure:
-    source, label, metric = key
-    positives = int(np.sum(records.labels == records.classes.index(label))) if label in records.classes else 0
-    undefined = math.isnan(value)
-    low, high = (math.nan, math.nan) if undefined else percentile_interval(samples)
-    p = difference_p_value(samples) if is_difference and not undefined else math.nan
-    return Figure(subset, source, label, metric, value, low, high, p, len(records.labels), positives, groups)
-
-
-def _all_metrics(
-    records: Records, answers: Sequence[Answers], versus: Sequence[str], weights: Floats
-) -> dict[Key, Floats]:
-    """Every metric of every source, then the differences."""
-    by_source = {one.source: _metrics_of(records, one, weights) for one in answers}
-    found = {(source, *key): row for source, rows in by_source.items() for key, row in rows.items()}
+    """Measure classifiers on the same records; ``versus`` are sources to subtract from the first."""
     first = answers[0].source
-    for other in versus:
-        for key, row in by_source[other].items():
-            if key in by_source[first]:
-                found[(f"{first}-{other}", *key)] = by_source[first][key] - row
-    return found
+
+    def every_metric(weights: Floats) -> dict[Key, Floats]:
+        by_source = {one.source: _metrics_of(records, one, weights) for one in answers}
+        rows = {(source, *key): row for source, own in by_source.items() for key, row in own.items()}
+        for other in versus:
+            both = [key for key in by_source[other] if key in by_source[first]]
+            rows |= {
+                (f"{first}-{other}", *key): by_source[first][key] - by_source[other][key] for key in both
+            }
+        return rows
+
+    groups, n = group_numbers(records.groups, len(records.labels)), len(records.labels)
+    drawn, count = bootstrap_samples(every_metric, groups, draws, seed), len(np.unique(groups))
+    positives = {name: int(np.sum(records.labels == k)) for k, name in enumerate(records.classes)}
+    figures = []
+    for (source, label, metric), (value, samples) in drawn.items():
+        low = high = p = math.nan
+        if not math.isnan(value):
+            low, high = percentile_interval(samples)
+            p = difference_p_value(samples) if source.startswith(f"{first}-") else math.nan
+        row = (value, low, high, p, n, positives.get(label, 0), count)
+        figures.append(Figure(subset, source, label, metric, *row))
+    return figures
 
 
 def _metrics_of(records: Records, answers: Answers, weights: Floats) -> dict[tuple[str, str], Floats]:
@@ -278,9 +252,10 @@ def evaluate_answers(
     """Measure classifiers on the same records."""
     versus = [one.source for one in answers if one.source in COMPARED]
     figures = measure(records, answers, versus=versus, draws=draws, seed=seed)
+    calls = {one.source: one.calls for one in answers}
     shown = [one for one in answers if one.source in (MODEL, *COMPARED)]
     for name, rows in (subsets or {}).items():
-        parts = [subset_of_answers(one, rows) for one in shown]
+        parts = [replace(one, scores=one.scores[rows], calls=one.calls[rows]) for one in shown]
         figures += measure(records.subset(rows), parts, subset=name, draws=draws, seed=seed)
     return Evaluation(
         records.classes,
@@ -294,7 +269,7 @@ def evaluate_answers(
         draws,
         seed,
         (*notes, *_notes(records, answers[0], subsets or {})),
-        _disagreements(records.labels, answers),
+        {name: mcnemar(records.labels, calls[MODEL], calls[name]) for name in COMPARED if name in calls},
     )
 
 
@@ -316,33 +291,19 @@ def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) 
         return [*found, f"all records are relatives, so there are no intervals; {INSEPARABLE}"]
     if groups < MIN_RELIABLE_GROUPS:
         return [*found, f"only {counted(groups, 'group')}: intervals are missing or too narrow"]
-    found += _large_group(records)
+    [(key, size)] = Counter(numbers if records.groups is None else records.groups).most_common(1)
+    if size > MAX_GROUP_SHARE * len(records.labels):  # such as the missing values ``NA`` of a column
+        name = f"the group '{key}'" if isinstance(key, str) else "one group"
+        found.append(
+            f"{name} has {size} of {len(records.labels)} records, drawn as one: the intervals do not "
+            "show how these differ; if the name stands for a missing value, leave the cell empty"
+        )
     small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < MIN_RELIABLE_GROUPS]
     if small:
         found.append(
             f"fewer than {MIN_RELIABLE_GROUPS} groups in {', '.join(small)}: intervals there are too narrow"
         )
     return found
-
-
-def _large_group(records: Records) -> Iterator[str]:
-    """A note where one group, such as the missing values ``NA`` of a column, holds many records."""
-    if records.groups is None:
-        return
-    [(key, size)] = Counter(records.groups).most_common(1)
-    if size > MAX_GROUP_SHARE * len(records.labels):
-        name = f"the group '{key}'" if isinstance(key, str) else "one group"
-        yield (
-            f"{name} has {size} of {len(records.labels)} records, drawn as one: the intervals do not "
-            "show how these differ; if the name stands for a missing value, leave the cell empty"
-        )
-
-
-def _disagreements(labels: np.ndarray, answers: Sequence[Answers]) -> dict[str, tuple[int, int, float]]:
-    """McNemar's test of the model against each other classifier."""
-    calls = {one.source: one.calls for one in answers}
-    tests = {name: mcnemar(labels, calls[MODEL], calls[name]) for name in COMPARED if name in calls}
-    return {name: (test.first_only, test.second_only, test.p) for name, test in tests.items()}
 
 
 def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) -> Ints:
@@ -362,11 +323,7 @@ def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) ->
 def check_probabilities(
     scores: np.ndarray, count: int, classes: int, ids: Sequence[str] | None = None
 ) -> None:
-    """Raise an InputError unless scores are probabilities.
-
-    `scores`: (count, classes), rows that sum to 1; `ids`: of the records, for the error; by default their
-    numbers, from 1.
-    """
+    """Raise an InputError unless scores (N, K) are probabilities; ``ids`` name the records in the error."""
     if scores.shape != (count, classes):
         raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")
     if not np.isfinite(scores).all():
@@ -394,7 +351,9 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
     """Metrics of the model and of what it is compared with, differences, subsets and notes."""
     judged, evaluation = judged_label(evaluation), for_people(evaluation)
     found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
-    lines = [_head(evaluation, name)]
+    counts = {name: int((evaluation.labels == k).sum()) for k, name in enumerate(evaluation.classes)}
+    records = f"{len(evaluation.labels)} records of split {evaluation.split}"
+    lines = [f"{name} on {records}: {class_counts(counts)}"]
     columns = [metric for metric in SHOWN_METRICS if ("all", "model", metric) in found]
     rows = [["" if judged == evaluation.positive else "mean of classes", *columns]]
     for answers in evaluation.answers:
@@ -425,12 +384,6 @@ def for_people(evaluation: Evaluation) -> Evaluation:
 def judged_label(evaluation: Evaluation) -> str:
     """The label of the summary metrics: the positive class of two, else the mean over classes."""
     return evaluation.positive if len(evaluation.classes) == 2 else "macro"
-
-
-def _head(evaluation: Evaluation, name: str) -> str:
-    counts = [int((evaluation.labels == k).sum()) for k in range(len(evaluation.classes))]
-    classes = class_counts(dict(zip(evaluation.classes, counts, strict=True)))
-    return f"{name} on {len(evaluation.labels)} records of split {evaluation.split}: {classes}"
 
 
 def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) -> list[str]:

@@ -87,7 +87,7 @@ def recognize_context(
         letters += len(record)
         if letters >= FIRST_LETTERS:
             break
-    context = known_context(model, signature.nearest_context(words.counts, clear=True))
+    context = known_context(model, signature.nearest_context(words.counts))
     first.reverse()
     taken = (first.pop() for _ in range(len(first)))  # each leaves memory as it is used up
     return model.with_context(context), chain(taken, rest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,26 +21,13 @@ from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet, CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.arrays import Floats, Ints, logistic
 from seqray.core.errors import InputError
-from seqray.metrics.rules import choose_form, learn_rule
+from seqray.metrics.classification import choose_form, learn_rule
 
 # --- McNemar's test: whether two classifiers are right equally often
 
 
-@dataclass(frozen=True, slots=True)
-class McNemar:
-    """Calls on which two classifiers disagree.
-
-    ``first_only`` counts the records that the first alone calls right, ``second_only`` those of the second;
-    ``p`` is the exact two-sided p-value, 1 where they never differ.
-    """
-
-    first_only: int
-    second_only: int
-    p: float
-
-
-def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNemar:
-    """Compare the calls (N,) of two classifiers on the same records, exactly.
+def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
+    """Records that the first alone calls right, those of the second, and the exact two-sided p-value.
 
     It takes records as independent (McNemar 1947, Note on the sampling error of the difference between
     correlated proportions). Where they come in groups, the paired bootstrap over groups is the one to go by.
@@ -50,8 +36,7 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> McNema
     first_only = int(np.sum(first_right & ~second_right))
     second_only = int(np.sum(second_right & ~first_right))
     trials = first_only + second_only
-    p = float(binomtest(first_only, trials, 0.5).pvalue) if trials else 1.0
-    return McNemar(first_only, second_only, p)
+    return first_only, second_only, float(binomtest(first_only, trials).pvalue) if trials else 1.0
 
 
 # --- Baselines for a transformer: k-mers with positions, a forest, and the position weight matrix
@@ -74,10 +59,9 @@ class Baseline(ClassifierMixin, BaseEstimator):
 class KmerPositionalBaseline(Baseline):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
-    ``ends`` are numbers of letters: the share of each letter among so many at the beginning and at the end of
-    a sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts
-    in sequences of different lengths mostly tell the length; positions then count only if the training
-    sequences have one length. Positions beyond the longest of them carry no feature.
+    The share of each letter among the first and the last ``ends`` letters is a feature. With any, so are the
+    shares of the k-mers in the whole sequence, because counts in sequences of different lengths mostly tell
+    the length; positions then count only if the training sequences have one length.
     """
 
     def __init__(
@@ -149,8 +133,7 @@ def _shares(counts: csr_array) -> csr_array:
 class ForestBaseline(Baseline):
     """A random forest on composition, pairs of letters, length, and the composition of both ends.
 
-    Trees find what a linear floor can't, such as a range of lengths. Time and memory are bounded: the forest
-    learns from a sample of `most` records, drawn within each class, and answers in blocks of so many.
+    It learns from a sample of ``most`` records, drawn within each class, and answers in blocks of so many.
     """
 
     def __init__(self, alphabet: str = "dna", trees: int = 100, most: int = 10_000, seed: int = 0) -> None:
@@ -189,11 +172,7 @@ class ForestBaseline(Baseline):
 
 
 def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositionalBaseline:
-    """`KmerPositionalBaseline` with the features for an alphabet.
-
-    The 8,000 3-mers of protein are too many. The composition of both ends represents the signals there that
-    direct a protein to its place.
-    """
+    """The baseline of an alphabet: of protein no 3-mers, which are too many, but both ends."""
     settings: dict[str, Any] = {"alphabet": alphabet.name, "max_iter": max_iter}
     if alphabet.name == "protein":
         return KmerPositionalBaseline((1, 2), (1,), ends=(1, 2, 4, 8, 15, 30, 60), **settings)
@@ -203,10 +182,7 @@ def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositional
 def held_out_probabilities(
     model: Any, train: Sequence[str], labels: Ints, test: Sequence[str], classes: int
 ) -> Floats:
-    """Fit a copy of a classifier and apply it to other sequences.
-
-    Gives probabilities; 0 for a class without a training sequence, 1 for the only class of the training data.
-    """
+    """Fit a copy of a classifier and apply it to others: 0 for a class without a training sequence."""
     fresh: Any = clone(model)
     present = np.unique(labels)
     found = np.zeros((len(test), classes))
@@ -279,10 +255,7 @@ class PositionWeightMatrix(Baseline):
 
 
 class RuleBaseline(Baseline):
-    """Class probabilities from one number of each sequence, in the form that most classes choose.
-
-    They are those of logistic regression, or the shares of the classes in bins.
-    """
+    """Class probabilities from one number of each sequence: by logistic regression, or shares in bins."""
 
     def __init__(self, measure: Callable[[str], float]) -> None:
         self.measure = measure

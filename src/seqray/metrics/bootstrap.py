@@ -40,8 +40,8 @@ def group_numbers(groups: Sequence[object] | np.ndarray | None, n: int) -> Ints:
 def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool = False) -> Iterator[Floats]:
     """Yield how often each record occurs in each draw, some draws at a time: (C, N), together ``draws`` rows.
 
-    The draws depend on the number of groups (N,), not on the order of records. ``one_by_one`` draws the same
-    distribution from other random numbers: those of the audit.
+    The draws depend on the number of groups (N,), not on the order of records. ``one_by_one`` takes other
+    random numbers: those of the audit.
     """
     count, rng = int(groups.max(initial=-1)) + 1, np.random.default_rng(seed)
     size = max(1, CELLS // max(1, len(groups)))
@@ -101,9 +101,7 @@ def difference_p_value(samples: Floats) -> float:
 def mcc_and_auroc(
     labels: Bools, scores: Floats, calls: Bools, groups: Ints, draws: int = 300, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Measure the scores and calls (N,) of a two-class rule, with 95 % intervals over groups that are drawn
-    whole.
-    """
+    """Measure scores and calls (N,) of a two-class rule, with 95 % intervals over whole groups."""
 
     def measure(weights: Floats) -> dict[str, Floats]:
         return {

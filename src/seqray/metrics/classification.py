@@ -1,13 +1,16 @@
-"""Figures of classification, and the matching of calls with sites."""
+"""Figures of classification, rules of one number, and the matching of calls with sites."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core.arrays import Floats, Ints
+from seqray.core.arrays import Bools, Floats, Ints
 
 # --- Metrics of a classifier, each defined once, for many sets of record weights at a time
 
@@ -53,8 +56,7 @@ def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict
 def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
     """Measure a ranking: ``auroc`` counts a tie as a half, ``auprc`` is the average precision.
 
-    ``labels`` (N,) are 0 and 1, ``weights`` are (W, N). Scores (N,) have any unit; records of one score are
-    one step of the curves.
+    ``labels`` (N,) are 0 and 1, ``weights`` (W, N); records of one score are one step of the curves.
     """
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of each run of ties
@@ -73,10 +75,7 @@ def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict
 
 
 def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
-    """Measure probabilities of one class: Brier score, calibration error and log loss in nats.
-
-    ``scores`` (N,) are probabilities of class 1; labels and weights are as in `ranking_metrics`.
-    """
+    """Brier score, calibration error and log loss in nats of probabilities (N,) of class 1."""
     y, total = labels.astype(np.float64), weights.sum(axis=1)
     right = np.clip(np.where(labels == 1, scores, 1 - scores), MIN_PROBABILITY, 1)
     return {
@@ -142,17 +141,14 @@ def multiclass_metrics(
 def macro_metrics(
     labels: np.ndarray, by_class: Sequence[Mapping[str, Floats]], weights: Floats
 ) -> dict[str, Floats]:
-    """Mean over the classes present of the metrics of each class against the rest; NaN is left out of the
-    mean.
-    """
+    """Mean over the classes present of the metrics of each class against the rest; NaN is left out."""
     present = weights @ np.eye(len(by_class))[labels] > 0  # (W, K)
     tables = {name: np.stack([rows[name] for rows in by_class], axis=1) for name in by_class[0]}
-    return {name: _defined_mean(np.where(present, table, np.nan)) for name, table in tables.items()}
-
-
-def _defined_mean(table: Floats) -> Floats:
-    """Mean over classes (W, K) -> (W,), those that are NaN left out; NaN where all are."""
-    return ratio(np.nansum(table, axis=1), np.sum(~np.isnan(table), axis=1).astype(np.float64))
+    means = {}
+    for name, table in tables.items():
+        table = np.where(present, table, np.nan)
+        means[name] = ratio(np.nansum(table, axis=1), np.sum(~np.isnan(table), axis=1).astype(np.float64))
+    return means
 
 
 # ------------------------------------------------------------------------ records of equal weight
@@ -183,14 +179,86 @@ def calibration_error(probabilities: Floats, labels: np.ndarray, positive: int) 
     return float(_calibration_error(confidence, hits, np.ones((1, len(labels))))[0])
 
 
+# --- Trivial rules: one number, with a threshold or a small table learned on the training part
+
+Form = Literal["rising", "falling", "shares"]
+"""Of a score: a number in either direction, or the share of the class in a bin or category."""
+RULE_BINS = 16
+MARGIN = 0.02  # AUROC by which bins must beat a threshold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """A score computed from a number, and the threshold at or above which it calls the class.
+
+    The score is the share of the class in the bin between ``edges``, of ``table``; without edges the number
+    times 1 or -1.
+    """
+
+    edges: np.ndarray | None
+    table: Floats
+    threshold: float = math.nan
+
+    def scores(self, values: np.ndarray) -> Floats:
+        """Scores of numbers (N,)."""
+        if self.edges is None:
+            return values * self.table[0]
+        return self.table[np.searchsorted(self.edges, values, "right")]
+
+
+def choose_form(values: np.ndarray, truth: Bools) -> Form:
+    """The kind of score that does best on training data: numbers (N,), and True for the class.
+
+    Shares are taken if they rank clearly better on the half of the data that they are not learned from: many
+    bins fit few records well by chance.
+    """
+    rising = auroc(truth, values)
+    mixed = np.random.default_rng(0).permutation(len(values))
+    halves = mixed[::2], mixed[1::2]
+    binned = [
+        auroc(truth[other], learn_rule(values[half], truth[half], "shares").scores(values[other]))
+        for half, other in (halves, halves[::-1])
+        if len(half)
+    ]
+    if np.mean(binned) > max(rising, 1 - rising) + MARGIN:
+        return "shares"
+    return "rising" if rising >= 0.5 else "falling"
+
+
+def learn_rule(values: np.ndarray, truth: Bools, form: Form, edges: np.ndarray | None = None) -> Rule:
+    """Learn a rule of one form from training data; its threshold has the highest MCC there.
+
+    The edges are those of equal shares, or as given. Shares are drawn towards that of all records by one
+    pseudo-example.
+    """
+    table = np.array([-1.0 if form == "falling" else 1.0])
+    if form == "shares":
+        edges = (
+            np.unique(np.quantile(values, np.arange(1, RULE_BINS) / RULE_BINS)) if edges is None else edges
+        )
+        bins, size = np.searchsorted(edges, values, "right"), len(edges) + 1
+        table = (np.bincount(bins, truth, size) + truth.mean()) / (np.bincount(bins, minlength=size) + 1)
+    rule = Rule(edges, table)
+    return replace(rule, threshold=best_threshold(truth, rule.scores(values)))
+
+
+def best_threshold(labels: Bools, scores: Floats) -> float:
+    """Threshold of the highest MCC."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
+    ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score
+    tp, called, n, p = hits[ends], ends + 1.0, float(len(labels)), float(labels.sum())
+    mcc = matthews(tp, called - tp, n - p - called + tp, p - tp)
+    return float(ranked[ends[np.argmax(mcc)]])
+
+
 # --- Match ranked calls with known sites of one strand, and measure the ranking
 
 UNCLAIMED = -1
 
 
 def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, tolerance: int) -> Ints:
-    """Index of the site (M,) of a strand, rising, that each call (N,) within the tolerance claims, or -1:
-    (N,).
+    """Index of the site (M,), rising, that each call (N,) within the tolerance claims, or -1: (N,).
 
     The best calls claim first; of equal scores the lower position.
     """

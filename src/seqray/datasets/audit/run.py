@@ -31,7 +31,7 @@ from seqray.datasets.audit.findings import draw_findings
 from seqray.homology.kmers import chance_length, kmer_table, word_length
 from seqray.homology.split import grouped_folds, random_folds
 from seqray.metrics.bootstrap import mcc_and_auroc
-from seqray.metrics.rules import Form, Rule, choose_form, learn_rule
+from seqray.metrics.classification import Form, Rule, choose_form, learn_rule
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -161,7 +161,7 @@ def baseline_figures(
                     yield from bootstrap.figures(prefix, own, truth, shares[:, label], calls)
 
 
-# --- Trivial rules of `seqray.metrics.rules`: one feature each
+# --- Trivial rules of `seqray.metrics.classification`: one feature each
 
 
 @dataclass(frozen=True, slots=True, eq=False)

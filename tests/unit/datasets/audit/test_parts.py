@@ -13,7 +13,7 @@ from seqray.datasets.audit.dataset import runs_test
 from seqray.datasets.audit.findings import is_lower
 from seqray.datasets.audit.run import Feature
 from seqray.homology.kmers import chance_length, word_length
-from seqray.metrics.rules import best_threshold
+from seqray.metrics.classification import best_threshold
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=25)
 
