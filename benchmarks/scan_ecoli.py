@@ -68,7 +68,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
 from seqray.core.records import LabeledSequence
 from seqray.core.text import format_number
-from seqray.genome.predict import predict_genes
+from seqray.genome.predict import GenePredictor
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 
@@ -119,7 +119,7 @@ def scanned(
     found = {scan.name: scan_region(scan, args, region) for scan in scans}
     if {"no-letters", "window-prior"}.isdisjoint(args.methods):
         return found
-    genes = predict_genes(truth.genome, circular=True)
+    genes = GenePredictor.train([truth.genome]).genes_of(truth.genome, circular=True)
     if "no-letters" in args.methods:
         found["no letters"] = within(no_letters(genes, LENGTH), region)
     if "window-prior" in args.methods:

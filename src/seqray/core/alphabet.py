@@ -16,7 +16,7 @@ from seqray.core.errors import InputError, OtherLettersError
 # --- Letters of DNA, RNA and protein: folding, validation, codes and complement
 
 _NUCLEOTIDE_AMBIGUITY = "RYSWKMBDHVN"
-_COMPLEMENT_OF = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
+_PAIRED = "ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN"
 _COMPLEMENT_CODES = np.array([3, 2, 1, 0, 4], dtype=np.uint8)
 
 # Letters that only a protein has; none of them is an IUPAC code of a nucleotide.
@@ -184,13 +184,12 @@ def infer_alphabet(sequences: Iterable[str]) -> Alphabet:
     return RNA if uracil > thymine else DNA
 
 
-def _complement_table(alphabet: Alphabet) -> bytes:
-    pairs = "".join(_COMPLEMENT_OF), "".join(_COMPLEMENT_OF.values())
-    old, new = (p.replace("T", "U") if alphabet.name == "rna" else p for p in pairs)
-    return bytes.maketrans((old + old.lower()).encode(), (new + new.lower()).encode())
-
-
-_COMPLEMENT_TABLES = {a.name: _complement_table(a) for a in (DNA, RNA)}
+_COMPLEMENT_TABLES = {
+    a.name: bytes.maketrans(
+        *((text + text.lower()).translate(str.maketrans("Tt", t)).encode() for text in _PAIRED)
+    )
+    for a, t in ((DNA, "Tt"), (RNA, "Uu"))
+}
 
 
 def reverse_complement(sequence: str, alphabet: Alphabet = DNA) -> str:
@@ -231,8 +230,13 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     bad = np.argwhere(codes == _INVALID)
     if bad.size:
         row, column = bad[0].tolist()
-        own = rows[row].translate(None, _NO_LETTERS)
-        _refuse_kind(alphabet, own, f"{where}: row {names[row]!r}")
+        place = f"{where}: row {names[row]!r}"
+        try:
+            alphabet.normalize_bytes(rows[row].translate(None, _NO_LETTERS), place)
+        except OtherLettersError:  # the whole row is of another alphabet
+            raise
+        except InputError:
+            pass
         letter = rows[row][column : column + 1].decode("latin-1")
         remedy = (
             f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
@@ -240,7 +244,7 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
         )
         raise InputError(
             f"unknown letter {letter!r} at column {column + 1}",
-            where=f"{where}: row {names[row]!r}",
+            where=place,
             remedy="split or trim the sequence at the stop" if letter == "*" else remedy,
         )
     if letters:
@@ -257,15 +261,6 @@ def is_aligned_text(rows: Sequence[bytes], alphabet: Alphabet) -> bool:
 def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
     """Letters of one row (C,): ambiguity letters become ``N`` or ``X``, gaps ``-``, missing data ``~``."""
     return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(alphabet.texts).decode("ascii")
-
-
-def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:
-    """Raise an error if the whole row is of another alphabet; the caller reports single unknown letters."""
-    try:
-        alphabet.normalize_bytes(letters, where)
-    except InputError as error:
-        if isinstance(error, OtherLettersError):
-            raise
 
 
 # --- k-mers of many sequences at once, as flat arrays, for all measures of composition

@@ -115,8 +115,6 @@ def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: i
 
 # --- A random sample of a stream
 
-T = TypeVar("T")
-
 
 class Reservoir(Generic[T]):
     """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R)."""

@@ -38,13 +38,10 @@ class Place:
 
     def part(self, start: int, stop: int) -> Place:
         """Where a part of the record lies: its letters ``start`` to ``stop`` in reading direction."""
-        first, end = (start, stop) if self.strand == "+" else (self._size - stop, self._size - start)
+        size = self.end - self.start
+        first, end = (start, stop) if self.strand == "+" else (size - stop, size - start)
         turns = (self.start + first) // self.length * self.length if self.circular else 0
         return replace(self, start=self.start + first - turns, end=self.start + end - turns)
-
-    @property
-    def _size(self) -> int:
-        return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True, eq=False)

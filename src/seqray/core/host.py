@@ -62,16 +62,13 @@ class _Process:
         finally:
             with self._lock:
                 self._inside -= 1
-                if not self._inside:
-                    self._set_back(torch)
-
-    def _set_back(self, torch: Any) -> None:
-        dtype, products, by_backend = self._before
-        torch.set_default_dtype(dtype)
-        if products:
-            torch.set_float32_matmul_precision(products)
-        for place, value in zip(self._backends(torch), by_backend, strict=True):
-            place.fp32_precision = value
+                if not self._inside:  # set all back
+                    dtype, products, by_backend = self._before
+                    torch.set_default_dtype(dtype)
+                    if products:
+                        torch.set_float32_matmul_precision(products)
+                    for place, value in zip(self._backends(torch), by_backend, strict=True):
+                        place.fp32_precision = value
 
     def _products(self, torch: Any) -> tuple[str, list[str]]:
         by_backend = [place.fp32_precision for place in self._backends(torch)]

@@ -16,20 +16,9 @@ from seqray.core.text import counted, first_and_more, format_number, parse_float
 # --- Which of two classes is the positive one
 
 _PAIRS = (  # the positive label first
-    ("yes", "no"),
-    ("y", "n"),
-    ("true", "false"),
-    ("t", "f"),
-    ("p", "n"),
-    ("pos", "neg"),
-    ("positive", "negative"),
-    ("+", "-"),
-    ("1", "0"),
-    ("1", "-1"),
-    ("case", "control"),
-    ("cases", "controls"),
-    ("present", "absent"),
-    ("on", "off"),
+    *(("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("p", "n"), ("pos", "neg"), ("+", "-")),
+    *(("positive", "negative"), ("1", "0"), ("1", "-1"), ("case", "control"), ("cases", "controls")),
+    *(("present", "absent"), ("on", "off")),
 )
 _POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "+"}
 _NEGATIVE = {"negative", "neg", "background", "other", "none", "random", "shuffled", "control", "controls"}

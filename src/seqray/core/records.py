@@ -104,6 +104,8 @@ class Alignment:
     ss_cons: str | None = field(default=None, repr=False)
     # other annotations of the file, by key; several lines of one key are lines of its text
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
+    context: ClassVar[None] = None  # sequences may have one, and a subclass
+    subclass: ClassVar[None] = None
     ID_SOURCE: ClassVar[str] = "#=GF AC, else the first word of #=GF ID, else the name of the file"
 
     def __post_init__(self) -> None:
@@ -153,16 +155,6 @@ class Alignment:
     def sequence(self) -> str:
         """The query's letters, which identify copies of alignments."""
         return self.query()
-
-    @property
-    def context(self) -> None:
-        """Alignments have none; sequences may."""
-        return None
-
-    @property
-    def subclass(self) -> None:
-        """Alignments have none; sequences may."""
-        return None
 
     def query_positions(self) -> npt.NDArray[np.int64]:
         """0-based position in the query of each column (C,); -1 where the query has no letter."""

@@ -300,15 +300,8 @@ def _other_names(genome: Genome) -> dict[str, str]:
 
 def _versions_differ(one: str, other: str) -> bool:
     """Whether two names state different versions of one sequence, whose letters may differ."""
-    return (
-        one != other
-        and _versionless(one) == _versionless(other)
-        and ""
-        not in (
-            one.removeprefix(_versionless(one)),
-            other.removeprefix(_versionless(other)),
-        )
-    )
+    stem = _versionless(one)
+    return one != other and stem == _versionless(other) and stem not in (one, other)
 
 
 def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.core.alphabet import DNA
-from seqray.core.arrays import Codes
 from seqray.core.errors import ConfigError, InputError, missing_package, setting
 from seqray.core.records import SequenceRecord
 from seqray.genome.genes import Gene, Genome, check_genes, genes_on_circle, sort_genes
@@ -106,14 +105,6 @@ class GenePredictor:
             )
             for gene in genes
         )
-
-
-def predict_genes(
-    sequence: str | Codes, *, circular: bool = False, table: int | None = None
-) -> tuple[Gene, ...]:
-    """Predict the genes of one sequence, letters or codes (n,) of DNA; see `GenePredictor`."""
-    letters = sequence if isinstance(sequence, str) else DNA.decode(sequence)
-    return GenePredictor.train([letters], table).genes_of(letters, circular=circular)
 
 
 def predicted_genes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -60,56 +60,45 @@ def gene_tracks(genes: Sequence[Gene] | None, length: int, strand: str, *, circu
     if genes is None or not length:
         return tracks
     tracks[_ROWS["known"]] = _FULL
-    painter = _Painter(tracks, length, circular)
     for gene in genes:
         start = gene.start if strand == "+" else (length - gene.end) % length
-        painter.paint(gene, start, start + gene.end - gene.start, same=gene.strand == strand)
+        for name, first, values in _painted(gene, start, same=gene.strand == strand):
+            _raise_row(tracks[_ROWS[name]], first, values, circular=circular)
     return tracks
 
 
-class _Painter:
-    """Paints genes, given by their half-open range in the direction of the strand."""
+def _painted(gene: Gene, start: int, *, same: bool) -> Iterator[tuple[str, int, Tracks]]:
+    """Tracks of a gene of the strand that is read, or of the other one, and where their values begin."""
+    end = start + gene.end - gene.start
+    whole = np.full(end - start, _FULL, dtype=np.uint8)
+    if gene.coding and same:
+        for frame in range(3):
+            row = np.zeros(end - start, dtype=np.uint8)
+            row[frame::3] = _FULL
+            yield f"frame-{frame + 1}", start, row
+    else:
+        yield "opposite" if gene.coding else "untranslated", start, whole
+    left, right = ("start", "stop") if same else ("opposite-stop", "opposite-start")
+    ahead, behind = ("to-start", "from-end") if same else ("to-opposite-end", "from-opposite-start")
+    open_left, open_right = gene.partial_start, gene.partial_end
+    if not same:
+        open_left, open_right = open_right, open_left
+    if not open_left:  # else the true edge is not on the contig
+        yield left, start, whole[:1]
+        yield ahead, start - REACH + 1, _AHEAD
+    if not open_right:
+        yield right, end - 1, whole[:1]
+        yield behind, end - 1, _AHEAD[::-1]
 
-    def __init__(self, tracks: Tracks, length: int, circular: bool) -> None:
-        self._tracks, self._length, self._circular = tracks, length, circular
 
-    def paint(self, gene: Gene, start: int, end: int, *, same: bool) -> None:
-        if not gene.coding:
-            self._add("untranslated", start, np.full(end - start, _FULL, dtype=np.uint8))
-        elif same:
-            for frame in range(3):
-                row = np.zeros(end - start, dtype=np.uint8)
-                row[frame::3] = _FULL
-                self._add(f"frame-{frame + 1}", start, row)
-        else:
-            self._add("opposite", start, np.full(end - start, _FULL, dtype=np.uint8))
-        first_partial, last_partial = gene.partial_start, gene.partial_end
-        if same:
-            self._edge("start", "to-start", start, first_partial, ahead=True)
-            self._edge("stop", "from-end", end - 1, last_partial, ahead=False)
-        else:
-            self._edge("opposite-stop", "to-opposite-end", start, last_partial, ahead=True)
-            self._edge("opposite-start", "from-opposite-start", end - 1, first_partial, ahead=False)
-
-    def _edge(self, edge: str, nearness: str, place: int, partial: bool, *, ahead: bool) -> None:
-        if partial:  # the true edge is not on the contig
-            return
-        self._add(edge, place, np.full(1, _FULL, dtype=np.uint8))
-        if ahead:
-            self._add(nearness, place - REACH + 1, _AHEAD)
-        else:
-            self._add(nearness, place, _AHEAD[::-1])
-
-    def _add(self, name: str, first: int, values: Tracks) -> None:
-        """Raise a row to at least these values."""
-        row = self._tracks[_ROWS[name]]
-        if first >= 0 and first + len(values) <= self._length:
-            part = row[first : first + len(values)]
-            np.maximum(part, values, out=part)
-            return
-        places = np.arange(first, first + len(values))
-        if self._circular:
-            np.maximum.at(row, places % self._length, values)
-        else:
-            inside = (places >= 0) & (places < self._length)
-            np.maximum.at(row, places[inside], values[inside])
+def _raise_row(row: Tracks, first: int, values: Tracks, *, circular: bool) -> None:
+    """Raise a row to at least these values, which may reach beyond its ends."""
+    places = np.arange(first, first + len(values))
+    if first >= 0 and first + len(values) <= len(row):
+        part = row[first : first + len(values)]
+        np.maximum(part, values, out=part)
+    elif circular:
+        np.maximum.at(row, places % len(row), values)
+    else:
+        inside = (places >= 0) & (places < len(row))
+        np.maximum.at(row, places[inside], values[inside])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,16 +21,20 @@ from seqray.io.alignment_formats import (
     to_alignment,
 )
 from seqray.io.files import display_name, encode_text, open_input
-from seqray.io.records import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, detect_format, skip_or_raise
+from seqray.io.records import (
+    BYTE_ORDER_MARK,
+    FASTA,
+    Duplicates,
+    OnSkip,
+    UniqueIds,
+    detect_format,
+    skip_or_raise,
+)
 from seqray.io.sequences import OnUnread, check_label, report_unread
 from seqray.io.tables import Columns, read_rows
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
-_PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
-    "stockholm": parse_stockholm,
-    "clustal": parse_clustal,
-}
-_SEVERAL = ("stockholm", "clustal")  # formats with any number of alignments in a file
+_STOCKHOLM, _CLUSTAL, _PHYLIP = "a Stockholm alignment", "a Clustal alignment", "PHYLIP"
 
 
 def read_alignments(
@@ -52,18 +55,19 @@ def read_alignments(
     """
     where = display_name(path)
     with open_input(path) as handle:
-        chosen = _form_of(handle.peek(1), where)
-        if chosen == "fasta":
-            texts = parse_fasta_alignment(handle, where, _is_a3m_name(path))
-        elif chosen == "phylip":
+        form = _form_of(handle.peek(1), where)
+        if form == FASTA:
+            endings = [one.lower() for one in Path(path).suffixes if one.lower() not in _COMPRESSED]
+            texts = parse_fasta_alignment(handle, where, endings[-1:] in ([".a3m"], [".a2m"]))
+        elif form == _PHYLIP:
             texts = parse_phylip(handle, where, alphabet)
-        else:
-            texts = _PARSERS[chosen](handle, where)
+        else:  # any number of alignments in a file
+            texts = (parse_stockholm if form == _STOCKHOLM else parse_clustal)(handle, where)
         ids = UniqueIds(duplicates, where)
         count = 0
         for text in texts:
             count += 1
-            name = _identifier(text, path, count if chosen in _SEVERAL else 0)
+            name = _identifier(text, path, 0 if form in (FASTA, _PHYLIP) else count)
             identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
             problem = reason_empty(text)
             if problem and on_skip is not None:
@@ -79,29 +83,15 @@ def read_alignments(
             raise NoRecordsError("contains no alignments", where=where)
 
 
-def _is_a3m_name(path: str | Path) -> bool:
-    endings = [ending.lower() for ending in Path(path).suffixes]
-    return [ending for ending in endings if ending not in _COMPRESSED][-1:] in ([".a3m"], [".a2m"])
-
-
 def _form_of(head: bytes, where: str) -> str:
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not head:
         raise NoRecordsError("contains no alignments", where=where)
-    name = detect_format(head)
-    if name == "a Stockholm alignment":
-        return "stockholm"
-    if name == "FASTA":
-        return "fasta"
-    if name == "a Clustal alignment":
-        return "clustal"
-    if FIRST_LINE.match(head):
-        return "phylip"
-    raise InputError(
-        f"is {name or 'of unknown format'}, not an alignment",
-        where=where,
-        remedy="give Stockholm, A3M, aligned FASTA, Clustal or PHYLIP",
-    )
+    form = detect_format(head) or (_PHYLIP if FIRST_LINE.match(head) else "")
+    if form in (_STOCKHOLM, FASTA, _CLUSTAL, _PHYLIP):
+        return form
+    remedy = "give Stockholm, A3M, aligned FASTA, Clustal or PHYLIP"
+    raise InputError(f"is {form or 'of unknown format'}, not an alignment", where=where, remedy=remedy)
 
 
 def _identifier(text: AlignedText, path: str | Path, number: int) -> str:

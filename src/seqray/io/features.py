@@ -70,7 +70,10 @@ def _parse_features(data: bytes, name: str) -> AnnotatedFile:
         records = parse_genbank(handle, name, features=True)
         return genbank_annotation(records, name, None, {}, UniqueIds("keep", name))
     line = _first_line(data)
-    if form == GFF or (not form and _is_gff3_row(line)):
+    cells = line.split("\t")
+    is_bed = all(map(is_position, cells[1:3]))
+    is_gff3 = len(cells) == 9 and all(map(is_position, cells[3:5])) and not is_bed
+    if form == GFF or (not form and is_gff3):
         return parse_gff3_annotation(handle, name, None, {})
     if form:
         remedy = "give GFF3, GenBank, BED or a table of positions"
@@ -85,12 +88,6 @@ def _first_line(data: bytes) -> str:
     """The first line that contains data, or an empty text."""
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace")
     return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")
-
-
-def _is_gff3_row(line: str) -> bool:
-    cells = line.split("\t")
-    is_bed = all(map(is_position, cells[1:3]))
-    return len(cells) == 9 and is_position(cells[3]) and is_position(cells[4]) and not is_bed
 
 
 def _is_header(line: str) -> bool:
@@ -157,8 +154,14 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
         sites = list(_table_sites(data, name))
     else:
         file = _parse_features(data, name)
-        features = [feature for feature in file.features if not _is_contig(feature, file.lengths)]
-        sites = [_first_letter(feature, name) for feature in features if not feature.partial_start]
+        # But those that stand for all of a contig.
+        wholes = {(kind, contig, 0, n) for contig, n in file.lengths.items() for kind in ("region", "source")}
+        features = [f for f in file.features if (f.kind, f.contig, f.start, f.end) not in wholes]
+        sites = []
+        for f in (feature for feature in features if not feature.partial_start):
+            where = f"{name}: {f.name or f.kind or 'feature'} at {f.start + 1}"
+            kind = f.kind if f.site is None else f.attributes.get("label", f.kind)
+            sites.append(Site(f.contig, f.first, _check_strand(f.strand, where), kind, 1.0, where))
         left_out = Counter(file.left_out)
         left_out[WITHOUT_START] += len(features) - len(sites)
         if note := file._replace(left_out=+left_out).note:
@@ -166,19 +169,6 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
     if not sites:
         raise InputError("contains no site", where=name, remedy="give a table of sites, BED or GFF3")
     return sites
-
-
-def _is_contig(feature: Feature, lengths: Mapping[str, int]) -> bool:
-    """Whether a feature stands for all of its contig, as GFF3 and GenBank have it."""
-    whole = (0, lengths.get(feature.contig))
-    return feature.kind in ("region", "source") and (feature.start, feature.end) == whole
-
-
-def _first_letter(feature: Feature, name: str) -> Site:
-    """Site at the first letter of a feature in reading direction, or that of a call."""
-    where = f"{name}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}"
-    kind = feature.kind if feature.site is None else feature.attributes.get("label", feature.kind)
-    return Site(feature.contig, feature.first, _check_strand(feature.strand, where), kind, 1.0, where)
 
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -210,12 +210,6 @@ class _Row(NamedTuple):
         return self.attributes.get("Is_circular", "").lower() == "true"
 
     @property
-    def contig_names(self) -> list[str]:
-        """Other names of a contig, in the line that stands for all of it."""
-        stated = (self.attributes.get(key, "") for key in ("Name", "chromosome", "Alias", "ID"))
-        return [name.rpartition(":")[2] for text in stated for name in text.split(",") if name]
-
-    @property
     def part(self) -> Part:
         return Part(self.start, self.end, self.strand if self.strand in ("+", "-", "?") else ".")
 
@@ -228,25 +222,20 @@ class _Row(NamedTuple):
         left, right = self.attributes.get("start_range", ""), self.attributes.get("end_range", "")
         return left.startswith("."), right.endswith(".")
 
-    def require_interval(self) -> None:
-        """Raise `InputError` for an interval that begins before the first letter, or is empty."""
+    def check(self, *, as_gene: bool) -> None:
+        """Raise `InputError` for an interval, and as a gene for a phase or a strand that is none, or GTF."""
         what = f"has the interval {self.start + 1}-{self.end}"
         if self.start < 0:
             raise InputError(what, where=self.where, remedy="GFF3 counts from 1")
         if self.end <= self.start:
-            raise InputError(
-                f"{what}, whose end lies before the start",
-                where=self.where,
-                remedy="write the smaller position first; across an origin, let the end exceed the length",
-            )
-
-    def require_gene(self) -> None:
-        """Raise `InputError` for a phase or a strand that is none, and for GTF."""
-        if self.phase not in ("0", "1", "2", "."):
+            what += ", whose end lies before the start"
+            remedy = "write the smaller position first; across an origin, let the end exceed the length"
+            raise InputError(what, where=self.where, remedy=remedy)
+        if as_gene and self.phase not in ("0", "1", "2", "."):
             raise InputError(f"has the phase '{self.phase}'", where=self.where, remedy="use 0, 1, 2 or .")
-        if self.strand not in ("+", "-", ".", "?"):
+        if as_gene and self.strand not in ("+", "-", ".", "?"):
             raise InputError(f"has the strand '{self.strand}'", where=self.where, remedy="use + or -")
-        if self.is_gtf:
+        if as_gene and self.is_gtf:
             remedy = "convert it, for example with gffread"
             raise InputError("is GTF, not GFF3", where=self.where, remedy=remedy)
 
@@ -322,13 +311,13 @@ def parse_gff3_annotation(
             circular.add(row.contig)
             lengths[row.contig] = row.end
         if row.kind in _CONTIGS and row.start == 0:
-            names.setdefault(row.contig, []).extend(row.contig_names)
+            stated = (row.attributes.get(key, "") for key in ("Name", "chromosome", "Alias", "ID"))
+            own = (one.rpartition(":")[2] for text in stated for one in text.split(",") if one)
+            names.setdefault(row.contig, []).extend(own)
         if wanted and not wanted(row.kind):
             others[row.kind] = None
             continue
-        row.require_interval()
-        if wanted:
-            row.require_gene()
+        row.check(as_gene=wanted is not None)
         # Lines of one ID are one feature; else coding lines of one parent, and those of a gene's locus tag.
         keys = ["Parent"] if row.kind == "CDS" else []
         for key in ("ID", *keys, *(["locus_tag"] if _OF_ONE_LOCUS.fullmatch(row.kind) else [])):
@@ -382,9 +371,5 @@ def _turn(ordered: list[_Row], listed: list[_Row], around: int) -> int:
 
 def _in_phase(rows: list[_Row]) -> bool:
     """Whether each line has the phase that the lengths of those before it give, and the first one 0."""
-    before = 0
-    for row in rows:
-        if row.phase != str(-before % 3):
-            return False
-        before += row.end - row.start
-    return True
+    before = accumulate((row.end - row.start for row in rows), initial=0)
+    return all(row.phase == str(-letters % 3) for row, letters in zip(rows, before, strict=False))

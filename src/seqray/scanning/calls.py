@@ -267,31 +267,28 @@ class FoundBoxes(NamedTuple):
 
 def find_boxes(codes: Codes, site: int) -> FoundBoxes:
     """Find the boxes before sites, the index ``site`` of codes (N, W) of DNA in the direction of reading."""
-    pair, alone = _Best(len(codes)), _Best(len(codes))
+    pairs, alone = [], []
     for distance, cost in _DISTANCES.items():
         ten = 1 - distance - BOX_LENGTH
         bits = _score(codes, site + ten, _WEIGHTS_10) - cost
-        alone.offer(bits, ten, NO_BOX)
+        alone.append((bits, ten, NO_BOX))
         for spacer, more in _SPACERS.items():
             other = ten - spacer - BOX_LENGTH
-            pair.offer(bits + _score(codes, site + other, _WEIGHTS_35) - more, ten, other)
-    two, one = pair.bits >= BOX_THRESHOLD, alone.bits >= BOX_THRESHOLD
-    minus10 = np.select([two, one], [pair.minus10, alone.minus10], NO_BOX)
+            pairs.append((bits + _score(codes, site + other, _WEIGHTS_35) - more, ten, other))
+    bits_of_pair, pair10, pair35 = _best(pairs)
+    bits_alone, alone10, _ = _best(alone)
+    two, one = bits_of_pair >= BOX_THRESHOLD, bits_alone >= BOX_THRESHOLD
+    minus10 = np.select([two, one], [pair10, alone10], NO_BOX)
     rows, first = np.arange(len(codes)), site + minus10
     extended = (minus10 != NO_BOX) & (codes[rows, first - 3] == 3) & (codes[rows, first - 2] == 2)  # TG
-    return FoundBoxes(minus10, np.where(two, pair.minus35, NO_BOX), extended)
+    return FoundBoxes(minus10, np.where(two, pair35, NO_BOX), extended)
 
 
-class _Best:
-    """The best arrangement so far before each of N sites."""
-
-    def __init__(self, count: int) -> None:
-        self.bits = np.full(count, -np.inf)
-        self.minus10, self.minus35 = np.zeros(count, np.int64), np.zeros(count, np.int64)
-
-    def offer(self, bits: Floats, minus10: int, minus35: int) -> None:
-        better = bits > self.bits
-        self.bits[better], self.minus10[better], self.minus35[better] = bits[better], minus10, minus35
+def _best(arrangements: Sequence[tuple[Floats, int, int]]) -> tuple[Floats, Ints, Ints]:
+    """Bits and boxes of the best arrangement, of equals the first, before each of N sites."""
+    bits = np.stack([bits for bits, _, _ in arrangements])
+    boxes = np.array([boxes for _, *boxes in arrangements])[bits.argmax(axis=0)]
+    return bits.max(axis=0), boxes[:, 0], boxes[:, 1]
 
 
 def _score(codes: Codes, start: int, weights: Floats) -> Floats:

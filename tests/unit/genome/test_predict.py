@@ -18,7 +18,6 @@ from seqray.genome.predict import (
     GenePredictor,
     choose_genes,
     predict_all,
-    predict_genes,
     predicted_genes,
 )
 
@@ -152,7 +151,7 @@ def test_short_contigs_are_read_by_ready_made_models(genome):
 @pytest.mark.parametrize("circular", [False, True])
 @pytest.mark.parametrize("letters", ["", "ACG", "ACGT" * 14, "N" * 5000, "N" * 200_000])
 def test_nothing_is_found_where_nothing_is(letters, circular):
-    assert predict_genes(letters, circular=circular) == ()
+    assert GenePredictor.train([letters]).genes_of(letters, circular=circular) == ()
 
 
 def test_genes_do_not_run_through_a_gap(genome, predictor):
@@ -172,17 +171,18 @@ def test_a_contig_too_long_for_a_bacterium_is_refused(predictor):
 
 def test_unknown_codon_tables_are_refused():
     with pytest.raises(ConfigError, match="unknown codon table 7; choose one of 1, 2, 3, 4"):
-        predict_genes("ACGT", table=7)
+        GenePredictor.train(["ACGT"], 7)
     with pytest.raises(InputError, match="too few to learn genes of codon table 25"):
-        predict_genes("ACGT", table=25)
+        GenePredictor.train(["ACGT"], 25)
     rng = np.random.default_rng(0)
-    assert predict_genes("".join(rng.choice(list("ACGT"), 300)), table=4) is not None
+    letters = "".join(rng.choice(list("ACGT"), 300))
+    assert GenePredictor.train([letters], 4).genes_of(letters) is not None
 
 
 def test_the_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyrodigal", None)
     with pytest.raises(ConfigError, match=r"pip install pyrodigal, or seqray with its extra 'genes'"):
-        predict_genes("ACGT")
+        GenePredictor.train(["ACGT"])
 
 
 CODONS = ("GCT", "AAA", "GAA", "CTG", "GAT", "ACC", "CGT", "GTT", "TTC", "AAC")

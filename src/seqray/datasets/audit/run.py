@@ -31,7 +31,7 @@ from seqray.datasets.audit.findings import draw_findings
 from seqray.homology.kmers import chance_length, kmer_table, word_length
 from seqray.homology.split import grouped_folds, random_folds
 from seqray.metrics.bootstrap import mcc_and_auroc
-from seqray.metrics.classification import Form, Rule, choose_form, learn_rule
+from seqray.metrics.classification import Form, choose_form, learn_rule
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -172,15 +172,6 @@ class Feature:
     values: np.ndarray
     categorical: bool = False
 
-    def form(self, labels: Bools, rows: Ints) -> Form:
-        """The kind of score that does best on training rows; ``labels`` (N,) are True for the class."""
-        return "shares" if self.categorical else choose_form(self.values[rows], labels[rows])
-
-    def rule(self, labels: Bools, rows: Ints, form: Form) -> Rule:
-        """Learn a rule of one form from training rows."""
-        edges = np.arange(1, int(self.values.max()) + 1) if self.categorical else None
-        return learn_rule(self.values[rows], labels[rows], form, edges)
-
 
 def rule_features(data: AuditSet) -> list[Feature]:
     """List the features that differ between sequences."""
@@ -211,12 +202,16 @@ def rule_figures(data: AuditSet, validation: Validation, bootstrap: Bootstrap) -
             continue
         for feature in rule_features(data):
             # All folds take the form that most of them choose: the scores of others have another scale.
-            forms: list[Form] = [feature.form(truth, train) for train, _ in validation.pairs]
+            values = feature.values
+            forms: list[Form] = ["shares"]
+            if not feature.categorical:
+                forms = [choose_form(values[train], truth[train]) for train, _ in validation.pairs]
             form = max(forms, key=forms.count)
+            edges = np.arange(1, int(values.max()) + 1) if feature.categorical else None
             scores, calls = [], []
             for train, test in validation.pairs:
-                rule = feature.rule(truth, train, form)
-                scores.append(rule.scores(feature.values[test]))
+                rule = learn_rule(values[train], truth[train], form, edges)
+                scores.append(rule.scores(values[test]))
                 calls.append(scores[-1] >= rule.threshold)
             prefix = AuditFigure("rules", validation.name, name, feature.name, math.nan)
             yield from bootstrap.figures(

@@ -13,7 +13,7 @@ from seqray.datasets.audit.dataset import runs_test
 from seqray.datasets.audit.findings import is_lower
 from seqray.datasets.audit.run import Feature
 from seqray.homology.kmers import chance_length, word_length
-from seqray.metrics.classification import best_threshold
+from seqray.metrics.classification import best_threshold, choose_form, learn_rule
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=25)
 
@@ -27,7 +27,10 @@ def correlation(labels, calls):
 
 def learned(feature, labels, rows):
     """The rule in the form that its own rows choose."""
-    return feature.rule(labels, rows, feature.form(labels, rows))
+    values, edges = feature.values[rows], np.arange(1, int(feature.values.max()) + 1)
+    if feature.categorical:
+        return learn_rule(values, labels[rows], "shares", edges)
+    return learn_rule(values, labels[rows], choose_form(values, labels[rows]))
 
 
 @given(PAIRS)
