@@ -16,7 +16,10 @@ import pandas as pd
 from seqray.api.estimator import restored_state
 from seqray.api.verbs import Model, predict
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
+from seqray.core.card import Card
+from seqray.core.errors import InputError
 from seqray.core.host import as_guest
+from seqray.core.labels import choose_split
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Answers, Audit
 from seqray.core.text import INTERVAL_DRAWS, Truncation
@@ -24,13 +27,14 @@ from seqray.datasets.audit.run import audit as find_faults
 from seqray.datasets.negatives.genome import read_genome_context
 from seqray.datasets.negatives.make import make_negatives
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
-from seqray.evaluation.floor import floor_answers
-from seqray.evaluation.run import evaluate_scores
+from seqray.evaluation.floor import answers_from_probabilities, floor_answers
+from seqray.evaluation.run import check_probabilities, evaluate_scores, label_indices
 from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
 from seqray.inference.origin import CAUTION
+from seqray.io.predictions import probability_column
 from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns, column_places
@@ -166,6 +170,8 @@ def evaluate(
     prior: float | None = None,
     context: str | None = "auto",
     truncate: Truncation | None = None,
+    split: str | None = None,
+    against: Model | pd.DataFrame | None = None,
     train: Any = None,
     baseline: bool = False,
     bootstrap: int = INTERVAL_DRAWS,
@@ -188,11 +194,17 @@ def evaluate(
         Of the positive class; None for the model's.
     prior
         Share of the positive class for which the probabilities are re-weighted.
+    split
+        Part of labeled data that is measured: by default ``test`` where they name one, else ``all``.
+    against
+        Another model, or a frame of predictions with a row for each record measured (column ``id``) and the
+        columns ``p_<class>``: it is measured on the same records, and compared with the model.
     train
         Labeled data that the model was trained on, or a pair of sequences and labels: baselines that learn
         from them are measured, too, see `seqray.evaluation.floor.floor_answers`.
     baseline
-        Measure baselines also without these, cross-validated on the same data.
+        Measure baselines also without these: they learn from the other parts of labeled data, or are
+        cross-validated on the data measured.
     bootstrap, seed
         Samples for the intervals, 0 for none, and the seed of these and of the folds.
 
@@ -211,13 +223,14 @@ def evaluate(
     """
     loaded = load_model(model) if isinstance(model, str | Path) else model
     card = loaded.card
-    examples = _labeled(loaded, sequences, labels, columns)
-    if labels is None and groups is None and any(one.group for one in examples):
-        groups = [one.group or ("", number) for number, one in enumerate(examples)]
-    known = [str(one.label) for one in examples]
-    order = sorted(range(len(known)), key=lambda i: (examples[i].id, examples[i].sequence, known[i]))
-    examples, labels = [examples[i] for i in order], [known[i] for i in order]  # the folds depend on it
-    groups = None if groups is None else [groups[i] for i in order]
+    data = _labeled(loaded, sequences, labels, columns)
+    groups_of = {id(one): one.group or ("", i) for i, one in enumerate(data)}
+    if groups is not None:
+        groups_of = {id(one): group for one, group in zip(data, groups, strict=True)}
+    examples, rest, _ = choose_split(data, split)
+    is_grouped = groups is not None or (labels is None and any(one.group for one in examples))
+    groups = [groups_of[id(one)] for one in examples] if is_grouped else None
+    labels = [str(one.label) for one in examples]
     read = [
         SequenceRecord(one.id, card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
         for one in examples
@@ -227,12 +240,15 @@ def evaluate(
     scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
     limit = card.threshold if threshold is None else threshold
     beside: list[Answers] = []
+    if against is not None:
+        other = against if isinstance(against, pd.DataFrame) else predict(against, read, **how)
+        beside.append(_answers_beside(other, [one.id for one in examples], card))
     if baseline or train is not None:
         known_data, known_labels = train if isinstance(train, tuple) else (train, None)
-        learned = [] if train is None else _labeled(loaded, known_data, known_labels, columns)
+        learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
         keys = list(range(len(examples))) if groups is None else groups
         names = (card.classes, card.positive, loaded.alphabet)
-        beside = floor_answers(examples, learned, *names, keys, seed=seed)
+        beside += floor_answers(examples, learned, *names, keys, seed=seed)
     evaluation = evaluate_scores(
         *(labels, scores, card.classes, card.positive, limit, groups),
         beside=beside,
@@ -242,6 +258,23 @@ def evaluate(
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
     return frame
+
+
+def _answers_beside(predictions: pd.DataFrame, ids: Sequence[str], card: Card) -> Answers:
+    """Calls of predictions by the card's classes: of the column ``label`` where there is one."""
+    columns = [probability_column(name) for name in card.classes]
+    missing = [name for name in ("id", *columns) if name not in predictions]
+    if missing:
+        remedy = f"give predictions with the columns {', '.join(('id', *columns))}"
+        raise InputError(f"the predictions to compare with have no column '{missing[0]}'", remedy=remedy)
+    by_id = predictions.astype({"id": str}).drop_duplicates("id").set_index("id")
+    if unknown := [name for name in ids if name not in by_id.index]:
+        raise InputError(f"the predictions to compare with have no row of '{unknown[0]}'")
+    rows = by_id.loc[list(ids)]
+    scores = rows[columns].to_numpy(dtype=np.float64)
+    check_probabilities(scores, len(ids), len(columns), ids)
+    answers = answers_from_probabilities("against", "predictions", scores, card.classes, card.positive)
+    return replace(answers, calls=label_indices(rows["label"], card.classes)) if "label" in rows else answers
 
 
 def _labeled(model: TrainedModel, sequences: Any, labels: Any, columns: Columns | None) -> list[Any]:

@@ -32,6 +32,7 @@ from seqray.cli.options import (
     refuse_unused,
 )
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.labels import choose_split
 from seqray.core.text import INTERVAL_DRAWS, Truncation
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
     data = evaluate_data.renamed(data, how.map)
     if how.unknown_labels == "drop":
         data = drop_unknown_labels(data, card.classes, notes)
-    examples, train, split = evaluate_data.choose_split(data, how.split)
+    examples, train, split = choose_split(data, how.split)
     evaluate_data.check_labels([*examples, *train], card.classes)
     notes += evaluate_data.seen_in_training(card, data, split, examples)
     answers, more = _model_answers(request, model, examples, "model")
@@ -304,7 +305,7 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
     if letters is ANY_LETTERS:
         known, alphabet = in_inferred_alphabet(known)
     known = evaluate_data.renamed(known, how.map)
-    examples, train, split = evaluate_data.choose_split(known[: len(truth)], how.split)
+    examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
     table = read_prediction_table(str(options.predictions))

@@ -67,29 +67,6 @@ def read_with_notes(
     return list(data)
 
 
-def choose_split(
-    data: Sequence[LabeledSequence], wanted: str | None
-) -> tuple[list[LabeledSequence], list[LabeledSequence], str]:
-    """Evaluated examples, examples for training the floor, and the name of the evaluated part.
-
-    Both come in order of id, so that the order of the input decides nothing.
-    """
-    names = {example.split for example in data}
-    split = wanted or ("test" if "test" in names else "all")
-    if split == "all":
-        return _ordered(data), [], split
-    chosen = [example for example in data if example.split == split]
-    if not chosen:
-        known = ", ".join(sorted(name for name in names if name)) or "none"
-        raise InputError(f"no example of split '{split}'", remedy=f"splits: {known}; or --split all")
-    rest = [example for example in data if example.split in (None, "train") and split != "train"]
-    return _ordered(chosen), _ordered(rest), split
-
-
-def _ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
-    return sorted(examples, key=lambda e: (e.id, e.sequence, e.label, e.context or "", e.group or ""))
-
-
 def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[LabeledSequence]:
     """Rename labels by ``--map OLD=NEW``."""
     names = dict[str, str]()

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import MISSING_TEXTS, Example
@@ -160,3 +160,31 @@ def small_difference(one: str, other: str) -> str:
         return "by '.0'"
     same = [re.sub(r"[-_\s]+", "", name) for name in folded]
     return "in spaces, '-' or '_'" if same[0] == same[1] and len(same[0]) > 1 else ""
+
+
+# --- Which part of the data is measured
+
+AnyExample = TypeVar("AnyExample", bound=Example)
+
+
+def choose_split(
+    data: Sequence[AnyExample], wanted: str | None
+) -> tuple[list[AnyExample], list[AnyExample], str]:
+    """Evaluated examples, examples for training the baseline, and the name of the evaluated part.
+
+    Both come in order of id, so that the order of the input decides nothing.
+    """
+
+    def order(e: Example) -> tuple[str, ...]:
+        return e.id, getattr(e, "sequence", ""), e.label or "", e.context or "", e.group or ""
+
+    names = {example.split for example in data}
+    split = wanted or ("test" if "test" in names else "all")
+    if split == "all":
+        return sorted(data, key=order), [], split
+    chosen = [example for example in data if example.split == split]
+    if not chosen:
+        known = ", ".join(sorted(name for name in names if name)) or "none"
+        raise InputError(f"no example of split '{split}'", remedy=f"splits: {known}; or --split all")
+    rest = [example for example in data if example.split in (None, "train") and split != "train"]
+    return sorted(chosen, key=order), sorted(rest, key=order), split

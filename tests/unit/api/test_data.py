@@ -11,6 +11,7 @@ from torch import nn
 
 import seqray
 from seqray.cli.main import main
+from seqray.core.errors import InputError
 from seqray.modelfile import networks
 
 QUICK = {
@@ -119,6 +120,30 @@ def test_figures_are_those_of_the_command(table, tmp_path):
     labels = frame["class"].tolist()
     plain = seqray.evaluate("ecoli-promoter", frame.seq.tolist(), labels, bootstrap=0)
     assert plain.value.tolist() == pytest.approx(found.value[: len(plain)].tolist(), nan_ok=True)
+
+
+def test_a_part_is_measured_against_other_predictions_as_by_the_command(table, tmp_path):
+    frame, _ = table
+    frame = frame.assign(
+        split=["test" if i % 2 else "train" for i in range(len(frame))], id=range(len(frame))
+    )
+    frame.to_csv(tmp_path / "parts.tsv", sep="\t", index=False)
+    words = (
+        f"evaluate --model ecoli-promoter --train {tmp_path / 'parts.tsv'} {NAMED} --bootstrap 0 --no-floor"
+    )
+    written = command(f"{words} --against bacteria-promoter", tmp_path / "e.tsv")
+    of_other = "source == 'against' and subset == 'all'"
+    expected = written.query(of_other).set_index(["class", "metric"]).value
+    other = seqray.predict("bacteria-promoter", dict(zip(frame.id.astype(str), frame.seq, strict=True)))
+    for against in ("bacteria-promoter", other, other.sample(frac=1, random_state=1)):
+        found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, against=against)
+        figures = found.query(of_other).set_index(["class", "metric"]).value
+        shown = pd.to_numeric(expected.loc[figures.index], errors="coerce")
+        assert figures.tolist() == pytest.approx(shown.tolist(), rel=1e-5, nan_ok=True)
+    with pytest.raises(InputError, match="no row of '1'"):
+        seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, against=other.iloc[::2])
+    with pytest.raises(InputError, match="no column 'p_background'"):
+        seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, against=other[["id", "label"]])
 
 
 def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):
