@@ -105,11 +105,9 @@ def choose_cells(alignment: Alignment, depth: int, budget: int) -> tuple[Ints, I
     rows = choose_rows(alignment.codes, depth)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
     if not len(columns):
-        raise InputError(
-            f"the rows that are read ({len(rows)} of {alignment.rows}) have no letters",
-            where=f"alignment '{alignment.id}'",
-            remedy="put a row with letters first, for it is always read, or remove the alignment",
-        )
+        what = f"the rows that are read ({len(rows)} of {alignment.rows}) have no letters"
+        remedy = "put a row with letters first, for it is always read, or remove the alignment"
+        raise InputError(what, where=f"alignment '{alignment.id}'", remedy=remedy)
     return rows, columns
 
 

@@ -242,11 +242,8 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
             f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
             f"{alphabet.ambiguous}; gaps are - . _ and missing data ~ ?"
         )
-        raise InputError(
-            f"unknown letter {letter!r} at column {column + 1}",
-            where=place,
-            remedy="split or trim the sequence at the stop" if letter == "*" else remedy,
-        )
+        remedy = "split or trim the sequence at the stop" if letter == "*" else remedy
+        raise InputError(f"unknown letter {letter!r} at column {column + 1}", where=place, remedy=remedy)
     if letters:
         alphabet.normalize_bytes(letters, where)  # refuses what is of another kind
     return codes

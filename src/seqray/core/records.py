@@ -345,9 +345,6 @@ class RegionSet:
 def _bounded(region: Region, length: int) -> tuple[int, int]:
     end = length if region.end is None else region.end
     if end > length or region.start >= length:
-        raise InputError(
-            f"lies beyond the end of '{region.contig}', which has {length} bases",
-            where=region.where,
-            remedy="check that it belongs to this assembly",
-        )
+        what = f"lies beyond the end of '{region.contig}', which has {length} bases"
+        raise InputError(what, where=region.where, remedy="check that it belongs to this assembly")
     return region.start, end

@@ -325,11 +325,8 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
     """Raise `InputError` if the file of genes states another length, or a gene lies beyond the end."""
     stated = genome.lengths.get(contig, length)
     if stated != length and genome.of(contig):
-        raise InputError(
-            f"states {stated} bases of '{contig}', which has {length}",
-            where=genome.file,
-            remedy=_of_this_assembly(),
-        )
+        what = f"states {stated} bases of '{contig}', which has {length}"
+        raise InputError(what, where=genome.file, remedy=_of_this_assembly())
     reach = 2 * length if contig in genome.circular else length
     for gene in genome.of(contig):
         if gene.start >= length or gene.end > reach:

@@ -209,11 +209,8 @@ def choose_genes(
 def check_predictable(sequence: str, where: str = "") -> str:
     """Raise `InputError` for a contig of more than `MAX_CONTIG_LETTERS`; returns its letters."""
     if len(sequence) > MAX_CONTIG_LETTERS:
-        raise InputError(
-            f"genes can't be predicted in a contig of {len(sequence)} bases, too many for a bacterium",
-            where=where,
-            remedy="give genes in a file, or none",
-        )
+        what = f"genes can't be predicted in a contig of {len(sequence)} bases, too many for a bacterium"
+        raise InputError(what, where=where, remedy="give genes in a file, or none")
     return sequence
 
 

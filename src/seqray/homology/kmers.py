@@ -82,11 +82,9 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
     for example in examples:
         match = _POSITION_ID.fullmatch(example.id)
         if match is None:
-            raise InputError(
-                "the id is not a position such as chr1:1234:+",
-                where=example.where,
-                remedy="name the columns instead: --positions contig,position",
-            )
+            what = "the id is not a position such as chr1:1234:+"
+            remedy = "name the columns instead: --positions contig,position"
+            raise InputError(what, where=example.where, remedy=remedy)
         contigs.append(match["contig"])
         positions.append(int(match["position"]))
     return contigs, np.array(positions, dtype=np.int64)

@@ -43,11 +43,9 @@ def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: 
     width = len(text.rows[0])
     for name, row in zip(text.names, text.rows, strict=True):
         if len(row) != width:
-            raise InputError(
-                f"row {shorten(name)!r} has {len(row)} columns, the first row has {width}",
-                where=place,
-                remedy="align the sequences first, or fill the ends with '~' (unknown) or '-' (gap)",
-            )
+            what = f"row {shorten(name)!r} has {len(row)} columns, the first row has {width}"
+            remedy = "align the sequences first, or fill the ends with '~' (unknown) or '-' (gap)"
+            raise InputError(what, where=place, remedy=remedy)
     codes = encode_columns(text.rows, text.names, alphabet, place)
     if text.ss_cons is not None and len(text.ss_cons) != width:
         what = f"SS_cons has {len(text.ss_cons)} characters, the rows have {width} columns"
@@ -112,11 +110,9 @@ def parse_fasta_alignment(handle: io.BufferedReader, where: str, a3m: bool) -> I
     if a3m or _is_a3m(text.rows):
         text.rows = [row.translate(None, _INSERTED) for row in text.rows]
         if not any(text.rows):
-            raise InputError(
-                "all letters are small, which are insertions in A3M, so there is no column",
-                where=where,
-                remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
-            )
+            what = "all letters are small, which are insertions in A3M, so there is no column"
+            remedy = "write columns in capitals, or end the name of an aligned FASTA file in .fa"
+            raise InputError(what, where=where, remedy=remedy)
     yield text
 
 
@@ -273,11 +269,9 @@ def _choose(
     one, other, *_ = reversed(ways.values())
     row = next(row for row in range(rows) if one.rows[row] != other.rows[row])
     texts = (f"{way.way} ({_shown(*way.rows[row])})" for way in (one, other))
-    raise InputError(
-        f"PHYLIP that can be read in two ways: row {row + 1} is {' or '.join(texts)}",
-        where=where,
-        remedy="write each row in one line, or give Stockholm or aligned FASTA",
-    )
+    what = f"PHYLIP that can be read in two ways: row {row + 1} is {' or '.join(texts)}"
+    remedy = "write each row in one line, or give Stockholm or aligned FASTA"
+    raise InputError(what, where=where, remedy=remedy)
 
 
 def _shown(name: bytes, letters: bytes) -> str:
@@ -379,11 +373,8 @@ def _stockholm(lines: Iterator[tuple[int, bytes]], number: int, where: str) -> A
             structure += words[2:] if len(words) == 3 and words[1] == b"SS_cons" else []
         elif not line.startswith(b"#"):
             if len(words) != 2:
-                raise InputError(
-                    f"line {number} is no row",
-                    where=where,
-                    remedy="a row is a name and its letters, with white space between them only",
-                )
+                remedy = "a row is a name and its letters, with white space between them only"
+                raise InputError(f"line {number} is no row", where=where, remedy=remedy)
             name, letters = words
             if name in in_block:
                 what = f"line {number}: the name {_decode(name)!r} occurs twice in one block"

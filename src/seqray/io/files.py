@@ -116,11 +116,8 @@ def open_stream(path: str | Path) -> Iterator[BinaryIO]:
             yield io.BytesIO(kept)
             return
         if pipe in _pipes_read:
-            raise InputError(
-                "was read before, and a pipe can be read only once",
-                where=display_name(path),
-                remedy="save it to a file, and name the file",
-            )
+            what = "was read before, and a pipe can be read only once"
+            raise InputError(what, where=display_name(path), remedy="save it to a file, and name the file")
         _pipes_read[pipe] = None
     if str(path) != "-":
         with open(path, "rb") as handle:

@@ -150,11 +150,8 @@ def _rows_of_ids(ids: Sequence[str], where: str) -> dict[str, int]:
 def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
     """Row of each labeled id in a table of predictions; ``labels_name`` names the labels in errors."""
     if id_column not in table.columns:
-        raise InputError(
-            f"has no column '{id_column}', found {', '.join(table.columns)}",
-            where=table.where,
-            remedy="name the column of the ids: --id-column NAME",
-        )
+        what = f"has no column '{id_column}', found {', '.join(table.columns)}"
+        raise InputError(what, where=table.where, remedy="name the column of the ids: --id-column NAME")
     place = _rows_of_ids(table.columns[id_column], table.where)
     missing = [f"'{identifier}'" for identifier in ids if identifier not in place]
     if missing:

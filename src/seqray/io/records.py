@@ -234,11 +234,8 @@ def validate_records(
         raise NoRecordsError("contains no records", where=where)
     if unread.total() >= _MIN_UNREAD and 2 * unread.total() > count:
         [(reason, _)] = unread.most_common(1)
-        raise InputError(
-            f"{unread.total()} of {count} records can't be used ({reason})",
-            where=where,
-            remedy="remove them if the others are what you want to read",
-        )
+        what = f"{unread.total()} of {count} records can't be used ({reason})"
+        raise InputError(what, where=where, remedy="remove them if the others are what you want to read")
 
 
 def find_soft_masks(letters: bytes) -> tuple[tuple[int, int], ...]:

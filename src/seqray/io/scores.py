@@ -39,11 +39,8 @@ def track_paths(path: str | Path) -> dict[str, Path]:
         if stem and target.name.lower().endswith(suffix):
             end = target.name[len(stem) :]
             return {strand: target.with_name(f"{stem}.{word}{end}") for strand, word in STRANDS.items()}
-    raise InputError(
-        "does not end in the suffix of a known track format",
-        where=str(path),
-        remedy="use .bedgraph, .bedgraph.gz or .bw",
-    )
+    remedy = "use .bedgraph, .bedgraph.gz or .bw"
+    raise InputError("does not end in the suffix of a known track format", where=str(path), remedy=remedy)
 
 
 class TrackWriter:

@@ -130,11 +130,9 @@ def labeled_sequence(
     split = check_label(row, where)
     letters = row.get("sequence", "")
     if letters.lower() in MISSING_TEXTS:
-        raise InputError(
-            f"the sequence is '{letters}', which is the text of a missing value",
-            where=where,
-            remedy="leave the row out; if these are its letters, give FASTA files",
-        )
+        what = f"the sequence is '{letters}', which is the text of a missing value"
+        remedy = "leave the row out; if these are its letters, give FASTA files"
+        raise InputError(what, where=where, remedy=remedy)
     return LabeledSequence(
         sequence=alphabet.normalize(letters, where=where) if letters else "",
         label=row["label"],

@@ -228,11 +228,8 @@ def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
     elif {"label", "flags"} <= set(header):
         verb, summary = "predict", _summarize_predictions(facts, header, cells)
     else:
-        raise InputError(
-            "is no table of predictions, calls or an evaluation",
-            where=where,
-            remedy="give a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate'",
-        )
+        remedy = "give a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate'"
+        raise InputError("is no table of predictions, calls or an evaluation", where=where, remedy=remedy)
     return verb, {"model": facts.get("model", MISSING)} | summary  # its name and checksum
 
 
@@ -277,11 +274,8 @@ def _summarize_calls(facts: Mapping[str, str], count: int, where: str) -> dict[s
             remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
         )
     if int(calls[1]) != count:
-        raise InputError(
-            f"is cut short or was edited: its header states {calls[1]} calls, and it has {count}",
-            where=where,
-            remedy="write it again with 'seqray scan' or 'seqray gather'",
-        )
+        what = f"is cut short or was edited: its header states {calls[1]} calls, and it has {count}"
+        raise InputError(what, where=where, remedy="write it again with 'seqray scan' or 'seqray gather'")
     sequences, letters, positions, parts = scanned.groups(MISSING)
     per_mb = calls[2] if calls[3] == "Mb" else f"{1000 * float(calls[2]):.4g}"
     searched = (sequences, letters, positions, parts if "parts" in facts else "all")

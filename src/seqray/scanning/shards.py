@@ -185,20 +185,15 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         reason = other and _difference(other, file.header.get(other), first.header[other])
         for name, what in _INPUTS.items():
             if not reason and file.header[name] != first.header[name]:
-                raise InputError(
-                    f"was scanned {what} than '{first.path}'",
-                    where=file.path,
-                    remedy="scan all shards from the same, unchanged files",
-                )
+                remedy = "scan all shards from the same, unchanged files"
+                raise InputError(f"was scanned {what} than '{first.path}'", where=file.path, remedy=remedy)
         if not reason and of != total:
             reason = f"it is one of {of} shards, not of {total}"
         counted = [[shard.header["counted"][key] for key in _COMMON] for shard in (file, first)]
         if reason or counted[0] != counted[1]:
-            raise InputError(
-                f"is a shard of another scan than '{first.path}': {reason or 'they read other records'}",
-                where=file.path,
-                remedy="scan all shards with the same command, but for --shard and --out",
-            )
+            what = f"is a shard of another scan than '{first.path}': {reason or 'they read other records'}"
+            remedy = "scan all shards with the same command, but for --shard and --out"
+            raise InputError(what, where=file.path, remedy=remedy)
         if number in seen:
             same = f"shard {number}/{of}, and so is '{seen[number]}'"
             same = "given twice" if seen[number] == file.path else same

@@ -60,11 +60,8 @@ class JoinedGenome:
         """Number of a contig; an InputError if there is none of this name."""
         if name not in self.names:
             first = f"'{self.names[0]}'" if self.names else "nothing"
-            raise InputError(
-                f"names the contig '{name}', which is not in the genome",
-                where=where,
-                remedy=f"the genome begins with {first}",
-            )
+            what = f"names the contig '{name}', which is not in the genome"
+            raise InputError(what, where=where, remedy=f"the genome begins with {first}")
         return self.names.index(name)
 
     def locate(self, position: int) -> tuple[str, int]:
@@ -179,11 +176,8 @@ def to_genome_coordinates(
         for start, end, strand in feature.parts:
             over = max(end - length, 0)
             if over > start or start >= length:
-                raise InputError(
-                    f"has a feature at {start + 1}-{end} of '{feature.contig}', which has {length} bases",
-                    where=where,
-                    remedy="check that it belongs to this assembly",
-                )
+                what = f"has a feature at {start + 1}-{end} of '{feature.contig}', which has {length} bases"
+                raise InputError(what, where=where, remedy="check that it belongs to this assembly")
             own = placed[strand if strand in placed else "."]
             own.append((offset + start, offset + end - over))
             if over:
