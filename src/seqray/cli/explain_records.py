@@ -11,6 +11,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
 from seqray.core.alignment import omits_letters
@@ -309,7 +311,9 @@ class SequenceExplainer(Explainer):
     def _keep(self, explanation: Explanation) -> None:
         e, outputs = explanation, self.request.outputs
         if e.method == self.options.methods[0] and e.member == "mean":
-            self._offer(self._record_of(e), called=e.label == e.target, truncated=e.is_of_part)
+            self._offer(
+                self._record_of(e), called=e.label == e.target, truncated=bool(np.isnan(e.scores).any())
+            )
             call, here = self._listed.get(e.id), e.probability
             if call and call.label == e.target and not abs(here - call.score) <= SCORE_TOLERANCE:
                 self._moved.append(f"{e.id} ({here:.3g}, in the file {call.score:.3g})")

@@ -15,7 +15,7 @@ from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
 from seqray.core.text import class_counts, counted, first_and_more, format_number
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.similarity import Related, expected_sensitivity
+from seqray.homology.similarity import Related, group_plan
 from seqray.homology.split import QUANTILES, Division, ProofLine, proof_lines
 from seqray.io.files import Staging
 from seqray.io.sequences import write_labeled_table
@@ -92,7 +92,7 @@ class SplitResult:
         facts: dict[str, object] = {f"relatives by {n}": t for n, t in self.related.reasons.items()}
         if self.relation.identity:
             sequences = [example.sequence for example in self.data]
-            share = expected_sensitivity(sequences, self.relation.identity, self.alphabet)
+            share = group_plan(sequences, self.relation.identity, self.alphabet).sensitivity
             facts["search"] = f"finds {share:.1%} of the pairs at the threshold (simulated, median length)"
         facts["groups"] = self._groups_text()
         facts["seed"] = self.options.seed

@@ -100,11 +100,6 @@ class Explanation:
     place: Place | None = None
     first: int = 0
 
-    @property
-    def is_of_part(self) -> bool:
-        """Whether the model read a part of the letters."""
-        return bool(np.isnan(self.scores).any())
-
     def spread_over(self, kept: Ints) -> Explanation:
         """The same for all letters of the sequence, nan where it was not read, from those ``kept`` (n,)."""
         size = len(self.sequence)

@@ -90,15 +90,6 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
     return contigs, np.array(positions, dtype=np.int64)
 
 
-def positions_from_column(examples: Sequence[LabeledSequence], texts: Sequence[str], column: str) -> Ints:
-    """Read whole numbers: int64 (N,); ``texts`` are the cells of the examples."""
-    for example, text in zip(examples, texts, strict=True):
-        if not (text.isascii() and text.isdigit()):
-            what = f"'{text}' in column '{column}' is not a position"
-            raise InputError(what, where=example.where, remedy="give a whole number")
-    return np.array([int(text) for text in texts], dtype=np.int64)
-
-
 # ------------------------------------------------------------------------- by shared k-mers, which are hashed
 
 _BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
@@ -322,7 +313,12 @@ def named_relations(
     else:
         contig, _, place = positions.partition(",")
         contigs = columns[contig.lower()]
-        places = positions_from_column(data, columns[place.lower()], place)
+        texts = columns[place.lower()]
+        for example, text in zip(data, texts, strict=True):
+            if not (text.isascii() and text.isdigit()):
+                what = f"'{text}' in column '{place}' is not a position"
+                raise InputError(what, where=example.where, remedy="give a whole number")
+        places = [int(text) for text in texts]
     longest = max((len(example.sequence) for example in data), default=0)
     name = f"neighbors within a block of {block} letters"
     return groups | {name: position_groups(contigs, places, block, longest)}

@@ -436,7 +436,7 @@ def homology_groups(
 ) -> Ints:
     """Group N sequences of at least this identity, directly or through others (single linkage): int64 (N,).
 
-    Every pair of steps was aligned, so nothing is joined wrongly; `expected_sensitivity` estimates how many
+    Every pair of steps was aligned, so nothing is joined wrongly; `group_plan` estimates how many
     are missed. At most 50 pairs of each sequence are aligned. The order of the sequences, and with both
     strands the one given, does not matter.
     """
@@ -446,7 +446,7 @@ def homology_groups(
     rows = _rows_of(plain_letters(sequences, alphabet), alphabet, both_strands)
     # In an order that follows from the letters alone, so that limits cut the same pairs in any input order.
     unique = sorted(rows, key=lambda s: blake2b(s.encode(), digest_size=16).digest())
-    plan, measure = _group_plan(unique, identity, alphabet), identity_function(alphabet)
+    plan, measure = group_plan(unique, identity, alphabet), identity_function(alphabet)
     sets = DisjointSet(range(len(unique)))
     pairs = _similar_candidates(unique, plan, alphabet, both_strands)
     rows_and_strand = zip(*pairs, strict=True)
@@ -461,14 +461,10 @@ def homology_groups(
     return number_by_appearance(groups)
 
 
-def _group_plan(sequences: Sequence[str], identity: float, alphabet: Alphabet) -> SeedPlan:
+def group_plan(sequences: Sequence[str], identity: float, alphabet: Alphabet) -> SeedPlan:
+    """How `homology_groups` finds pairs of this identity."""
     lengths = np.array([len(s) for s in sequences], dtype=np.int64)
     return make_plan(lengths, lengths, identity, alphabet)
-
-
-def expected_sensitivity(sequences: Sequence[str], identity: float, alphabet: Alphabet) -> float:
-    """Share of pairs at the threshold that `homology_groups` finds, by simulation (0 to 1)."""
-    return _group_plan(sequences, identity, alphabet).sensitivity
 
 
 def _similar_candidates(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,8 +173,11 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:
     for number, (where, row) in enumerate(parse_rows(io.BytesIO(data), name, _SITE_TABLE, _REMEDY)):
-        if number == 0:
-            _refuse_misspelt(row.keys(), name)
+        # `weigth` would make sites of those that are none; other columns may hold anything.
+        for column in row.keys() - {*_SITE_TABLE, *_FURTHER} if number == 0 else ():
+            if near := nearest(column, _FURTHER - row.keys(), 0.7):
+                what = f"the column '{column}' is unknown"
+                raise InputError(what, where=name, remedy=f"did you mean '{near}'?")
         position = parse_position(row["position"], where)
         if position < 1:
             raise InputError("has position 0", where=where, remedy="count positions from 1")
@@ -183,15 +186,6 @@ def _table_sites(data: bytes, name: str) -> Iterator[Site]:
         if not 0 <= weight < math.inf:
             raise InputError(f"has the weight '{text}'", where=where, remedy="give 0 or more")
         yield Site(row["contig"], position - 1, strand, row.get("site", ""), weight, where)
-
-
-def _refuse_misspelt(columns: Set[str], name: str) -> None:
-    """``weigth`` would make sites of those that are none; other columns may hold anything."""
-    for column in columns - {*_SITE_TABLE, *_FURTHER}:
-        if near := nearest(column, _FURTHER - columns, 0.7):
-            raise InputError(
-                f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near}'?"
-            )
 
 
 def _check_strand(strand: str, where: str) -> str:

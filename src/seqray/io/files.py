@@ -156,7 +156,7 @@ class _Source(io.RawIOBase):
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self.head = self._pending = stream.read(len(_BGZF_END))
-        self._tail = b""
+        self.tail = b""
 
     def readable(self) -> bool:
         return True
@@ -164,14 +164,9 @@ class _Source(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._pending[: len(buffer)] or self._stream.read(len(buffer))
         self._pending = self._pending[len(data) :]
-        self._tail = (self._tail + data[-len(_BGZF_END) :])[-len(_BGZF_END) :]
+        self.tail = (self.tail + data[-len(_BGZF_END) :])[-len(_BGZF_END) :]
         buffer[: len(data)] = data
         return len(data)
-
-    @property
-    def lacks_end(self) -> bool:
-        """Whether this is a bgzip file without its end marker, after reading to the end."""
-        return self.head[_BGZF_FLAG] == b"BC" and self._tail != _BGZF_END
 
 
 class _Reader(io.RawIOBase):
@@ -215,7 +210,8 @@ class _Reader(io.RawIOBase):
             if self._format and error.errno is None:
                 raise self._broken("is damaged") from None
             raise cannot_write(error, self._where, "read") from None
-        if count == 0 and self._format == "gzip" and self._source.lacks_end:
+        is_bgzip = self._format == "gzip" and self._source.head[_BGZF_FLAG] == b"BC"
+        if count == 0 and is_bgzip and self._source.tail != _BGZF_END:
             raise self._broken("ends too early (its end marker is missing)")
         return count
 

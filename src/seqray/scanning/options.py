@@ -115,37 +115,31 @@ class ScanOptions:
         use_python_numbers(self)
         for name, least in (("stride", 1), ("min_distance", 1), ("seed", 0), ("piece", 1)):
             require_number(getattr(self, name), name, whole=True, least=least)
-        require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
-        require(self.strand in STRANDS, "strand", "must be both, plus or minus")
         for name in ("threshold", "fdr", "precision", "per_kb", "null_mb", "margin", "max_ambiguous"):
             require_number(getattr(self, name), name)
-        require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
-        require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
-        rules = [
-            name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
-        ]
-        if len(rules) > 1:
-            raise ConfigError(
-                f"{field_name(rules[0])} and {field_name(rules[1])} can't both be given",
-                remedy="give one of them",
-            )
-        require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
-        require(self.per_kb is None or 0 < self.per_kb <= 2000, "per_kb", "must be above 0 and at most 2000")
-        require(self.margin >= 0, "margin", "must be 0 or more")
-        require(
-            self.circular in (True, False), "circular", "must be True or False; 'circular_ids' takes names"
-        )
-        require(self.skip_soft_masked in (True, False), "skip_soft_masked", "must be True or False")
-        require(not isinstance(self.circular_ids, str), "circular_ids", "must be a tuple of names")
-        require(0 <= self.max_ambiguous <= 1, "max_ambiguous", "must lie between 0 and 1")
-        require(
-            self.null_mb is None or 0 <= self.null_mb <= 1e6, "null_mb", "must lie between 0 and 1,000,000"
-        )
-        require(
-            self.fdr is None or self.null_mb != 0,
-            "fdr",
-            f"needs shuffled sequence, so {field_name('null_mb')} above 0",
-        )
+        within, either = "must lie between 0 and 1", "must be True or False"
+        shuffled = f"needs shuffled sequence, so {field_name('null_mb')} above 0"
+        per_kb, null_mb = self.per_kb, self.null_mb
+        for name, holds, rule in (
+            ("prefilter", self.prefilter in ("auto", "none"), "must be auto or none"),
+            ("strand", self.strand in STRANDS, "must be both, plus or minus"),
+            ("threshold", self.threshold is None or 0 <= self.threshold <= 1, within),
+            ("fdr", self.fdr is None or 0 < self.fdr < 1, within),
+            ("precision", self.precision is None or 0 < self.precision <= 1, within),
+            ("per_kb", per_kb is None or 0 < per_kb <= 2000, "must be above 0 and at most 2000"),
+            ("margin", self.margin >= 0, "must be 0 or more"),
+            ("circular", self.circular in (True, False), f"{either}; 'circular_ids' takes names"),
+            ("skip_soft_masked", self.skip_soft_masked in (True, False), either),
+            ("circular_ids", not isinstance(self.circular_ids, str), "must be a tuple of names"),
+            ("max_ambiguous", 0 <= self.max_ambiguous <= 1, within),
+            ("null_mb", null_mb is None or 0 <= null_mb <= 1e6, "must lie between 0 and 1,000,000"),
+            ("fdr", self.fdr is None or null_mb != 0, shuffled),
+        ):
+            require(holds, name, rule)
+        rules = ("threshold", "fdr", "precision", "per_kb")
+        given = [field_name(name) for name in rules if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ConfigError(f"{given[0]} and {given[1]} can't both be given", remedy="give one of them")
         if self.regions:
             from seqray.core.records import Region
 

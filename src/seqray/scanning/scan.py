@@ -258,7 +258,13 @@ class Scan:
             if regions is not None and parts is None:
                 continue
             if len(record) < self.scorer.window:
-                self._skip(record)
+                reason = f"{len(record)} bases, shorter than the window of {self.scorer.window}"
+                if self.callbacks.on_skip is None:
+                    remedy = (
+                        "remove it, or skip it by strict=False of seqray.scan or 'on_skip' of ScanCallbacks"
+                    )
+                    raise InputError(reason, where=f"record '{record.id}'", remedy=remedy)
+                self.callbacks.on_skip(SkippedRecord(record.id, reason))
                 continue
             circular = self.options.is_circular(record) or record.id in named
             contig = Contig(record.id, len(record), circular, parts)
@@ -269,13 +275,6 @@ class Scan:
         circles.check()
         if regions is not None:
             regions.check()
-
-    def _skip(self, record: SequenceRecord) -> None:
-        reason = f"{len(record)} bases, shorter than the window of {self.scorer.window}"
-        if self.callbacks.on_skip is None:
-            remedy = "remove it, or skip it by strict=False of seqray.scan or 'on_skip' of ScanCallbacks"
-            raise InputError(reason, where=f"record '{record.id}'", remedy=remedy)
-        self.callbacks.on_skip(SkippedRecord(record.id, reason))
 
     def _open(self, contig: Contig, record: SequenceRecord) -> OpenContig:
         """Count a contig, offer it to the sampler and compare it with the training data."""

@@ -303,12 +303,8 @@ class WindowScorer(Scorer):
             max_ambiguous=options.max_ambiguous,
             **others,
         )
-        self.cutoffs, self._prefilter, self._missed, self._states_site = (
-            at,
-            prefilter,
-            missed,
-            site is not None,
-        )
+        self.cutoffs, self._prefilter, self._missed = at, prefilter, missed
+        self._states_site = site is not None
         self._score = cascade(at) if cascade and at else score
 
     def _compute(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:

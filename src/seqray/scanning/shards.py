@@ -254,10 +254,8 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
     calls, contigs = CallTable(header["label"], (before, after)), list[Contig]()
     for number, (name, length, circular, pairs) in enumerate(header["contigs"]):
         parts = None if pairs is None else Intervals.merge(map(tuple, pairs))
-        contig, grid = (
-            Contig(name, length, circular, parts),
-            Grid(length, window, site, stride, circular=circular),
-        )
+        contig = Contig(name, length, circular, parts)
+        grid = Grid(length, window, site, stride, circular=circular)
         contigs.append(contig)
         if callbacks.on_contig is not None:
             callbacks.on_contig(name, length)

@@ -9,7 +9,7 @@ from seqray.core.errors import setting
 from seqray.core.text import counted, first_and_more
 from seqray.inference.origin import CAUTION
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.results import ScanResult
+from seqray.scanning.results import FalseCalls, ScanResult
 from seqray.scanning.scorers import Scorer
 
 # --- The precision to expect of the calls of a locator
@@ -110,7 +110,7 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         facts["genes known"] = f"{result.genes.count}{whole}, {result.genes.source}"
     if result.from_positions:
         if result.false_calls is not None:
-            facts["evidence from letters"] = _letter_evidence(result)
+            facts["evidence from letters"] = _letter_evidence(result, result.false_calls)
         meaning = ": share of calls near a mapped site in held-out sequence; others count as false"
         stated = result.expectation is not None and len(result.calls)
         facts["expected precision"] = stated_precision(result) + (meaning if stated else "")
@@ -180,11 +180,9 @@ def _false_calls(result: ScanResult) -> str:
     )
 
 
-def _letter_evidence(result: ScanResult) -> str:
+def _letter_evidence(result: ScanResult, rate: FalseCalls) -> str:
     """How much rarer calls are where the letters between genes are shuffled and the genes stay."""
-    rate, per_kb = result.false_calls, 1e-3
-    if rate is None:
-        return "not estimated"
+    per_kb = 1e-3
     return (
         f"{result.calls_per_mb * per_kb:.4g} calls per kb, and {rate.per_mb * per_kb:.4g} (95 % interval "
         f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the bases between them "
