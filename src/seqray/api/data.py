@@ -38,7 +38,7 @@ from seqray.io.predictions import probability_column
 from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns, column_places
-from seqray.kinds.kinds import LabeledFiles, kind_of, read_inferred_examples, read_sequence_examples
+from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
 from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX
@@ -290,16 +290,6 @@ def _labeled(model: TrainedModel, sequences: Any, labels: Any, columns: Columns 
     ]
 
 
-def _read(
-    alphabet: Alphabet | str | None, files: LabeledFiles, **callbacks: Any
-) -> tuple[list[LabeledSequence], Alphabet]:
-    """Labeled sequences, and their alphabet, told by their letters unless it is named."""
-    if alphabet is None:
-        return read_inferred_examples(files, **callbacks)
-    letters = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet
-    return read_sequence_examples(files, letters, **callbacks), letters
-
-
 @as_guest
 def audit(
     data: Any,
@@ -336,7 +326,7 @@ def audit(
     ['exact copies across the split: 1 of 1 (100 %) of test also in train']
     """
     files, letters = labeled_files(data, columns), list[str]()
-    examples, known = _read(alphabet, files, on_letters=letters.append)
+    examples, known = read_sequence_examples(files, alphabet, on_letters=letters.append)
     in_order = bool(files.examples) or len(files.tables) == 1
     return find_faults(examples, known, letters, in_file_order=in_order, baselines=baselines, seed=seed)
 
@@ -395,7 +385,7 @@ def split(
     named = [name for name in (*group_by, *(positions or "").split(",")) if name and name != "id"]
     own = ("label", "group", "split", "context", "subclass")
     files = labeled_files(data, columns, [name for name in named if name.lower() not in own])
-    examples, known = _read(alphabet, files)
+    examples, known = read_sequence_examples(files, alphabet)
     cells = {name: [getattr(one, name) or "" for one in examples] for name in own} | dict(files.keep)
     sequences = [one.sequence for one in examples]
     word = word_length(sequences, known) if word is None else word

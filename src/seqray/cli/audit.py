@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from seqray.cli.inputs import check_files, check_suffix
-from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, read_examples
+from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, naming_alphabet
 from seqray.cli.messages import Progress
 from seqray.cli.options import Outcome, Request, WholeNumber, option
 from seqray.core.text import class_counts
@@ -38,14 +38,15 @@ def run(request: AuditRequest) -> Outcome:
     check_files(request.data.files(), [request.out, request.html])
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
-    examples, alphabet = read_examples(
-        request.alphabet, request.data.located(request), on_letters=letters.append, on_skip=skipped.append
-    )
     from seqray.datasets.audit.run import audit
     from seqray.io.files import Staging, write_file
     from seqray.io.summaries import write_audit
     from seqray.io.tables import describe_alphabet, provenance_lines
+    from seqray.kinds.kinds import read_sequence_examples
 
+    with naming_alphabet():
+        files = request.data.located(request)
+        examples, alphabet = read_sequence_examples(files, request.alphabet, letters.append, skipped.append)
     # the order of the rows says something if each split is one table
     splits = Counter(split for split, _ in request.data.tables())
     in_file_order = not request.data.fastas() and all(count == 1 for count in splits.values())

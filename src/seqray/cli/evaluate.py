@@ -289,7 +289,7 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
     from seqray.cli import evaluate_data
     from seqray.core.alphabet import ALPHABETS, ANY_LETTERS
     from seqray.io.predictions import name_classes, read_labels, read_prediction_table, rows_by_id
-    from seqray.kinds.kinds import in_inferred_alphabet, read_sequence_examples
+    from seqray.kinds.kinds import KINDS, in_inferred_alphabet
 
     options, data, how = request.given, request.data, request.how
     notes: list[str] = []
@@ -300,7 +300,9 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
     truth = read_labels(str(options.labels), letters, noting_unread(request), data.columns)
     more = []
     if data.train or data.class_files:
-        more = evaluate_data.read_with_notes(read_sequence_examples, data.located(request), letters, notes)
+        more = evaluate_data.read_with_notes(
+            KINDS["sequence"].read_labeled, data.located(request), letters, notes
+        )
     known, alphabet = [*truth, *more], letters
     if letters is ANY_LETTERS:
         known, alphabet = in_inferred_alphabet(known)

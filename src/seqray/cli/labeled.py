@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
 from seqray.core.text import class_name_fault, counted, first_and_more
 
 if TYPE_CHECKING:
-    from seqray.core.alphabet import Alphabet
     from seqray.core.records import LabeledSequence
     from seqray.io.sequences import OnUnread
-    from seqray.kinds.kinds import LabeledFiles, ReadCallbacks
+    from seqray.kinds.kinds import LabeledFiles
 
 
 # --- Options for alignments: which rows are read, and where their labels are
@@ -162,19 +161,6 @@ def noting_unread(request: Request, used: Sequence[str] = ()) -> OnUnread:
 def describe_letters(alphabet: str) -> str:
     """An alphabet as people write it."""
     return alphabet if alphabet == "protein" else alphabet.upper()
-
-
-def read_examples(
-    alphabet: str | None, files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
-) -> tuple[list[LabeledSequence], Alphabet]:
-    """Read labeled sequences, and tell their alphabet by their letters unless it is named."""
-    from seqray.core.alphabet import ALPHABETS
-    from seqray.kinds.kinds import read_inferred_examples, read_sequence_examples
-
-    if alphabet is None:
-        return read_inferred_examples(files, **callbacks)
-    with naming_alphabet():
-        return read_sequence_examples(files, ALPHABETS[alphabet], **callbacks), ALPHABETS[alphabet]
 
 
 @contextmanager

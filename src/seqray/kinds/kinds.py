@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
+from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
@@ -55,18 +55,13 @@ class LabeledFiles:
     columns: Columns | None = None
 
 
-class ReadCallbacks(TypedDict, total=False):
-    """What is called while sequences are read, see `seqray.io.sequences.read_labeled_fastas`."""
-
-    on_letters: OnLetters
-    on_skip: OnSkip | None
-
-
 def read_parts(
-    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
+    files: LabeledFiles,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
 ) -> list[SplitExamples]:
     """Read labeled sequences with the splits that their files name."""
-    on_letters = callbacks.get("on_letters")
     how = {
         "on_letters": on_letters,
         "on_unread": files.on_unread,
@@ -75,34 +70,30 @@ def read_parts(
     }
     tables = [(s, read_labeled_table(p, alphabet, **how)) for s, p in files.tables]
     if files.fastas:
-        tables.append((None, read_labeled_fastas(files.fastas, alphabet, **callbacks)))
+        tables.append((None, read_labeled_fastas(files.fastas, alphabet, on_letters, on_skip)))
+    for one in files.examples:
+        require_type(one, LabeledSequence, "give sequences with labels")
+        if on_letters is not None:
+            on_letters(one.sequence)
     if files.examples:
-        tables.append((None, [_in_letters(one, alphabet, on_letters) for one in files.examples]))
+        read = [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in files.examples]
+        tables.append((None, read))
     if not tables:
         remedy = "give --train TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no training data", remedy=remedy)
     return tables
 
 
-def _in_letters(example: Any, alphabet: Alphabet, on_letters: OnLetters | None) -> LabeledSequence:
-    require_type(example, LabeledSequence, "give sequences with labels")
-    if on_letters is not None:
-        on_letters(example.sequence)
-    return replace(example, sequence=alphabet.normalize(example.sequence, example.where))
-
-
 def read_sequence_examples(
-    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
-) -> list[LabeledSequence]:
-    """Read labeled sequences, each with the split of its file."""
-    return with_named_splits(read_parts(files, alphabet, **callbacks))
-
-
-def read_inferred_examples(
-    files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
+    files: LabeledFiles,
+    alphabet: Alphabet | str | None = None,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
 ) -> tuple[list[LabeledSequence], Alphabet]:
-    """Read labeled sequences, and tell their alphabet by their letters."""
-    return in_inferred_alphabet(read_sequence_examples(files, ANY_LETTERS, **callbacks))
+    """Read labeled sequences, each with the split of its file; their letters tell an alphabet of None."""
+    known = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet or ANY_LETTERS
+    examples = with_named_splits(read_parts(files, known, on_letters, on_skip))
+    return in_inferred_alphabet(examples) if alphabet is None else (examples, known)
 
 
 def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[LabeledSequence], Alphabet]:
@@ -154,7 +145,7 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
     return [one.take_rows([0]) for one in examples] if files.query_only else examples
 
 
-def queries(alignments: Sequence[Alignment], window: int) -> list[LabeledSequence]:
+def queries(alignments: Iterable[Alignment], window: int) -> list[LabeledSequence]:
     """First rows without gaps, cut to the window: the training input of a sequence model."""
     return [
         LabeledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
@@ -166,11 +157,7 @@ def queries(alignments: Sequence[Alignment], window: int) -> list[LabeledSequenc
 
 
 class Kind:
-    """Models that read single sequences, with networks of seqray or on a backbone.
-
-    The other kinds differ in what they override: ``unit`` and ``pretraining_unit`` name what is read, for
-    messages, and ``example`` is the type of a labeled example.
-    """
+    """Models that read single sequences, with networks of seqray or on a backbone; others override."""
 
     unit = "sequences"
     example: type = LabeledSequence
@@ -209,7 +196,7 @@ class Kind:
                 "--alignment-labels is for models that read alignments, and this one reads sequences",
                 remedy="choose another model, or add --query-only to take the first rows",
             )
-        return read_sequence_examples(files, alphabet, on_skip=on_skip)
+        return read_sequence_examples(files, alphabet, on_skip=on_skip)[0]
 
     def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
         """The examples in the form that this kind reads."""
@@ -326,10 +313,7 @@ def kind_of(described: Card | RunConfig) -> Kind:
 
 
 def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
-    """Give `cut_stretches` the gene tracks that a locator names; None without genes.
-
-    ``find`` gives the genes of a contig, which may be circular.
-    """
+    """Give `cut_stretches` the gene tracks that a locator names; ``find`` gives the genes of a contig."""
     rows = track_rows(model.card.model.tracks)
 
     def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:

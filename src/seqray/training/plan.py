@@ -21,7 +21,7 @@ from seqray.core.run_config import RunConfig, change_settings, load_named_config
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 from seqray.core.text import Truncation, describe_learned, describe_truncation
 from seqray.io.files import write_file
-from seqray.kinds.kinds import LabeledFiles, kind_of, read_inferred_examples
+from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import locate_model, read_card
 from seqray.modelfile.initial_weights import is_pretrained, load_initial_weights
@@ -143,7 +143,7 @@ def _choose(
 ) -> tuple[RunConfig, Sequence[Example], Sequence[Mapping[str, Any]]]:
     """Choose the settings from the data, or fit those of a model; also changes that a training tries."""
     if config is None:
-        data, alphabet = read_inferred_examples(files)
+        data, alphabet = read_sequence_examples(files)
         facts = measure_data(data, alphabet)
         config = rules.choose_settings(facts)
         if "model.kind" in named:  # the floor is part of networks of seqray alone
