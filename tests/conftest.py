@@ -22,7 +22,7 @@ from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
-from seqray.genome.tracks import TRACKS
+from seqray.genome.genes import TRACKS
 from seqray.modelfile.backbones import resolve_backbone
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel

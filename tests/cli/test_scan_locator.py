@@ -20,8 +20,8 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.explanations.targets import LocatorTarget
 from seqray.genome import predict
+from seqray.genome.genes import gene_tracks
 from seqray.genome.read import read_genes
-from seqray.genome.tracks import gene_tracks
 from seqray.io.gff3 import read_called
 from seqray.modelfile.file import save_model
 from seqray.report.svg import genome as drawn

@@ -28,7 +28,7 @@ from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.text import headline_metric
-from seqray.genome.tracks import TRACKS
+from seqray.genome.genes import TRACKS
 from seqray.inference.engines import open_with_engine
 from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences

@@ -10,7 +10,7 @@ import torch
 from seqray.cli.main import main
 from seqray.explanations.rollout import rollout
 from seqray.explanations.trace import trace
-from seqray.genome.tracks import TRACKS
+from seqray.genome.genes import TRACKS
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.sequences import compute_precision, score_codes
 from seqray.modelfile.file import load_model

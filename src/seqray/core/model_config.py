@@ -71,7 +71,7 @@ class BackboneConfig:
 class LocatorConfig:
     """What a locator has besides blocks of attention."""
 
-    # names of the gene tracks that it reads beside the letters, see `seqray.genome.tracks.TRACKS`; without
+    # names of the gene tracks that it reads beside the letters, see `seqray.genome.genes.TRACKS`; without
     # any it reads letters alone
     tracks: tuple[str, ...] = ()
     window: int = 32  # tokens on either side that a token attends to [W]

@@ -16,7 +16,7 @@ from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRec
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.genome.tracks import gene_tracks, track_rows
+from seqray.genome.genes import gene_tracks, track_rows
 from seqray.inference.sequences import Batch, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
@@ -26,8 +26,7 @@ from seqray.io.tables import Columns
 
 if TYPE_CHECKING:
     from seqray.explanations.calls import TracksOf
-    from seqray.genome.genes import Gene
-    from seqray.genome.tracks import Tracks
+    from seqray.genome.genes import Gene, Tracks
     from seqray.inference.sequences import PredictOptions
     from seqray.modelfile.model import TrainedModel
 

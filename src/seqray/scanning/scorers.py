@@ -28,8 +28,7 @@ from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import Intervals
-from seqray.genome.genes import Gene, Genome
-from seqray.genome.tracks import gene_tracks, track_rows
+from seqray.genome.genes import Gene, Genome, gene_tracks, track_rows
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.origin import CAUTION
 from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds

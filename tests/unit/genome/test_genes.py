@@ -10,8 +10,16 @@ from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
-from seqray.genome.genes import Gene, GeneIndex, Genome, check_contig, check_genes, count_starts, cut_genes
-from seqray.genome.tracks import gene_tracks
+from seqray.genome.genes import (
+    Gene,
+    GeneIndex,
+    Genome,
+    check_contig,
+    check_genes,
+    count_starts,
+    cut_genes,
+    gene_tracks,
+)
 
 
 @pytest.mark.parametrize("strand", ["+", "-"])

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from seqray.genome.genes import Gene
+from seqray.genome.genes import TRACKS, Gene, gene_tracks
 from seqray.genome.read import MAX_GAP, Piece, pieces_of
-from seqray.genome.tracks import TRACKS, gene_tracks
 from seqray.io.lines import Part
 
 REACH = 512

@@ -17,7 +17,7 @@ from seqray.core.card_parts import RisingMap
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import LinearConfig, LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.genome.tracks import TRACKS
+from seqray.genome.genes import TRACKS
 from seqray.inference import engines, onnx_networks
 from seqray.inference.engines import choose_engine, open_with_engine, with_engine
 from seqray.inference.onnx import export_onnx

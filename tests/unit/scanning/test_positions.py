@@ -13,9 +13,8 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord, parse_region
 from seqray.core.serialization import from_mapping
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Gene, Genome, gene_tracks
 from seqray.genome.predict import choose_genes
-from seqray.genome.tracks import gene_tracks
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
@@ -140,7 +139,7 @@ def genomes(draw):
     return text, circular, draw(st.sampled_from([None, tuple(genes)]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(genomes(), st.integers(1, 500), st.integers(1, 3), st.integers(1, 4))
 def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, genome, piece, threads, total):
     text, circular, genes = genome

@@ -17,8 +17,7 @@ from seqray.core.arrays import mark_intervals, pick_evenly
 from seqray.core.errors import InputError
 from seqray.core.run_config import RunConfig
 from seqray.core.text import nearest
-from seqray.genome.genes import cut_genes, shift_gene
-from seqray.genome.tracks import track_rows
+from seqray.genome.genes import cut_genes, shift_gene, track_rows
 from seqray.homology.kmers import KmerSet
 from seqray.training.data import BatchModule, FixedBatches
 from seqray.training.genomes.sheet import DEV, MASK, REGION, SPECIES, TEST, LabeledGenome

@@ -20,7 +20,7 @@ from seqray.core.arrays import (
 )
 from seqray.core.card_parts import LocatorFacts, SpeciesTable
 from seqray.core.text import INTERVAL_DRAWS, round_number
-from seqray.genome.tracks import track_rows
+from seqray.genome.genes import track_rows
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
 from seqray.metrics.bootstrap import percentile_interval
 from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites

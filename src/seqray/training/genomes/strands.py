@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from seqray.core.alphabet import reverse_complement_codes
 from seqray.core.arrays import Bools, Codes, Ints, mark_intervals
-from seqray.genome.genes import Gene, flip_genes, shift_gene
-from seqray.genome.tracks import REACH, TRACKS, Tracks, gene_tracks
+from seqray.genome.genes import TRACK_REACH, TRACKS, Gene, Tracks, flip_genes, gene_tracks, shift_gene
 from seqray.training.genomes.sheet import LabeledContig, LabeledGenome
 
 SITES = np.dtype([("position", np.int64), ("kind", np.int64), ("weight", np.float64)])
@@ -66,7 +65,7 @@ class LabeledStrand:
             genes = known if forward else flip_genes(known, length)
             tracks = gene_tracks(known, length, strand, circular=contig.circular)
             coding = tracks[_CODING].any(axis=0)
-            near_gene = tracks[_AHEAD] > 255 * (1 - MAX_GENE_DISTANCE / REACH)
+            near_gene = tracks[_AHEAD] > 255 * (1 - MAX_GENE_DISTANCE / TRACK_REACH)
             at = sites["position"]
             explained = mark_intervals(at - _BEFORE, at + _AFTER, length)
             level[coding] = INSIDE
@@ -105,9 +104,9 @@ class LabeledStrand:
         if self.genes is None:
             return np.zeros((len(TRACKS), end - start), dtype=np.uint8)
         genes, starts, last_ends = self._placed
-        first = np.searchsorted(last_ends, start - REACH, "right")
-        stop = np.searchsorted(starts, end + REACH, "left")
-        near = [shift_gene(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
+        first = np.searchsorted(last_ends, start - TRACK_REACH, "right")
+        stop = np.searchsorted(starts, end + TRACK_REACH, "left")
+        near = [shift_gene(gene, -start) for gene in genes[first:stop] if gene.end > start - TRACK_REACH]
         tracks = gene_tracks(near, end - start, "+")
         if not self.circular:
             tracks[:, : max(-start, 0)] = 0

@@ -188,8 +188,8 @@ def test_most_ids_take_eight_bytes_each():
     tracemalloc.start()
     try:
         ids = UniqueIds("error", "x.fa")
-        for i in range(200_000):
+        for i in range(100_000):
             ids.resolve(str(i))
-        assert tracemalloc.get_traced_memory()[0] < 200_000 * 8 + (1 << 15) * 120
+        assert tracemalloc.get_traced_memory()[0] < 100_000 * 8 + (1 << 15) * 120
     finally:
         tracemalloc.stop()

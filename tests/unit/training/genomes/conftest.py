@@ -13,8 +13,7 @@ import torch
 from seqray.core.alphabet import DNA
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.genome.genes import Gene, Genome
-from seqray.genome.tracks import TRACKS
+from seqray.genome.genes import TRACKS, Gene, Genome
 from seqray.training.genomes.sheet import GenomeRow, LabeledContig, LabeledGenome
 
 

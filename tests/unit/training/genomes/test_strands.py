@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement_codes
-from seqray.genome.genes import Gene, flip_genes
-from seqray.genome.tracks import TRACKS, gene_tracks
+from seqray.genome.genes import TRACKS, Gene, flip_genes, gene_tracks
 from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, SITES, LabeledStrand
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
