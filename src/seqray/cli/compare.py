@@ -11,12 +11,14 @@ from typing import NamedTuple
 from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.options import Outcome, Request, WholeNumber, option
 from seqray.core.errors import InputError
+from seqray.core.text import counted
 from seqray.io.lines import parse_position
 from seqray.io.records import read_fasta
-from seqray.io.tables import MISSING, read_rows
+from seqray.io.tables import MISSING, provenance_lines, read_rows, write_table
 
 _REMEDY = "give two calls.tsv of 'seqray scan' with a model for genomes, or two of its --out FILE.fa"
 _TABLE = ("id", "contig", "strand", "site", "score", "trust", "gene", "distance")
+_STATED = ("site", "gene", "score", "trust")  # in the headers of FASTA
 _WORD = 12  # letters that two starts share in a row before their letters are compared
 _MIN_IDENTITY, _MIN_OVERLAP = 0.8, 30  # of these letters
 
@@ -47,12 +49,8 @@ def read_starts(path: str | Path) -> list[Start]:
     starts = list[Start]()
     if is_fasta(str(path)):
         for record in read_fasta(path, soft_masks=False):
-            about = {
-                key: value for key, _, value in (word.partition("=") for word in record.description.split())
-            }
-            place, gene, score, trust = (
-                about.get(key, MISSING) for key in ("site", "gene", "score", "trust")
-            )
+            about = dict(word.split("=", 1) for word in record.description.split() if "=" in word)
+            place, gene, score, trust = (about.get(key, MISSING) for key in _STATED)
             distance = int(about["distance"]) if about.get("distance", "").isdecimal() else None
             starts.append(Start(record.id, place, gene, distance, score, trust, record.sequence))
         return starts
@@ -136,9 +134,6 @@ class CompareRequest(Request):
 
 def run(request: CompareRequest) -> Outcome:
     """Read both, match their starts, write."""
-    from seqray.core.text import counted
-    from seqray.io.tables import provenance_lines, write_table
-
     check_suffix(request.out, ".tsv", ".csv")
     check_files([request.a, request.b], [request.out])
     if is_fasta(request.a) != is_fasta(request.b):

@@ -172,63 +172,58 @@ def card_to_json(card: Card) -> str:
 def describe_card(card: Card) -> list[str]:
     """Lines about a model for people, one fact each: what it reads, how well it does, its limits."""
     with reading_card("facts"):
-        return list(_lines(_facts(card), 0))
-
-
-def _facts(card: Card) -> dict[str, Any]:
-    kind, info, training = card.model.kind, card.info, card.training
-    unit = "residues" if card.model.alphabet == "protein" else "bases"
-    reads = {
-        "locator": f"genomes; {card.window} {unit} around each position, and genes where they are known",
-        "alignment": f"alignments of up to {card.model.max_length} columns",
-    }.get(kind, f"sequences of {'up to ' * (card.site is None)}{card.window} {unit}")
-    calls = f"{card.positive}, from a score of {format_number(card.threshold, 3)}"
-    if card.scan_threshold != card.threshold:
-        calls += f"; in scans from {format_number(card.scan_threshold, 3)}"
-    if card.locator.threshold_without_genes is not None:
-        calls += f"; without genes from {format_number(card.locator.threshold_without_genes, 3)}"
-    counts = training.get("counts", {}).get("train", {})
-    return {
-        "name": card.name,
-        "summary": card.summary,
-        "reads": reads,
-        "classes": list(card.classes),
-        "calls": calls if len(card.classes) <= 2 else "the most probable class",
-        "networks": card.members,
-        "measured": headline_metric(card.metrics).strip("-"),
-        "trained on": ", ".join(
-            f"{number} {unit if name == 'letters' else name}" for name, number in counts.items()
-        ),
-        **{
-            key: info[key] for key in ("use", "data", "split", "limits", "licence", "citation") if key in info
-        },
-        "made with": f"seqray {card.seqray_version}",
-    }
+        kind, info, training = card.model.kind, card.info, card.training
+        unit = "residues" if card.model.alphabet == "protein" else "bases"
+        reads = {
+            "locator": f"genomes; {card.window} {unit} around each position, and genes where they are known",
+            "alignment": f"alignments of up to {card.model.max_length} columns",
+        }.get(kind, f"sequences of {'up to ' * (card.site is None)}{card.window} {unit}")
+        calls = f"{card.positive}, from a score of {format_number(card.threshold, 3)}"
+        if card.scan_threshold != card.threshold:
+            calls += f"; in scans from {format_number(card.scan_threshold, 3)}"
+        if card.locator.threshold_without_genes is not None:
+            calls += f"; without genes from {format_number(card.locator.threshold_without_genes, 3)}"
+        counts = training.get("counts", {}).get("train", {})
+        facts = {
+            "name": card.name,
+            "summary": card.summary,
+            "reads": reads,
+            "classes": list(card.classes),
+            "calls": calls if len(card.classes) <= 2 else "the most probable class",
+            "networks": card.members,
+            "measured": headline_metric(card.metrics).strip("-"),
+            "trained on": ", ".join(
+                f"{number} {unit if name == 'letters' else name}" for name, number in counts.items()
+            ),
+            **{
+                key: info[key]
+                for key in ("use", "data", "split", "limits", "licence", "citation")
+                if key in info
+            },
+            "made with": f"seqray {card.seqray_version}",
+        }
+        return list(_lines(facts, 0))
 
 
 def list_card(card: Card) -> list[str]:
     """All facts of a card that its kind of model uses, one a line; sizes replace tables of numbers."""
     with reading_card("facts"):
-        return list(_lines(_shorten(card), 0))
-
-
-def _shorten(card: Card) -> dict[str, Any]:
-    mapping = card_to_mapping(card)
-    if card.model.backbone is not None:
-        mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
-    if card.model.is_locator:
-        mapping["model"] = {name: mapping["model"][name] for name in LOCATOR_SETTINGS}
-        for name in ("truncate", "temperature", "prevalence", "ece"):
-            del mapping[name]
-    if card.isotonic:
-        mapping["isotonic"] = {"knots": len(card.isotonic.before)}
-    mapping["conformal"] = {name: f"{part.n} held-out examples" for name, part in card.conformal.items()}
-    mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
-    mapping["domain"] = {"length": list(card.domain.length)} if card.domain else {}
-    if card.locator.expected:
-        species = sorted({table.species for table in card.locator.expected})
-        mapping["locator"] |= {"probability": {}, "expected": {}, "species": species}
-    return mapping
+        mapping = card_to_mapping(card)
+        if card.model.backbone is not None:
+            mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
+        if card.model.is_locator:
+            mapping["model"] = {name: mapping["model"][name] for name in LOCATOR_SETTINGS}
+            for name in ("truncate", "temperature", "prevalence", "ece"):
+                del mapping[name]
+        if card.isotonic:
+            mapping["isotonic"] = {"knots": len(card.isotonic.before)}
+        mapping["conformal"] = {name: f"{part.n} held-out examples" for name, part in card.conformal.items()}
+        mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
+        mapping["domain"] = {"length": list(card.domain.length)} if card.domain else {}
+        if card.locator.expected:
+            species = sorted({table.species for table in card.locator.expected})
+            mapping["locator"] |= {"probability": {}, "expected": {}, "species": species}
+        return list(_lines(mapping, 0))
 
 
 def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:

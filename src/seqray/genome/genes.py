@@ -372,20 +372,8 @@ def _some(names: Collection[str]) -> str:
 
 
 TRACKS = (
-    "known",
-    "frame-1",
-    "frame-2",
-    "frame-3",
-    "opposite",
-    "untranslated",
-    "start",
-    "stop",
-    "opposite-start",
-    "opposite-stop",
-    "to-start",
-    "from-end",
-    "to-opposite-end",
-    "from-opposite-start",
+    *("known", "frame-1", "frame-2", "frame-3", "opposite", "untranslated", "start", "stop"),
+    *("opposite-start", "opposite-stop", "to-start", "from-end", "to-opposite-end", "from-opposite-start"),
 )
 """Names of the tracks, in the direction of the strand:
 
