@@ -231,9 +231,9 @@ def explicit(network, tokens):
     return network.out(x[:, 0]), weights, added
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-def test_gradients_and_values_of_an_own_network(tokens, frozen):
-    network = Own(batch_first=True).eval()
+@pytest.mark.parametrize(("frozen", "kind"), [(False, "float"), (True, "float"), (True, "double")])
+def test_gradients_and_values_of_an_own_network(tokens, frozen, kind):
+    network = getattr(Own(batch_first=True).eval(), kind)()
     logits, weights, added = explicit(network, tokens)
     logits[:, 1].sum().backward()
     for parameter in network.parameters():
@@ -249,6 +249,7 @@ def test_gradients_and_values_of_an_own_network(tokens, frozen):
     norms = [torch.einsum("bhqk,bhkd->bqkd", w, u).norm(dim=-1) for w, u in zip(weights, added, strict=True)]
     expected = product([n.detach().double().numpy() for n in norms])[:, 0]
     np.testing.assert_allclose(seqray.value_rollout(traced), expected, atol=1e-6, rtol=0)
+    added = [one.double() for one in added]  # of another type than the weights
     np.testing.assert_allclose(seqray.rollout(weights, values=added), expected, atol=1e-6, rtol=0)
     assert all(parameter.grad is None for parameter in network.parameters())
 
@@ -380,6 +381,15 @@ def test_threads_trace_one_network_at_the_same_time(tokens):
     for number, answer in answers.items():
         torch.testing.assert_close(answer, expected[number], atol=1e-7, rtol=0)
     assert len(answers) == 4
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_target_without_gradients_is_refused_in_one_line(tokens, mode):
+    with mode():
+        traced = seqray.trace(Own(batch_first=True), tokens.clone(), gradients=True)
+        with pytest.raises(ConfigError, match="no gradients by the weights; compute it"):
+            seqray.grad_rollout(traced, traced.logits[:, 1])
+    assert seqray.grad_rollout(traced, traced.logits[:, 1]).shape == tokens.shape
 
 
 def test_a_network_without_attention_is_refused():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -34,6 +33,7 @@ from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
 from seqray.inference.origin import CAUTION
+from seqray.io.files import temporary_folder
 from seqray.io.predictions import probability_column
 from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
@@ -144,10 +144,10 @@ def train(
             warnings.warn(line, stacklevel=2)
 
     plan = plan_training(model_name(str(out or "model")), labeled_files(data, columns), settings, note=note)
-    with tempfile.TemporaryDirectory(prefix="seqray-") as folder, restored_state(threads):
-        path = Path(out or Path(folder) / f"model{SUFFIX}")
+    with temporary_folder() as folder, restored_state(threads):
+        path = Path(out or folder / f"model{SUFFIX}")
         run = RunOptions(
-            Path(work_dir or Path(folder) / "work"),
+            Path(work_dir or folder / "work"),
             resume,
             restart_if_changed,
             progress,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.inference.sequences import checked_records, score_ragged
+from seqray.io.files import temporary_folder
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model, save_model
@@ -299,13 +299,13 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         settings = fit_to_data(laid, records, names, self.positive)
         alternatives = alternatives_of(settings, facts) if facts else []
         fit = partial(train_best, alternatives=alternatives) if alternatives else train
-        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, restored_state(self.threads):
-            out = Path(folder) / f"model{SUFFIX}"
+        with temporary_folder() as folder, restored_state(self.threads):
+            out = folder / f"model{SUFFIX}"
             fit(
                 settings,
                 data=data,
                 out=out,
-                run=RunOptions(Path(folder) / "work", progress=self.verbose, threads=self.threads),
+                run=RunOptions(folder / "work", progress=self.verbose, threads=self.threads),
                 classes=names,
             )
             self.model_ = load_model(out)
@@ -403,15 +403,15 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(cast(dict[str, Any], super().__getstate__()))
         if isinstance(state.get("model_"), TrainedModel):
-            with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
-                self.save(path := Path(folder) / f"model{SUFFIX}")
+            with temporary_folder() as folder:
+                self.save(path := folder / f"model{SUFFIX}")
                 state["model_"] = path.read_bytes()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if isinstance(state.get("model_"), bytes):
-            with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
-                path = Path(folder) / f"model{SUFFIX}"
+            with temporary_folder() as folder:
+                path = folder / f"model{SUFFIX}"
                 path.write_bytes(state["model_"])
                 state = state | {"model_": load_model(path)}
         super().__setstate__(state)

@@ -16,8 +16,10 @@ T = TypeVar("T")
 
 
 @contextmanager
-def own_settings() -> Iterator[None]:
+def own_settings(*, types: bool = True) -> Iterator[None]:
     """Compute in float32 at full precision, with gradients, on the CPU where no device is named.
+
+    Without ``types`` the default type and device are those of the program, as its networks may need them.
 
     What a program has set of PyTorch for its thread is set for this thread, what holds for the process by
     `_Process`. A library that is not loaded yet has no other settings.
@@ -27,13 +29,13 @@ def own_settings() -> Iterator[None]:
             settings.enter_context(numpy.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
         torch: Any = sys.modules.get("torch")
         if torch is not None:
-            settings.enter_context(_process.entered(torch))
+            settings.enter_context(_process.entered(torch, types))
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     settings.enter_context(torch.autocast(kind, enabled=False))
             settings.enter_context(torch.inference_mode(False))
             settings.enter_context(torch.enable_grad())
-            if torch.get_default_device().type != "cpu":
+            if types and torch.get_default_device().type != "cpu":
                 settings.enter_context(torch.device("cpu"))
         yield
 
@@ -50,12 +52,13 @@ class _Process:
         self._before: tuple[Any, str, list[str]] = None, "", []
 
     @contextmanager
-    def entered(self, torch: Any) -> Iterator[None]:
+    def entered(self, torch: Any, types: bool) -> Iterator[None]:
         with self._lock:
             if not self._inside:
                 self._before = torch.get_default_dtype(), *self._products(torch)
-                torch.set_default_dtype(torch.float32)
                 torch.set_float32_matmul_precision("highest")
+            if types:
+                torch.set_default_dtype(torch.float32)
             self._inside += 1
         try:
             yield

@@ -222,7 +222,7 @@ def _scores(score: Callable[[Any], Any], changed: np.ndarray, like: Any) -> Floa
         return np.asarray(score(["".join(row) for row in changed]), np.float64)
     if isinstance(like, Tensor):
         scores = score(torch.from_numpy(changed).to(like))
-        return torch.as_tensor(scores).detach().cpu().double().numpy()
+        return torch.as_tensor(scores, device="cpu").detach().double().numpy()
     return np.asarray(score(changed), np.float64)
 
 

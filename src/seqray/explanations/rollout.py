@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from seqray.core.errors import ConfigError
+from seqray.core.host import as_guest
 from seqray.explanations.options import RESIDUAL, Fusion, MethodSettings
 from seqray.explanations.trace import AttentionLayer, StoredLayer, Trace, WeightBlock
 
@@ -19,6 +20,7 @@ Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
 and which queries attend to nothing of the kind (n, q), if any may."""
 
 
+@as_guest
 def rollout(
     weights: Trace | Sequence[Any],
     mask: Any = None,
@@ -82,7 +84,7 @@ def rollout(
     start = _start((0,) * (like.dim() - 1) if query is None else query, like, real)
     if gradients is not None:
         slopes = [
-            _tensor(slope).reshape(layer.weights.shape)
+            _tensor(slope).to(like).reshape(layer.weights.shape)
             for slope, layer in zip(gradients, layers, strict=True)
         ]
         relevance = _roll(start, layers, list(map(_positive_gradient, layers, slopes)), residual)
@@ -130,7 +132,7 @@ def _stored(
     if real is not None and real.shape != like.shape:
         raise ConfigError(f"the mask is {tuple(real.shape)}", remedy=f"give it as {tuple(like.shape)}")
     columns = [axis == "column" for axis in along or ["row"] * len(given)]
-    added = [None] * len(given) if values is None else map(_tensor, values)
+    added = [None] * len(given) if values is None else [_tensor(value).to(like) for value in values]
     layers = [
         StoredLayer(layer.to(like.dtype), one, mask=real, columns=axis, checked=False)
         for layer, one, axis in zip(given, added, columns, strict=True)
@@ -170,18 +172,24 @@ def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
 # --- Steps through the layers
 
 
+@as_guest
 def value_rollout(traced: Trace, *, residual: float = RESIDUAL) -> Tensor:
     """Relevance by the norm of what a key adds to the output, value and output matrix included: (B, T)."""
     steps = [_normalized(layer.added_norm()) for layer in traced.layers]
     return _roll(traced.start, traced.layers, steps, residual)
 
 
+@as_guest
 def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -> Tensor:
     """Relevance for one class: the weights whose growth would raise it, by gradient times weight.
 
     ``traced`` has gradients; ``target`` (B,) is computed from its logits. The result is as in `rollout`.
     """
-    slopes = torch.autograd.grad(target.sum(), [layer.heads for layer in traced.layers])
+    try:
+        slopes = torch.autograd.grad(target.sum(), [layer.heads for layer in traced.layers])
+    except RuntimeError:
+        remedy = "compute it from the logits of this trace, outside of torch.no_grad and torch.inference_mode"
+        raise ConfigError("the target has no gradients by the weights", remedy=remedy) from None
     steps = list(map(_positive_gradient, traced.layers, slopes))
     return _roll(traced.start, traced.layers, steps, residual)
 

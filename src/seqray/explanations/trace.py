@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.core.errors import ConfigError
+from seqray.core.host import own_settings
 from seqray.explanations.watch import AttentionWatch
 from seqray.modelfile.networks import Network
 from seqray.models.alignment import AxialTransformer
@@ -379,9 +380,9 @@ def trace(
     ConfigError
         If no attention of a module was seen, or some between different tokens.
     """
-    watched = _Pass(twin(network), gradients, attention, embedded, site)
-    with torch.set_grad_enabled(gradients):
-        logits, start = watched.run(watched.network, tokens, *masks)
+    with own_settings(types=isinstance(network, Network)), torch.set_grad_enabled(gradients):
+        watched = _Pass(twin(network), gradients, attention, embedded, site)
+        logits, start = watched.run(watched.network, *map(_recordable, (tokens, *masks)))
     assert isinstance(watched.embedded, Tensor)
     return Trace(logits, watched.all_layers(), watched.embedded, start)
 
@@ -398,6 +399,8 @@ def _twin(module: Module, configs: dict[int, Any]) -> Module:
     for name, value in vars(module).items():
         if "_hooks" in name and isinstance(value, dict):
             parts[name] = value.copy()
+        elif name in ("_parameters", "_buffers"):
+            parts[name] = _recordable(value)
         elif name == "config":
             parts[name] = configs.setdefault(id(value), copy.copy(value))
         elif name == "_held":  # of `BackboneClassifier`: no registered part
@@ -413,6 +416,13 @@ def embedding_of(network: nn.Module) -> nn.Module:
     if isinstance(network, BackboneClassifier):
         return network.encoder.get_input_embeddings()
     return next(module for module in network.modules() if isinstance(module, nn.Embedding))
+
+
+def _recordable(given: Any) -> Any:
+    """A tensor, or a mapping of some, that autograd can keep, as it can't those made in inference mode."""
+    if isinstance(given, Mapping):
+        return {name: _recordable(value) for name, value in given.items()}
+    return given.clone() if isinstance(given, Tensor) and given.is_inference() else given
 
 
 class _Pass:
@@ -542,6 +552,6 @@ def _offers_attention(network: nn.Module) -> bool:
 
 
 def _at_cls(like: Tensor, *shape: int) -> Tensor:
-    start = torch.zeros(shape, device=like.device)
+    start = like.new_zeros(shape, dtype=torch.promote_types(like.dtype, torch.float32))
     start.flatten(1)[:, 0] = 1.0
     return start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import bz2
 import fcntl
 import gzip
@@ -16,6 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -241,7 +243,26 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
         yield io.BufferedReader(_Reader(source, where, is_text), BLOCK)
 
 
-# -------------------------------------------------- hidden folders, in which files wait until they are whole
+# ------- folders of this process, not of its forks; in the hidden ones files wait until they are whole
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield an empty folder, which this process removes at the end of the block or its own."""
+    folder = Path(tempfile.mkdtemp(prefix="seqray-"))
+    remove = partial(_remove_mine, folder, os.getpid())
+    atexit.register(remove)
+    try:
+        yield folder
+    finally:
+        remove()
+        atexit.unregister(remove)
+
+
+def _remove_mine(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
 
 _LOCK = ".lock"
 
@@ -253,7 +274,7 @@ def hidden_folder(target: Path, where: str) -> Iterator[Path]:
     Signals wait while it is made and while it is removed, so that none leaves it behind.
     """
     stem = f".seqray-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
-    taken = None
+    taken, owner = None, os.getpid()
     try:
         with signals_held():
             try:
@@ -264,7 +285,7 @@ def hidden_folder(target: Path, where: str) -> Iterator[Path]:
                 raise cannot_write(error, where) from None
         yield taken[0]
     finally:
-        if taken is not None:
+        if taken is not None and os.getpid() == owner:
             with signals_held():
                 _remove(*taken)
 

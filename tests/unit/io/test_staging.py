@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.files import Staging, hidden_folder, open_output
+from seqray.io.files import Staging, hidden_folder, open_output, temporary_folder
 
 
 def write(path, text):
@@ -38,6 +38,20 @@ def test_a_link_into_another_folder_is_followed_and_its_name_decides_on_the_form
     assert link.is_symlink()
     assert gzip.decompress(real.read_bytes()) == b"1"
     assert names(tmp_path / "store") == ["1f2e"]
+
+
+@pytest.mark.parametrize("kind", ["hidden", "temporary"])
+def test_a_fork_that_leaves_the_block_takes_no_folder_from_its_parent(tmp_path, kind):
+    block = temporary_folder() if kind == "temporary" else hidden_folder(tmp_path / "x", "x")
+    folder = block.__enter__()
+    child = os.fork()
+    if not child:
+        block.__exit__(None, None, None)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert folder.is_dir()
+    block.__exit__(None, None, None)
+    assert not folder.exists()
 
 
 def names(folder):
