@@ -47,9 +47,8 @@ from covariation import (
     row_weights,
 )
 from machine import add_data, describe, script_parser
-from seqray.core.alignment import choose_cells
 from seqray.core.alphabet import PROTEIN, RNA
-from seqray.core.records import Alignment
+from seqray.core.records import Alignment, choose_cells
 from seqray.core.run_config import load_run_config
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import write_table

@@ -48,10 +48,9 @@ from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
 from machine import add_data, describe, script_parser, with_decimals
-from seqray.core.alignment import crop_alignment
 from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, SequenceRecord
+from seqray.core.records import Alignment, SequenceRecord, crop_alignment
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.core.serialization import to_mapping
 from seqray.homology.split import grouped_folds

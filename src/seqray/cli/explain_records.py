@@ -15,11 +15,10 @@ import numpy as np
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
-from seqray.core.alignment import omits_letters
 from seqray.core.arrays import Reservoir
 from seqray.core.errors import ConfigError, InputError, SeqrayError
 from seqray.core.explanation import AlignmentExplanation, Explanation, Faithfulness, HeadFigures, Motif
-from seqray.core.records import Alignment, SequenceRecord
+from seqray.core.records import Alignment, SequenceRecord, omits_letters
 from seqray.core.results import Call
 from seqray.explanations.alignments import check_alignments, explain_alignments
 from seqray.explanations.calls import (

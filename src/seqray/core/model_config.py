@@ -189,7 +189,7 @@ class ModelConfig:
     network: str = ""  # of ``own``: its name in `seqray.register_network`
     tied: bool = True  # of ``alignment``: whether all rows share the weights of row attention
     # of ``alignment``: most rows that the model reads, the query counted, see
-    # `seqray.core.alignment.choose_rows`
+    # `seqray.core.records.choose_rows`
     max_rows: int = 64
     # this many letters at either end of a sequence, or of each row, count by their distance to it: a trained
     # vector for each letter at each of these places. For sequences of different lengths; 0 is none. Not with

@@ -42,7 +42,7 @@ def class_counts(counts: Mapping[str, int]) -> str:
 
 
 def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: str = ", ") -> str:
-    """Write at most so many names, and how many more there are: ``a, b and 3 more`` (labels, ``of`` them)."""
+    """Write at most so many names, and how many more (``of`` what) there are: ``a, b and 3 more``."""
     every = [str(name) for name in names]
     more = f" and {len(every) - most} more{of and ' ' + of}" if len(every) > most else ""
     return separator.join(every[:most]) + more

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri
 
-from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.explanation import Explanation, Motif
+from seqray.core.records import letter_counts
 from seqray.explanations.seqlets import Seqlets, extract_seqlets, scores_prefer
 
 # --- K-mers that occur in many seqlets: where the search for motifs starts

@@ -113,7 +113,7 @@ def predicted_genes(
     *,
     is_circular: Callable[[SequenceRecord], bool] | None = None,
 ) -> Genome:
-    """Genes predicted, contig by contig, by what is learned from the first; ``is_circular``: one at once."""
+    """Genes predicted contig by contig, after learning from the first; with ``is_circular``, that one now."""
     for record in records:  # training reads a part; too long a contig is refused before the scan
         check_predictable(record.sequence, where=f"record '{record.id}'")
     predictor = GenePredictor.train((record.sequence.replace("U", "T") for record in records), table)

@@ -231,7 +231,7 @@ def reverse_complement_stack(stack: CodeStack) -> CodeStack:
 
 
 class SeedIndex:
-    """The spaced seeds of N sequences, ``counts`` (N,) distinct ones; many holders of a seed are cut."""
+    """The spaced seeds of N sequences, ``counts`` (N,); of too many holders of a seed the first are kept."""
 
     def __init__(self, sequences: Sequence[str], patterns: Patterns, alphabet: Alphabet) -> None:
         self._patterns, self._alphabet = patterns, alphabet
@@ -297,7 +297,7 @@ class KmerBits:
         self._counts = np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
     def shared_fraction(self, one: Ints, two: Ints, reverse: bool) -> Floats:
-        """Share of the fewer k-mers that pairs ``one`` and ``two`` (P,), perhaps reversed, have: (P,)."""
+        """Share of the k-mers of the sequence with fewer that both of a pair hold: (P,)."""
         shared = np.empty(len(one), dtype=np.int64)
         for begin in range(0, len(one), _PAIRS_AT_ONCE):
             block = slice(begin, begin + _PAIRS_AT_ONCE)

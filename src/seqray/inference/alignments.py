@@ -1,6 +1,6 @@
 """Classify alignments: the counterpart of `seqray.inference.sequences`.
 
-Each alignment is cropped to what the model reads (`seqray.core.alignment.choose_cells`: the query and the
+Each alignment is cropped to what the model reads (`seqray.core.records.choose_cells`: the query and the
 rows that differ most, and the columns with most letters), then scored by itself: its neighbors in a batch and
 the padding change no probability by more than float32 rounding. On the CPU, the number of threads and the
 batch size that is asked for change no bit.
@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from seqray.core.alignment import choose_cells, omits_letters
 from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError
-from seqray.core.records import Alignment
+from seqray.core.records import Alignment, choose_cells, omits_letters
 from seqray.core.results import Prediction
 from seqray.core.text import counted
 from seqray.inference.sequences import (

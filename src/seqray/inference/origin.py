@@ -22,10 +22,9 @@ from seqray.calibration.signature import (
     SketchCount,
     signature_of,
 )
-from seqray.core.alignment import looks_unaligned
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.errors import InputError, setting
-from seqray.core.records import Alignment, SequenceRecord
+from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
 from seqray.inference.sequences import TRUNCATED, reweight, score_ragged

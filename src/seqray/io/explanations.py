@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.alignment import conservation, occupancy
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError, InputError
@@ -22,6 +21,7 @@ from seqray.core.explanation import (
     InputShares,
     Motif,
 )
+from seqray.core.records import conservation, occupancy
 from seqray.io.files import write_file
 from seqray.io.scores import TrackWriter
 from seqray.io.tables import comment_lines, one_line, write_table

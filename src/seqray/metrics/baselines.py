@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet, CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.arrays import Floats, Ints, logistic
 from seqray.core.errors import InputError
+from seqray.core.records import letter_counts
 from seqray.metrics.classification import choose_form, learn_rule
 
 # --- McNemar's test: whether two classifiers are right equally often

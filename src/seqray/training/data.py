@@ -14,11 +14,17 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from seqray.core.alignment import choose_columns, choose_rows, crop_alignment
 from seqray.core.alphabet import ALPHABETS, CodeStack, reverse_complement_codes, stack_sequences
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, Example, LabeledSequence
+from seqray.core.records import (
+    Alignment,
+    Example,
+    LabeledSequence,
+    choose_columns,
+    choose_rows,
+    crop_alignment,
+)
 from seqray.core.run_config import AugmentConfig, RunConfig
 from seqray.core.text import truncate
 from seqray.modelfile.model import build_tokenizer
@@ -386,7 +392,7 @@ class AlignmentExamples(Examples):
     In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
     learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
     also learns shallow alignments. Without random changes, the rows are those of
-    `seqray.core.alignment.crop_alignment`, as in prediction.
+    `seqray.core.records.crop_alignment`, as in prediction.
 
     ``config.data.window`` is in columns.
     """

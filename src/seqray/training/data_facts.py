@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import chi2
 
-from seqray.core.alignment import letter_counts
 from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.arrays import Ints
 from seqray.core.errors import ConfigError, InputError, advise, field_name, setting
 from seqray.core.labels import label_faults, refuse_joined_labels
-from seqray.core.records import Example, LabeledSequence
+from seqray.core.records import Example, LabeledSequence, letter_counts
 from seqray.core.run_config import DataConfig, RunConfig
 from seqray.core.text import (
     class_name_fault,
@@ -306,7 +305,7 @@ def _check_names(names: Sequence[str]) -> None:
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
 
-    Alignments fit always: `seqray.core.alignment.crop_alignment` cuts them to the window.
+    Alignments fit always: `seqray.core.records.crop_alignment` cuts them to the window.
     """
     sequences = [example for example in data if isinstance(example, LabeledSequence)]
     if not sequences:

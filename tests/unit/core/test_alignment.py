@@ -8,7 +8,9 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from seqray.core.alignment import (
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.records import (
+    Alignment,
     choose_columns,
     choose_rows,
     conservation,
@@ -17,8 +19,6 @@ from seqray.core.alignment import (
     occupancy,
     omits_letters,
 )
-from seqray.core.alphabet import PROTEIN, RNA
-from seqray.core.records import Alignment
 
 CODES = np.array(
     [  # all alike; four kinds; half and half; one letter; N only; nothing

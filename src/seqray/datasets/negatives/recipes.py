@@ -39,7 +39,7 @@ class GenomeSource:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to make negatives: of windows of a genome or of positives, perhaps by genes, and its lesson."""
+    """One way to make negatives, and what it teaches; some need a genome, and some of these its genes."""
 
     makes: str
     teaches: str

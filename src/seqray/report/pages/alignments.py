@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core.alignment import conservation, occupancy
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats
 from seqray.core.card import Card
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores
+from seqray.core.records import conservation, occupancy
 from seqray.core.text import counted
 from seqray.report.html import (
     ModelText,
