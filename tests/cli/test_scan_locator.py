@@ -261,12 +261,8 @@ def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypa
 @pytest.mark.parametrize("genes", ["none", "genes.gff3", "predict"])
 def test_a_long_input_is_streamed_beyond_what_genes_are_learned_from(scan, tmp_path, monkeypatch, genes):
     held, names = [], ("c.tsv", "s.html", "x.gb")
-    hold = GenomeInput._hold_first
-    monkeypatch.setattr(
-        GenomeInput,
-        "_hold_first",
-        lambda own, records, most: (hold(own, records, most), held.append(records)),
-    )
+    hold = GenomeInput.hold
+    monkeypatch.setattr(GenomeInput, "hold", lambda own, most: held.append(hold(own, most)) or held[-1])
     words = ("genome.fa --circular-id two --out c.tsv --html s.html --out x.gb --genes", genes)
     scan(*words)
     whole = [(tmp_path / name).read_bytes() for name in names]

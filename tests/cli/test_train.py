@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from commands import Run
-from seqray.cli.messages import calibration_cautions
+from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
 from seqray.modelfile.file import load_model
@@ -70,17 +70,17 @@ def test_a_table_becomes_a_model_file_and_a_summary(train):
     assert second.startswith(f"validation on {n['validation']} sequences: mcc ")
     assert f"threshold {card.threshold:.3f}" in second
     assert cautions[0].startswith(f"caution: {n['validation']} held-out sequences are few")
-    assert cautions[1:] == list(calibration_cautions(facts["calibration"]))
+    assert cautions[1:] == [f"caution: {text}" for text in calibration_shortfalls(facts["calibration"])]
     assert wrote == "wrote m.safetensors"
     assert Path("m.safetensors.training/member-1/finished.json").is_file()
 
 
 def test_a_calibration_that_could_not_be_fitted_is_told():
     facts = {"log_loss_after": 0.7, "log_loss_of_shares": 0.693, "at_bounds": ["temperature", "shift"]}
-    poor, cut = calibration_cautions(facts)
+    poor, cut = calibration_shortfalls(facts)
     assert "log loss is 0.693" in poor
     assert "temperature and shift" in cut
-    assert not list(calibration_cautions(facts | {"log_loss_after": 0.6, "at_bounds": []}))
+    assert not list(calibration_shortfalls(facts | {"log_loss_after": 0.6, "at_bounds": []}))
 
 
 def test_all_members_hold_out_the_same_part(train):

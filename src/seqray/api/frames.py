@@ -69,20 +69,14 @@ class CallFrame(pd.DataFrame):
 
 
 def call_frame(calls: Iterable[Call], described: bool = False) -> CallFrame:
-    """A row per call, with the columns of `write_calls_tsv`: 0-based, half-open, on the plus strand.
-
-    With ``described`` the contexts of the calls of a locator are added.
-    """
+    """A row per call, 0-based, half-open, on the plus strand; with what describes those of a locator."""
     columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
     types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})
     return CallFrame(pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types))
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:
-    """One row per letter or column, method and member, as in the tables of ``seqray explain``.
-
-    Numbers that were not computed are nan; unknown positions and ranks are missing.
-    """
+    """One row per letter or column, method and member; what was not computed is nan or missing."""
     cells, rank = list(rows), list(columns).index("rank")
     frame = pd.DataFrame(cells, columns=list(columns))
     types = {name: kind for name, kind in _EXPLANATION_TYPES.items() if name in frame}
@@ -131,10 +125,7 @@ def call_windows(
 
 
 def _listed(calls: pd.DataFrame | str | Path) -> tuple[list[Call], Any]:
-    """The calls of GFF3, or of a frame of `call_frame`, and the contigs that it calls circular.
-
-    Raises `InputError` where a column is missing.
-    """
+    """The calls of GFF3, or of a frame of `call_frame`, and the contigs that it calls circular."""
     if not isinstance(calls, pd.DataFrame):
         return read_called(calls)[:2]
     names = [field.name for field in fields(Call) if field.name not in ("context", "id")]

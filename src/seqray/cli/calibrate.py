@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seqray.cli.inputs import check_files
 from seqray.cli.labeled import UNKNOWN_LABELS, DataOptions, UnknownLabels, drop_unknown_labels
-from seqray.cli.messages import calibration_cautions
 from seqray.cli.model import (
     BACKBONE,
     MODEL_HELP,
@@ -105,6 +104,9 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def summary(card: Card, out: str) -> list[str]:
+    """Figures before and after, and cautions."""
+    from seqray.calibration.fit import calibration_shortfalls
+
     facts = card.training["calibrated_on"]
     lines = [
         f"calibrated on {facts['examples']} sequences ({class_counts(facts['classes'])}) "
@@ -124,4 +126,5 @@ def summary(card: Card, out: str) -> list[str]:
         )
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones: keep the old model")
-    return [*lines, *calibration_cautions(facts), f"wrote {out}"]
+    lines += (f"caution: {text}" for text in calibration_shortfalls(facts))
+    return [*lines, f"wrote {out}"]

@@ -182,13 +182,10 @@ class GeneOptions(Options, heading="genes, with a model for genomes", only_for="
 
 
 class GenomeInput(Iterable["SequenceRecord"]):
-    """The sequences of a scan, or of a genome whose calls are explained: opened and read once.
+    """The sequences of a scan, or of a genome whose calls are explained: opened once, and streamed.
 
-    They are streamed. Before the first is used, a locator needs genes, and for these the first sequences are
-    held: as many letters as predictions are learned from, all of a GenBank file whose features are wanted,
-    none for ``--genes none``. Only what lies beyond is read again where it is needed twice.
-
-    ``held`` are those, None for a model without genes; ``genome`` and ``notes`` are of `find_genes`.
+    A locator needs genes before the first is used: ``held`` are the sequences that these are learned from, or
+    all of a GenBank file; None for a model without genes. Only what lies beyond is read again.
     """
 
     def __init__(
@@ -202,10 +199,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         again: bool = False,
         features: bool = False,
     ) -> None:
-        """``genes`` is None for a model that reads none.
-
-        ``again`` says that the sequences may be needed twice, ``features`` that those of GenBank are written.
-        """
+        """``again``: the sequences may be needed twice; ``features``: those of GenBank are written."""
         from seqray.io.files import keep_pipes
         from seqray.io.sequences import read_sequences
 
@@ -260,11 +254,8 @@ class GenomeInput(Iterable["SequenceRecord"]):
     def hold(self, most: int) -> list[SequenceRecord]:
         """The first records of the input, up to at least so many letters; they stay in memory."""
         held = [] if self.held is None else self.held
-        if not held:
-            self._hold_first(held, most)
-        return held
-
-    def _hold_first(self, held: list[SequenceRecord], most: int) -> None:
+        if held:
+            return held
         letters = 0
         try:
             for record in self._read:
@@ -281,6 +272,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             remedy = "correct the genes, or give --genes predict"
             raise InputError(error.what, where=error.where, remedy=remedy) from None
         self.records = chain(held, self._read)
+        return held
 
     def __iter__(self) -> Iterator[SequenceRecord]:
         """All records once more: those that are held, or by reading the file again."""
@@ -325,10 +317,7 @@ MAX_SHOWN_SKIPS = 3  # the rest are counted, and all of them are in --skipped
 
 
 class SkipLog:
-    """Counts the records that are not used, names the first on standard error and writes all to a file.
-
-    To be used in ``with``, and given to a reader as ``on_skip``. With ``keep`` they are ``kept``.
-    """
+    """Counts the records that are not used, names the first on standard error and writes all to a file."""
 
     def __init__(
         self, path: str | Path | None, lines: Iterable[str], *, quiet: bool, keep: bool = False

@@ -9,7 +9,7 @@ import resource
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, Self, TextIO, TypeVar, cast
 
@@ -72,9 +72,8 @@ _PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # this one, and i
 class Resources:
     """Wall time, processor time and peak memory of a run, from when this was made.
 
-    Processor time is that of this process, of its children that have ended, and of the processes of a fork
-    server; peak memory that of the largest one of them, because the system knows no sum. What the process, or
-    the shell that it replaced, had used or started before does not count.
+    Processor time is of this process, its children that have ended, and those of a fork server; peak memory
+    that of the largest one of them, because the system knows no sum.
     """
 
     def __init__(self) -> None:
@@ -123,14 +122,6 @@ def report_versions(command: Sequence[str]) -> None:
     print(f"seqray: command: {shlex.join(command)}", file=sys.stderr)
 
 
-def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each of `seqray.calibration.fit.calibration_shortfalls`."""
-    from seqray.calibration.fit import calibration_shortfalls
-
-    for text in calibration_shortfalls(facts):
-        yield f"caution: {text}"
-
-
 # --- Progress of long work: a bar on a terminal, a line every half minute in a log, JSON events
 
 T = TypeVar("T")
@@ -141,10 +132,7 @@ _LINE_WITHOUT_TOTAL = "seqray: {desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed} so f
 
 
 class Progress:
-    """Reports how far a run is: the share done, the rate and the time left.
-
-    To be used in ``with``. Libraries report to `update`, or iterate over `watch`.
-    """
+    """Reports how far a run is: the share done, the rate and the time left."""
 
     def __init__(
         self,
@@ -236,9 +224,7 @@ _KEPT = dict.fromkeys(map(ord, "\n\r\t"))
 def guard_streams() -> Iterator[None]:
     """Let every stream be written within the block, or say why it can't be.
 
-    Messages that nobody can read are dropped, and end no run. Standard output that is closed is an error when
-    it is written to. Letters that its encoding lacks are written as escapes, and so are, in text for people,
-    characters that a terminal obeys.
+    Messages that nobody can read are dropped. Letters that an encoding lacks are written as escapes.
     """
     with suppress(OSError):  # else the next files get the numbers of closed streams; where none can be opened
         while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # none gets them
@@ -281,11 +267,7 @@ class _Closed(io.TextIOBase):
 
 
 def escape_controls(text: str) -> str:
-    """Text with every character that can't be printed as an escape of JSON, such as ``\\u001b``.
-
-    Names come from files, and a terminal obeys what they hold. Line ends and tabs stay, and what returns to
-    the beginning of a line, as meters of progress do.
-    """
+    """Text with escapes for what a terminal obeys, as names from files may hold; line ends and tabs stay."""
     if text.translate(_KEPT).isprintable():
         return text
     return "".join(
@@ -295,10 +277,7 @@ def escape_controls(text: str) -> str:
 
 
 class _Guarded:
-    """A standard stream; what is printed has no controls, what is written as bytes stays as it is.
-
-    What can't be written is an error, or with ``drops`` goes nowhere, and so does all after it.
-    """
+    """A standard stream without controls; what can't be written is an error, or dropped with ``drops``."""
 
     def __init__(self, target: TextIO, *, drops: bool = False) -> None:
         self._target, self._drops = target, drops

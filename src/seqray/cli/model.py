@@ -37,20 +37,13 @@ _COUNT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def prepare_process() -> None:
-    """Set what libraries read when they are loaded; what the user has set stays, but for matplotlib.
-
-    A notebook names a backend of matplotlib that may not be installed here; figures need none. Under a limit
-    of the address space OpenBLAS gets one thread, because for more it may wait for memory for ever. Threads
-    sleep while they wait: one that spins takes the processor from another program, whose work it then waits
-    for. oneDNN keeps the kernels of more shapes than its 1,024: batches of sequences of different lengths
-    have more, and each kernel would be made anew.
-    """
+    """Set what libraries read when they are loaded; what the user has set stays, but for matplotlib."""
     if "torch" not in sys.modules and not any(name in os.environ for name in _SPIN):
-        os.environ.update(SLEEP)
-    os.environ.setdefault(*KERNELS)
-    os.environ.pop("MPLBACKEND", None)
+        os.environ.update(SLEEP)  # a thread that spins takes the processor from work that it waits for
+    os.environ.setdefault(*KERNELS)  # batches have more shapes than the 1,024 whose kernels oneDNN keeps
+    os.environ.pop("MPLBACKEND", None)  # a notebook names one that may not be installed; figures need none
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # with more it may wait for memory for ever
 
 
 def check_address_space(verb: str) -> None:
@@ -65,11 +58,7 @@ def check_address_space(verb: str) -> None:
 
 
 def use_threads(asked: int | None) -> int:
-    """Compute with that many threads; return their number.
-
-    Where no number is asked for, take those of ``OMP_NUM_THREADS``, else torch's default, but no more than
-    `free_processors`.
-    """
+    """Compute with so many threads, by default ``OMP_NUM_THREADS``, else torch's or `free_processors`."""
     from threading import Event, Thread
 
     import torch

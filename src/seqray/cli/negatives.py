@@ -227,10 +227,7 @@ def output_format(output: TableOutput) -> str:
 def read_positives(
     request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip, others: Counter[str]
 ) -> Iterator[LabeledSequence]:
-    """Read the positives from sequences, or from the rows of a table that have their label, with unique ids.
-
-    ``others`` receives the labels of the rows that are left out.
-    """
+    """Read positives from sequences, or rows of a table with their label; ``others`` counts other labels."""
     from seqray.core.records import LabeledSequence
     from seqray.io.files import open_input
     from seqray.io.records import UniqueIds, detect_format

@@ -206,10 +206,7 @@ def _filled(text: str) -> str:
 
 
 def fill(settings: type[Any], /, *requested: Options, **others: Any) -> Any:
-    """Make settings of the library from the requested fields of the same names, and others.
-
-    A field that is None leaves the default of the library. Errors name options instead of fields.
-    """
+    """Make settings of the library from requested fields of the same names that are not None, and others."""
     known = {f.name for f in fields(settings)}
     values = {f.name: getattr(part, f.name) for part in requested for f in fields(part) if f.name in known}  # pyright: ignore[reportArgumentType]
     values = {name: value for name, value in values.items() if value is not None} | others
@@ -232,10 +229,7 @@ def given(options: Options) -> list[str]:
 
 
 def refuse_unused(options: Options, absent: Mapping[str, tuple[str, str]]) -> None:
-    """Refuse a given option that is only for something absent, each with what to say of it and the remedy.
-
-    The only such check of the command line: for another kind of model, method, recipe or option.
-    """
+    """Refuse a given option that is only for something absent, each with what to say of it and the remedy."""
     for about in _given_fields(options):
         for uses in (needed.split(" or ") for needed in about["only_for"]):
             if all(use in absent for use in uses):

@@ -441,10 +441,7 @@ def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list
 def _letter_shares(
     path: str, model: TrainedModel, source: GenomeInput, result: ScanResult, shown: Sequence[int]
 ) -> dict[int, Floats]:
-    """Gradient times input of the letters around calls, from ``STRIP_START`` to ``STRIP_END``.
-
-    The result is by index of the call, empty for a model of windows.
-    """
+    """Gradient times input of the letters around calls, by their index; empty for a model of windows."""
     from seqray.explanations.calls import cut_stretches, explain_calls
     from seqray.explanations.options import ExplainOptions
     from seqray.kinds.kinds import tracks_reader

@@ -45,9 +45,7 @@ SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 class CallFiles:
     """All outputs of a scan, or its shard; without any, a TSV on standard output.
 
-    ``has_letters`` says whether sequences are written as well, whole (``has_genbank``) or so many letters
-    ``around`` each site, ``staged_skipped`` where to write the table of skipped records while the files are
-    open, None for nowhere; ``chosen`` is a format, ``genes`` are tables and GFF3 of genes.
+    ``has_letters``: sequences are written, too, whole (``has_genbank``) or ``around`` each site.
     """
 
     def __init__(
@@ -93,10 +91,7 @@ class CallFiles:
 
     @contextmanager
     def open(self, provenance: Sequence[str], name: str) -> Iterator[None]:
-        """Open the tracks and reserve the other files, so that one that can't be written fails at once.
-
-        All appear together at the end of the block. The parameters are header and name of the tracks.
-        """
+        """Open the tracks and reserve the other files; all appear together at the end of the block."""
         with Staging() as staging:
             self._staged = [(staging.path(path), kind) for path, kind in self._calls]
             self._staged_genes = [staging.path(path) for path in self._genes]
@@ -126,11 +121,7 @@ class CallFiles:
             self._page.begin(contig, length)
 
     def _add(self, profile: ScoreProfile) -> None:
-        """Add a piece of a profile: each value holds up to the next site.
-
-        Tracks take stretches of equally spaced, scored sites. What the last value of a circle covers beyond
-        the origin, less than a stride, is cut by the writers.
-        """
+        """Add a piece of a profile, to tracks as stretches of equally spaced, scored sites."""
         if self._page is not None:
             self._page.add(profile)
         known = np.flatnonzero(~np.isnan(profile.scores))

@@ -75,10 +75,7 @@ def run(request: SummaryRequest) -> Outcome:
 
 
 def _name_models(rows: Sequence[dict[str, str]]) -> None:
-    """Shorten each model to its name; where one name has several models, also to the start of its checksum.
-
-    Two rows of one name and one model are an error: no cell tells them apart.
-    """
+    """Shorten each model to its name, and where a name has several, also to the start of its checksum."""
     names = Counter((row["sample"], row["model"].partition(" ")[0]) for row in rows)
     seen: set[tuple[str, str]] = set()
     for row in rows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqray.cli.inputs import SEQUENCE_FILES, check_files
 from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
-from seqray.cli.messages import Progress, calibration_cautions
+from seqray.cli.messages import Progress
 from seqray.cli.model import THREADS, use_threads
 from seqray.cli.options import (
     ClassName,
@@ -254,6 +254,8 @@ FEW_HELD_OUT = 50
 
 def summary(result: TrainResult) -> list[str]:
     """What was tried and trained, and its metrics on validation data."""
+    from seqray.calibration.fit import calibration_shortfalls
+
     card, facts = result.card, result.card.training
     lines = []
     if search := facts.get("search"):
@@ -291,7 +293,8 @@ def summary(result: TrainResult) -> list[str]:
             f"group, the same letters{word}), so these "
             f"figures are too good; {remedy}"
         )
-    return [*lines, *calibration_cautions(facts["calibration"]), *_floor_lines(facts.get("floor"))]
+    lines += (f"caution: {text}" for text in calibration_shortfalls(facts["calibration"]))
+    return [*lines, *_floor_lines(facts.get("floor"))]
 
 
 def _floor_lines(facts: Mapping[str, Any] | None) -> Iterator[str]:

@@ -49,10 +49,7 @@ def as_records(
     on_skip: OnSkip | None = None,
     columns: Columns | None = None,
 ) -> Iterator[SequenceRecord]:
-    """Turn whatever holds sequences into validated records, one at a time.
-
-    ``columns`` says how a table, or a frame of pandas, calls those of sequences and ids.
-    """
+    """Turn whatever holds sequences into validated records, one at a time; ``columns`` are of tables."""
     if _is_path(sequences):
         skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None or None}
         return read_sequences(sequences, alphabet, soft_masks=soft_masks, columns=columns or {}, **skips)
