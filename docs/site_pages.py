@@ -34,7 +34,6 @@ MODULES = {
         "core.alphabet",
         "core.records",
         "models.tokenizers",
-        "core.letters",
     ),
     "Genes": (
         "genome.genes",
