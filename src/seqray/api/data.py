@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 
 from seqray.api.estimator import restored_state
-from seqray.api.verbs import Model, predict
-from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet
+from seqray.api.verbs import Model, listed, predict
+from seqray.core.alphabet import ANY_LETTERS, Alphabet, alphabet_of
 from seqray.core.card import Card
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Answers, Audit
-from seqray.core.text import INTERVAL_DRAWS, Truncation
+from seqray.core.text import INTERVAL_DRAWS, Truncation, counted
 from seqray.datasets.audit.run import audit as find_faults
 from seqray.datasets.negatives.genome import read_genome_context
 from seqray.datasets.negatives.make import make_negatives
@@ -224,9 +224,9 @@ def evaluate(
     loaded = load_model(model) if isinstance(model, str | Path) else model
     card = loaded.card
     data = _labeled(loaded, sequences, labels, columns)
-    groups_of = {id(one): one.group or ("", i) for i, one in enumerate(data)}
-    if groups is not None:
-        groups_of = {id(one): group for one, group in zip(data, groups, strict=True)}
+    own = [one.group or ("", i) for i, one in enumerate(data)]
+    keys = own if groups is None else _as_many(groups, "groups", data)
+    groups_of = {id(one): key for one, key in zip(data, keys, strict=True)}
     examples, rest, _ = choose_split(data, split)
     is_grouped = groups is not None or (labels is None and any(one.group for one in examples))
     groups = [groups_of[id(one)] for one in examples] if is_grouped else None
@@ -282,12 +282,21 @@ def _labeled(model: TrainedModel, sequences: Any, labels: Any, columns: Columns 
     kind, alphabet = kind_of(model.card), model.alphabet
     if labels is None:
         return list(kind.read_labeled(labeled_files(sequences, columns), alphabet))
+    records = list(kind.convert(sequences, alphabet, None, columns))
     return [
         LabeledSequence(one.sequence, label, one.id)
         if isinstance(one, SequenceRecord)
         else replace(one, label=label)
-        for one, label in zip(kind.convert(sequences, alphabet, None, columns), labels, strict=True)
+        for one, label in zip(records, _as_many(labels, "labels", records), strict=True)
     ]
+
+
+def _as_many(values: Iterable[Any], name: str, records: Sequence[Any]) -> list[Any]:
+    values = list(values)
+    if len(values) != len(records):
+        what = f"{name}: {len(values)} for {counted(len(records), 'record')}"
+        raise InputError(what, remedy="give one each")
+    return values
 
 
 @as_guest
@@ -382,6 +391,7 @@ def split(
     >>> seqray.split(data, shares=(0.5, 0, 0.5))["split"].iloc[:3].nunique()
     1
     """
+    group_by = listed(group_by)
     named = [name for name in (*group_by, *(positions or "").split(",")) if name and name != "id"]
     own = ("label", "group", "split", "context", "subclass")
     files = labeled_files(data, columns, [name for name in named if name.lower() not in own])
@@ -390,7 +400,7 @@ def split(
     sequences = [one.sequence for one in examples]
     word = word_length(sequences, known) if word is None else word
     relation = RelationOptions(identity, word, both_strands)
-    division = SplitOptions(shares, folds, tuple(keep), relatives, seed)
+    division = SplitOptions(shares, folds, listed(keep), relatives, seed)
     others = named_relations(examples, cells, group_by, positions, block)
     related = find_relatives(sequences, known, relation, others)
     divided = split_data(examples, related, known, division, relation)
@@ -458,8 +468,9 @@ def negatives(
     >>> seqray.negatives({"a": "ACGTACGTTTGACC", "b": "GGAGCCATTACTGT"}).label.tolist()
     ['promoter', 'promoter', 'background', 'background']
     """
-    letters = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet
-    mix = parse_mix([recipe] if isinstance(recipe, str) else recipe)
+    letters = alphabet_of(alphabet)
+    mix = parse_mix(listed(recipe))
+    require_number(ratio, "ratio")
     examples = [LabeledSequence(one.sequence, positive, one.id) for one in as_records(positives, letters)]
     source = GenomeSource(genome, annotation, starts, feature, distance)
     context, _ = read_genome_context(source, letters, mix, warnings.warn)

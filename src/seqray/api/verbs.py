@@ -22,7 +22,7 @@ from seqray.api.frames import (
 )
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.alphabet import DNA, Alphabet
-from seqray.core.errors import ConfigError, require_number
+from seqray.core.errors import ConfigError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
@@ -364,8 +364,7 @@ def explain(
     """
     loaded = _opened(model, context, device, "torch", "fp32").with_truncation(truncate)
     require_number(top, "top", whole=True, least=1)
-    several = isinstance(method, Sequence) and not isinstance(method, str)
-    methods = tuple(method) if several else (method,)
+    methods = listed(method)
     kind = kind_of(loaded.card)
     reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))
@@ -437,6 +436,11 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns))
 
 
+def listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """One name, several, or none."""
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
 def _bar(items: Any, shown: bool, **options: Any) -> Any:
     return tqdm(items, disable=not shown, delay=WAIT, **options)
 
@@ -444,6 +448,7 @@ def _bar(items: Any, shown: bool, **options: Any) -> Any:
 def _opened(
     model: Model, context: str | None, device: str | None, engine: Engine, dtype: Dtype
 ) -> TrainedModel:
+    require(context is None or isinstance(context, str), "context", "must be a name, 'auto' or 'none'")
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:
         loaded.to(torch_device(device))

@@ -160,7 +160,7 @@ class CallFiles:
         from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts
 
         for path in map(str, self._staged_genes):
-            if path.removesuffix(".gz").lower().endswith((".gff3", ".gff")) and result.genes:
+            if path.lower().removesuffix(".gz").endswith((".gff3", ".gff")) and result.genes:
                 write_features(path, gene_features(result.genes), provenance, result.scanned)
             else:
                 write_table(path, GENE_COLUMNS, gene_rows(gene_starts(result)), provenance)

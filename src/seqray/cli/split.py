@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 from collections import Counter
@@ -29,7 +28,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence, files_of
 from seqray.core.text import class_counts, counted, first_and_more, format_number, parse_float
-from seqray.homology.options import BLOCK, PARTS, RelationOptions, SplitOptions
+from seqray.homology.options import BLOCK, PARTS, RelationOptions, SplitOptions, shares_of_parts
 
 if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
@@ -45,20 +44,7 @@ RELATION, SPLIT = RelationOptions(), SplitOptions()
 
 
 def _shares(text: str) -> tuple[float, float, float]:
-    """Shares of train, validation and test; whole numbers are ratios, others sum to 1 or to 100."""
-    numbers = [parse_float(part) for part in text.split(",")]
-    if len(numbers) == 2:
-        numbers.insert(1, 0.0)
-    total = sum(numbers)
-    if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a list of shares such as 0.8,0.1,0.1")
-    is_ratio = all(n.is_integer() for n in numbers)
-    if not is_ratio and min(abs(total - 1), abs(total / 100 - 1)) > 1e-6:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' sums to {total:g}; give shares that sum to 1, or ratios such as 8,1,1"
-        )
-    train, validation, test = (n / total for n in numbers)
-    return train, validation, test
+    return shares_of_parts(map(parse_float, text.split(",")))
 
 
 Shares = Annotated[tuple[float, float, float], _shares]

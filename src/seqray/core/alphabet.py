@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Codes
-from seqray.core.errors import InputError, OtherLettersError
+from seqray.core.errors import ConfigError, InputError, OtherLettersError
 
 # --- Letters of DNA, RNA and protein: folding, validation, codes and complement
 
@@ -164,8 +164,17 @@ DNA = Alphabet("dna", "ACGT", _NUCLEOTIDE_AMBIGUITY)
 RNA = Alphabet("rna", "ACGU", _NUCLEOTIDE_AMBIGUITY)
 PROTEIN = Alphabet("protein", "ACDEFGHIKLMNPQRSTVWY", "XBZJUO")
 ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({a.name: a for a in (DNA, RNA, PROTEIN)})
+
 ANY_LETTERS = Alphabet("a sequence", "ABCDEFGHIJKLMNOPQRSTUVWXYZ*", "")
 """Reads sequences before their alphabet is known."""
+
+
+def alphabet_of(named: Alphabet | str) -> Alphabet:
+    """The alphabet of a name, or the one given."""
+    known = named if isinstance(named, Alphabet) else ALPHABETS.get(named)
+    if known is None:
+        raise ConfigError(f"unknown alphabet {named!r}", remedy=f"give {', '.join(ALPHABETS)}")
+    return known
 
 
 def infer_alphabet(sequences: Iterable[str]) -> Alphabet:

@@ -189,12 +189,16 @@ def require_number(value: Any, key: str, *, whole: bool = False, least: float = 
         raise ConfigError(f"{field_name(key)} is {reprlib.repr(value)}", remedy=remedy + limit)
 
 
+def python_number(value: Any) -> Any:
+    """A number of NumPy as that of Python, which doesn't overflow; any other value as it is."""
+    is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return value.item() if is_scalar else value
+
+
 def use_python_numbers(options: Any) -> None:
-    """Make the numbers of NumPy among frozen options those of Python, which don't overflow."""
+    """Make the numbers of NumPy among frozen options those of Python."""
     for field in fields(options):
-        value = getattr(options, field.name)
-        if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-            object.__setattr__(options, field.name, value.item())
+        object.__setattr__(options, field.name, python_number(getattr(options, field.name)))
 
 
 # --- Ctrl-C, SIGTERM and SIGHUP that aren't lost

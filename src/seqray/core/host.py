@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, ParamSpec, TypeVar, cast
 
+from seqray.core.errors import python_number
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -150,12 +152,15 @@ one_thread = _threads.one
 
 
 def as_guest(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function compute with `own_settings`, and where it gives an iterator, each of its steps."""
+    """Let a function compute with `own_settings`, and where it gives an iterator, each of its steps.
+
+    Numbers of NumPy among its named arguments become those of Python.
+    """
 
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> T:
         with own_settings():
-            result = function(*args, **named)
+            result = function(*args, **{name: python_number(value) for name, value in named.items()})
         return cast(T, _step_by_step(result)) if isinstance(result, Iterator) else result
 
     return call

@@ -101,7 +101,7 @@ def label_faults(data: Sequence[Example]) -> Iterator[LabelFault]:
                 "correct the label, or leave these examples out",
             )
     for name in names:
-        if name.lower() in MISSING_TEXTS - {"none"}:
+        if name.lower() in _MISSING:
             yield LabelFault(
                 f"the label '{name}' is a class like the others",
                 "if it stands for a missing value, drop its rows",
@@ -116,6 +116,7 @@ def label_faults(data: Sequence[Example]) -> Iterator[LabelFault]:
         yield LabelFault(_several(joined), ONE_LABEL)
 
 
+_MISSING = MISSING_TEXTS - {"none"} | {"n/a", "null", "?", "."}
 _MOST_COMPARED = 2000  # names, which are compared pair by pair
 ONE_LABEL = (
     "seqray learns one label a sequence: train one model a label (that label or not), or keep one label; to "
@@ -158,8 +159,8 @@ def small_difference(one: str, other: str) -> str:
         return "in case" if one.strip() != other.strip() else "in spaces"
     if folded[0].removesuffix(".0") == folded[1].removesuffix(".0"):
         return "by '.0'"
-    same = [re.sub(r"[-_\s]+", "", name) for name in folded]
-    return "in spaces, '-' or '_'" if same[0] == same[1] and len(same[0]) > 1 else ""
+    same = [re.sub(r"[-_\s;,|]+", "", name) for name in folded]
+    return "in spaces or signs" if same[0] == same[1] and len(same[0]) > 1 else ""
 
 
 # --- Which part of the data is measured

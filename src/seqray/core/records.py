@@ -54,7 +54,7 @@ class SequenceRecord:
     description: str = ""
     soft_masked: tuple[tuple[int, int], ...] = ()
     circular: bool = False
-    ID_SOURCE: ClassVar[str] = "the first word of a header"
+    ID_SOURCE: ClassVar[str] = "the first word of a header, VERSION of GenBank, or the column id"
 
     def __len__(self) -> int:
         return len(self.sequence)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats, Ints
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, require_number
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.results import Answers, Evaluation, Figure
 from seqray.core.text import INTERVAL_DRAWS, align_columns, class_counts, counted, format_interval
@@ -233,8 +233,9 @@ def evaluate_scores(
     if scores.ndim == 1 and len(names) == 2:
         scores = np.stack((scores, 1 - scores) if positive == names[0] else (1 - scores, scores), axis=1)
     check_probabilities(scores, len(truth), len(names))
+    require_number(threshold, "threshold")
+    records = Records(names, positive, truth, None if groups is None else list(groups))
     model = answers_from_probabilities(MODEL, "the model evaluated", scores, names, positive, threshold)
-    records = Records(names, positive, truth, groups)
     return evaluate_answers(records, [model, *beside], subsets=subsets, draws=draws, seed=seed, split=split)
 
 

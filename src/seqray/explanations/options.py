@@ -59,6 +59,7 @@ class _Options:
             if method not in self.known:
                 remedy = f"use {', '.join(self.known)}"
                 raise ConfigError(f"method '{method}' doesn't explain {self.unit}", remedy=remedy)
+        require(isinstance(self.settings, MethodSettings), "settings", "must be MethodSettings")
         for name, least in (("seed", 0), ("shuffles", 0), ("rows", 1)):
             require_number(getattr(self, name, None), name, whole=True, least=least)
         require(self.target is None or isinstance(self.target, str), "target", "must be the name of a class")

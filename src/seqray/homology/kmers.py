@@ -22,7 +22,7 @@ from seqray.core.alphabet import (
     stack_sequences,
 )
 from seqray.core.arrays import Bools, Codes, Ints, mark_intervals, number_by_appearance
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, setting
 from seqray.core.records import LabeledSequence
 
 # --------------------------------------------------------------- by name, by position on a genome, and merged
@@ -83,7 +83,7 @@ def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], 
         match = _POSITION_ID.fullmatch(example.id)
         if match is None:
             what = "the id is not a position such as chr1:1234:+"
-            remedy = "name the columns instead: --positions contig,position"
+            remedy = f"name the columns instead: {setting('positions', 'contig,position')}"
             raise InputError(what, where=example.where, remedy=remedy)
         contigs.append(match["contig"])
         positions.append(int(match["position"]))

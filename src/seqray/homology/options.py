@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from seqray.core.errors import ConfigError, field_name, require, require_number, use_python_numbers
 
 BLOCK = 10_000  # letters of a genome that stay together
 PARTS = ("train", "validation", "test")
@@ -20,6 +23,11 @@ class RelationOptions:
     word: int = 40
     both_strands: bool = True
 
+    def __post_init__(self) -> None:
+        use_python_numbers(self)
+        require_number(self.identity, "identity", least=0)
+        require_number(self.word, "word", whole=True, least=0)
+
 
 @dataclass(frozen=True)
 class SplitOptions:
@@ -33,3 +41,27 @@ class SplitOptions:
     keep: tuple[str, ...] = ()
     relatives: Literal["drop", "join"] = "drop"
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        use_python_numbers(self)
+        for name in ("folds", "seed"):
+            require_number(getattr(self, name), name, whole=True, least=0)
+        require(self.relatives in ("drop", "join"), "relatives", "must be drop or join")
+        object.__setattr__(self, "shares", shares_of_parts(self.shares))
+
+
+def shares_of_parts(given: Iterable[float]) -> tuple[float, float, float]:
+    """Shares of train, validation and test; whole numbers are ratios, others sum to 1 or to 100."""
+    numbers = [float(number) for number in given]
+    if len(numbers) == 2:
+        numbers.insert(1, 0.0)
+    total, shown = sum(numbers), ",".join(f"{number:g}" for number in numbers)
+    if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
+        remedy = "give three numbers, such as 0.8,0.1,0.1"
+        raise ConfigError(f"{field_name('shares')} is {shown}", remedy=remedy)
+    is_ratio = all(number.is_integer() for number in numbers)
+    if not is_ratio and min(abs(total - 1), abs(total / 100 - 1)) > 1e-6:
+        remedy = "give shares that sum to 1, or ratios such as 8,1,1"
+        raise ConfigError(f"{field_name('shares')} is {shown}, which sums to {total:g}", remedy=remedy)
+    train, validation, test = (number / total for number in numbers)
+    return train, validation, test

@@ -193,7 +193,7 @@ class _Blocks:
 
 # ------------------------------ PHYLIP: a line with the numbers of rows and columns, then names and letters
 
-FIRST_LINE = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]*(?:\r|\n|$)")
+FIRST_LINE = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]*[IS]?[ \t]*(?:\r|\n|$)")  # PAML: I, S
 _NAME_WIDTH = 10
 
 

@@ -129,7 +129,7 @@ def read_labeled_alignments(
         if not examples:
             report_unread(row, _FILE_COLUMNS, path, on_unread, columns)
         if not row["file"]:
-            raise InputError("names no file", where=where)
+            raise InputError("names no file", where=where, remedy="give one, or leave the row out")
         source = Path(path).parent / row["file"]
         if source not in held:
             held[source] = {a.id: a for a in read_alignments(source, alphabet)}
@@ -174,7 +174,7 @@ def read_labeled_stockholm(
         if not rows:
             report_unread(row, _LABEL_COLUMNS, labels, on_unread, columns)
         if row["id"] in rows:
-            raise InputError(f"names '{row['id']}' a second time", where=where)
+            raise InputError(f"names '{row['id']}' a second time", where=where, remedy="leave one out")
         rows[row["id"]] = (where, row)
     examples: list[list[Alignment]] = [[] for _ in paths]
     held_by: dict[str, str | Path] = {}
@@ -194,7 +194,7 @@ def read_labeled_stockholm(
     for name, (where, _) in rows.items():
         if name not in held_by:
             files = " or ".join(str(path) for path in paths)
-            raise InputError(f"names '{name}', which is not in {files}", where=where)
+            raise InputError(f"names '{name}', which is not in {files}", where=where, remedy="leave it out")
     if not held_by:
         raise InputError("labels no alignment", where=str(labels))
     return examples, unlabeled

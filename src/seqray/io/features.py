@@ -13,8 +13,9 @@ from seqray.core.errors import InputError
 from seqray.core.text import nearest, parse_float
 from seqray.io.files import BLOCK, display_name, open_input
 from seqray.io.genbank import genbank_annotation, parse_genbank
-from seqray.io.gff3 import parse_gff3_annotation
+from seqray.io.gff3 import CONTIGS, parse_gff3_annotation
 from seqray.io.lines import (
+    HEADER_WORDS,
     WITHOUT_START,
     AnnotatedFile,
     Feature,
@@ -87,7 +88,8 @@ def _parse_features(data: bytes, name: str) -> AnnotatedFile:
 def _first_line(data: bytes) -> str:
     """The first line that contains data, or an empty text."""
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace")
-    return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")
+    lines = (line.rstrip("\n") for line in text if line.strip() and not line.startswith("#"))
+    return next((line for line in lines if "\t" in line or not line.startswith(HEADER_WORDS)), "")
 
 
 def _is_header(line: str) -> bool:
@@ -155,8 +157,12 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
     else:
         file = _parse_features(data, name)
         # But those that stand for all of a contig.
-        wholes = {(kind, contig, 0, n) for contig, n in file.lengths.items() for kind in ("region", "source")}
-        features = [f for f in file.features if (f.kind, f.contig, f.start, f.end) not in wholes]
+        end_of = file.lengths.get
+        features = [
+            f
+            for f in file.features
+            if f.kind not in CONTIGS or (f.start, f.end) != (0, end_of(f.contig, f.end))
+        ]
         sites = []
         for f in (feature for feature in features if not feature.partial_start):
             where = f"{name}: {f.name or f.kind or 'feature'} at {f.start + 1}"

@@ -451,7 +451,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     with ExitStack() as stack:
         working = target if in_place else stack.enter_context(hidden_folder(target, where)) / target.name
         with OutputFile(working, "wb" if in_place else "xb", where) as raw:
-            compressed = _Bgzip(raw) if Path(path).suffix == ".gz" else raw
+            compressed = _Bgzip(raw) if Path(path).suffix.lower() == ".gz" else raw
             with cast(BinaryIO, io.BufferedWriter(compressed, BLOCK)) as out:
                 yield out
         if not in_place:

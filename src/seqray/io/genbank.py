@@ -52,7 +52,8 @@ from seqray.io.tables import one_line
 
 # ---------------------------------------------------------------------------------------------- records
 
-_LOCUS = "shorten the name in the LOCUS line and take blanks out of it, or give FASTA and GFF3"
+_LOCUS = "write the LOCUS line as NCBI does, with a short name without blanks, or give FASTA and GFF3"
+_DAMAGED = "correct it or export it again, or give FASTA and GFF3"
 _NO_LETTERS = "no sequence in the file, fetch it with its letters as 'GenBank (full)'"
 _FEATURE = re.compile(r" {5}(?=\S*[A-Za-z])\S+ +(\S.*)")  # its first line: kind and location
 # Of what locations consist: positions, other records, and these words.
@@ -130,7 +131,7 @@ class _Lines(io.TextIOWrapper):
             self._ended = False
         elif self._ended and line.strip():
             what = f"text after the end of GenBank record {self.loci}, where a line LOCUS must follow"
-            raise InputError(f"{what} ({line.strip()[:40]!r})", where=self._where)
+            raise InputError(f"{what} ({line.strip()[:40]!r})", where=self._where, remedy=_DAMAGED)
         self._ended |= line.startswith("//")
         return line
 
@@ -163,7 +164,7 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
             except Exception as error:
                 reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")
                 what = f"the GenBank record can't be parsed ({reason})"
-                raise lines.error(what, _LOCUS if "LOCUS" in reason else "") from None
+                raise lines.error(what, _LOCUS if "LOCUS" in reason else _DAMAGED) from None
         if record is None:
             break
         count += 1

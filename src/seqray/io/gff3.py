@@ -11,10 +11,11 @@ from urllib.parse import quote, unquote
 
 from seqray.core.errors import InputError
 from seqray.core.results import Call, CallContext
-from seqray.core.text import format_number
+from seqray.core.text import counted, format_number
 from seqray.io.calls import call_ids, context_attributes, context_from_attributes, parse_number
-from seqray.io.files import display_name, encode_text, open_output
+from seqray.io.files import encode_text, open_output
 from seqray.io.lines import (
+    HEADER_WORDS,
     AnnotatedFile,
     Feature,
     Part,
@@ -155,11 +156,8 @@ class CalledFile(NamedTuple):
 
 def read_called(path: str | Path) -> CalledFile:
     """Read what `write_gff3` wrote; features without a site, or a score or probability, are ignored."""
-    if str(path).removesuffix(".gz").endswith((".tsv", ".bed")):
-        remedy = "write the calls as GFF3, too: seqray scan --out calls.gff3"
-        raise InputError("is no GFF3 file of calls", where=display_name(path), remedy=remedy)
     calls, circular, header = list[Call](), set[str](), list[str]()
-    for row in _rows(path, header):
+    for row in _rows(path, header, ", as seqray scan --out calls.gff3 writes them"):
         if row.is_circular:
             circular.add(row.contig)
         attributes = row.attributes
@@ -211,7 +209,7 @@ class _Row(NamedTuple):
 
     @property
     def part(self) -> Part:
-        return Part(self.start, self.end, self.strand if self.strand in ("+", "-", "?") else ".")
+        return Part(self.start, self.end, self.strand)
 
     @property
     def open_ends(self) -> tuple[bool, bool]:
@@ -223,7 +221,9 @@ class _Row(NamedTuple):
         return left.startswith("."), right.endswith(".")
 
     def check(self, *, as_gene: bool) -> None:
-        """Raise `InputError` for an interval, and as a gene for a phase or a strand that is none, or GTF."""
+        """Raise `InputError` for an interval or a strand, and as a gene for a phase that is none, or GTF."""
+        if self.strand not in ("+", "-", ".", "?"):
+            raise InputError(f"has the strand '{self.strand}'", where=self.where, remedy="use +, -, . or ?")
         what = f"has the interval {self.start + 1}-{self.end}"
         if self.start < 0:
             raise InputError(what, where=self.where, remedy="GFF3 counts from 1")
@@ -233,8 +233,6 @@ class _Row(NamedTuple):
             raise InputError(what, where=self.where, remedy=remedy)
         if as_gene and self.phase not in ("0", "1", "2", "."):
             raise InputError(f"has the phase '{self.phase}'", where=self.where, remedy="use 0, 1, 2 or .")
-        if as_gene and self.strand not in ("+", "-", ".", "?"):
-            raise InputError(f"has the strand '{self.strand}'", where=self.where, remedy="use + or -")
         if as_gene and self.is_gtf:
             remedy = "convert it, for example with gffread"
             raise InputError("is GTF, not GFF3", where=self.where, remedy=remedy)
@@ -243,15 +241,17 @@ class _Row(NamedTuple):
 _GTF = re.compile(r'(\w+) "([^"]*)"')
 
 
-def _parse_row(line: str, where: str) -> _Row:
-    """Read a line; raises `InputError` unless it has nine columns, and positions that are whole numbers."""
+def _parse_row(line: str, where: str, how: str = "") -> _Row:
+    """Read a line; raises `InputError` unless it has nine columns, and positions that are whole numbers.
+
+    ``how`` is how to get such a file.
+    """
     cells = line.split("\t")
     if len(cells) != 9:
-        raise InputError(
-            f"has {len(cells)} columns", where=where, remedy="GFF3 needs nine, separated by tabs"
-        )
+        remedy = f"GFF3 needs nine, separated by tabs{how}"
+        raise InputError(f"has {counted(len(cells), 'column')}", where=where, remedy=remedy)
     pairs = (part.partition("=") for part in cells[8].split(";"))
-    attributes = {key.strip(): unquote(value) for key, _, value in pairs}
+    attributes = {key.strip(): unquote(value.strip()) for key, _, value in pairs}
     if is_gtf := "=" not in cells[8] and ' "' in cells[8]:
         attributes = dict(_GTF.findall(cells[8]))
         attributes.setdefault("Parent", attributes.get("transcript_id", ""))
@@ -260,18 +260,18 @@ def _parse_row(line: str, where: str) -> _Row:
 
 
 def _outside_fasta(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Lines but letters: from ``##FASTA`` or a header to the first comment or row of an appended file."""
+    """Lines but those for a browser, and letters: from ``##FASTA`` or a header to an appended file."""
     in_letters = False
     for where, line in lines:
         if line.startswith(("##FASTA", ">")):
             in_letters = True
         elif in_letters:
             in_letters = not (line.startswith("##") or line.count("\t") == 8)
-        if not in_letters:
+        if not in_letters and not (line.startswith(HEADER_WORDS) and "\t" not in line):
             yield where, line
 
 
-def _rows(path: str | Path, header: list[str]) -> Iterator[_Row]:
+def _rows(path: str | Path, header: list[str], how: str = "") -> Iterator[_Row]:
     """The rows of a file; the comments above the first are added to ``header``."""
     is_header = True
     for where, line in _outside_fasta(numbered_lines(path)):
@@ -279,12 +279,12 @@ def _rows(path: str | Path, header: list[str]) -> Iterator[_Row]:
             header += [line] * is_header
         else:
             is_header = False
-            yield _parse_row(line, where)
+            yield _parse_row(line, where, how)
 
 
 # --------------------------------------------------------------------------------------------- features
 
-_CONTIGS = frozenset(("region", "chromosome", "contig", "supercontig", "scaffold", "plasmid"))
+CONTIGS = frozenset(("source", "region", "chromosome", "contig", "supercontig", "scaffold", "plasmid"))
 _OF_ONE_LOCUS = re.compile(r"CDS|pseudogene|(?:.*_)?gene|.*RNA|(?:primary_)?transcript")
 
 
@@ -310,7 +310,7 @@ def parse_gff3_annotation(
         if row.is_circular:
             circular.add(row.contig)
             lengths[row.contig] = row.end
-        if row.kind in _CONTIGS and row.start == 0:
+        if row.kind in CONTIGS and row.start == 0:
             stated = (row.attributes.get(key, "") for key in ("Name", "chromosome", "Alias", "ID"))
             own = (one.rpartition(":")[2] for text in stated for one in text.split(",") if one)
             names.setdefault(row.contig, []).extend(own)

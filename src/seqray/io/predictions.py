@@ -56,7 +56,7 @@ def read_prediction_table(path: str | Path) -> Table:
     """Read predictions: TSV or CSV, plain or compressed, or Parquet."""
     table = _read_parquet(path) if str(path).lower().endswith(".parquet") else _read_text(path)
     if not len(table):
-        raise InputError("contains no predictions", where=table.where)
+        raise InputError("contains no predictions", where=table.where, remedy="run seqray predict")
     return table
 
 
@@ -77,7 +77,7 @@ def _read_parquet(path: str | Path) -> Table:
             for name in table.column_names
         }
     except pa.ArrowInvalid:
-        raise InputError("is not Parquet", where=str(path)) from None
+        raise InputError("is not Parquet", where=str(path), remedy="write it again") from None
     except MemoryError:
         raise
     except Exception:  # of many types: damage, and dates and numbers that Python can't hold
@@ -94,14 +94,14 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
     comments: list[str] = []
     rows = [cells for _, cells in delimited_rows(io.BytesIO(data), where, comments)]
     if not rows:
-        raise InputError("contains no table", where=where)
+        raise InputError("contains no table", where=where, remedy="give a header and rows")
     names = rows[0]
     if len(names) == len(header) and {name.lower() for name in names}.isdisjoint(header):
         names = list(header)
     else:
         del rows[0]
     if len(set(names)) != len(names):
-        raise InputError("names a column twice", where=where)
+        raise InputError("names a column twice", where=where, remedy="rename one")
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
 
@@ -121,7 +121,7 @@ def read_labels(
     read = [*table.columns.values()]
     places = _rows_of_ids(read[at["id"]], table.where)
     if not places:
-        raise InputError("contains a header but no labels", where=table.where)
+        raise InputError("contains a header but no labels", where=table.where, remedy="give rows")
     return [
         labeled_sequence(
             {name: read[place][i] for name, place in at.items()},
@@ -139,7 +139,7 @@ def _rows_of_ids(ids: Sequence[str], where: str) -> dict[str, int]:
     rows: dict[str, int] = {}
     for identifier in ids:
         if not identifier:
-            raise InputError("contains a row without an id", where=where)
+            raise InputError("contains a row without an id", where=where, remedy="give each an id")
         if identifier in rows:
             what = f"contains the id '{identifier}' twice"
             raise InputError(what, where=where, remedy="a join needs each id once")

@@ -33,7 +33,7 @@ CLUSTAL = re.compile(
     re.IGNORECASE,
 )
 # The first line of a release file of NCBI, whose records come after a page of text.
-RELEASE = re.compile(rb"\S+\.SEQ\b[^\n]*Genetic Sequence Data Bank", re.IGNORECASE)
+RELEASE = re.compile(rb"\S+\.\S+[ \t]+Genetic Sequence Data Bank", re.IGNORECASE)
 
 _BEGINNINGS = (
     (re.compile(rb"# STOCKHOLM"), "a Stockholm alignment"),
@@ -43,7 +43,7 @@ _BEGINNINGS = (
     (re.compile(rb"ID   \S+; "), "EMBL"),
     (re.compile(rb"<"), HTML),
     (re.compile(rb"@[^\n]*\n[^\n]*\n\+"), "FASTQ"),
-    (re.compile(rb"LOCUS +\S"), GENBANK),
+    (re.compile(rb"LOCUS[ \t]+\S"), GENBANK),
     (RELEASE, GENBANK),
     (re.compile(rb">(?:P1|F1|DL|DC|RL|RC|N1|N3|XX);"), PIR),
     (re.compile(rb">"), FASTA),

@@ -116,7 +116,9 @@ class TrackWriter:
 def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sink]:
     with open_output(path) as handle:
         handle.write(comment_lines(provenance))
-        if path.suffix != ".gz":  # which is for tabix; it refuses this line, and a browser names the file
+        if (
+            path.suffix.lower() != ".gz"
+        ):  # which is for tabix; it refuses this line, and a browser names the file
             handle.write(encode_text(f'track type=bedGraph name="{name}"\n'))
 
         def write(contig: str, steps: npt.NDArray[np.void]) -> None:

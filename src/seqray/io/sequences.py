@@ -26,7 +26,7 @@ from seqray.io.records import (
     split_fasta,
     validate_records,
 )
-from seqray.io.tables import Columns, comment_lines, parse_rows, read_rows
+from seqray.io.tables import Columns, check_columns, comment_lines, parse_rows, read_rows
 
 if TYPE_CHECKING:
     from Bio.SeqRecord import SeqRecord
@@ -62,6 +62,7 @@ def _is_table(head: bytes, columns: Columns) -> bool:
         return False
     lines = head.removeprefix(BYTE_ORDER_MARK).splitlines()
     first = next((line for line in lines if line.strip() and not line.startswith((b"#", b";"))), b"").lower()
+    check_columns(columns)
     alone = {name.lower().encode() for name in ("sequence", *columns.values())}
     return bool({*first} & {*b"\t,"}) or first.strip() in alone
 
@@ -88,6 +89,7 @@ def is_genbank(path: str | Path) -> bool:
 
 
 _REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
+_FILL = "give one, or leave the row out"
 _COLUMNS = ("sequence", "label", "id", "group", "split")
 KNOWN = (*_COLUMNS, "context", "subclass")
 _SPLITS = ("train", "validation", "test")
@@ -113,7 +115,7 @@ def report_unread(
 def check_label(row: Mapping[str, str], where: str) -> str | None:
     """Return the split of a labeled row, or None."""
     if not row["label"]:
-        raise InputError("has no label", where=where)
+        raise InputError("has no label", where=where, remedy=_FILL)
     if fault := class_name_fault(row["label"]):
         raise InputError(f"has the label {row['label']!r}, which {fault}", where=where, remedy="rename it")
     split = row.get("split") or None
@@ -165,7 +167,7 @@ def read_labeled_table(
             report_unread(row, KNOWN, path, on_unread, columns)
         check_label(row, where)
         if not row["sequence"]:
-            raise InputError("has no sequence", where=where)
+            raise InputError("has no sequence", where=where, remedy=_FILL)
         identifier = row.get("id") or f"row{len(examples) + 1}"
         examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
         for name, cells in (keep or {}).items():

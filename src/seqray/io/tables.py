@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.errors import ConfigError, InputError, setting
+from seqray.core.errors import ConfigError, InputError, require, setting
 from seqray.core.text import counted, format_number
 from seqray.core.version import __version__
 from seqray.io.files import display_name, encode_text, open_input, open_output, short_name
@@ -32,6 +32,7 @@ _OF_ALIGNMENTS = (
     "a table of alignments needs a model that reads them: to train one, give --like rna-family-type or "
     "--config YAML"
 )
+_QUOTE = "write as many cells as the header has; a cell with a delimiter in double quotes"
 _OF_SEQUENCES = (
     "give a table, a FASTA file for each class (--class LABEL=FASTA), or for a model of alignments the "
     "table of their labels (--alignment-labels)"
@@ -68,14 +69,17 @@ def delimited_rows(
                 try:
                     row = next(csv.reader([line], delimiter=delimiter, strict=True))
                 except csv.Error as error:
-                    raise InputError(f"is not a row of a table ({error})", where=place) from None
+                    raise InputError(
+                        f"is not a row of a table ({error})", where=place, remedy=_QUOTE
+                    ) from None
                 width = width or len(row)
                 if len(row) != width:
                     what = f"has {counted(len(row), 'cell')}, the header has {width}"
-                    raise InputError(what, where=place)
+                    raise InputError(what, where=place, remedy=_QUOTE)
                 yield place, [cell.strip(_BLANK) for cell in row]
     except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
+        remedy = "save the table as TSV or CSV in UTF-8"
+        raise InputError("is not text in UTF-8", where=where, remedy=remedy) from None
 
 
 def read_rows(
@@ -105,6 +109,11 @@ def parse_rows(
         yield place, {name: cells[i] for name, i in places.items()}
 
 
+def check_columns(columns: Any) -> None:
+    """Raise `ConfigError` for names of columns that are not `Columns`."""
+    require(columns is None or isinstance(columns, Mapping), "columns", "must be as {'sequence': 'NAME'}")
+
+
 def column_places(
     header: Sequence[str],
     required: Sequence[str],
@@ -120,6 +129,7 @@ def column_places(
     Each of the ``required`` must be there once, else ``remedy`` helps, or ``columns``, unless None. ``head``
     is the first block of the file ``where``, which tells what it is if it is no table.
     """
+    check_columns(columns)
     names, renamed = [name.lower() for name in header], {k: v.lower() for k, v in (columns or {}).items()}
     for name in renamed:
         if name not in RECORD_COLUMNS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, PROTEIN, Alphabet, infer_alphabet
+from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, alphabet_of, infer_alphabet
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
@@ -90,7 +90,7 @@ def read_sequence_examples(
     on_skip: OnSkip | None = None,
 ) -> tuple[list[LabeledSequence], Alphabet]:
     """Read labeled sequences, each with the split of its file; their letters tell an alphabet of None."""
-    known = ALPHABETS[alphabet] if isinstance(alphabet, str) else alphabet or ANY_LETTERS
+    known = ANY_LETTERS if alphabet is None else alphabet_of(alphabet)
     examples = with_named_splits(read_parts(files, known, on_letters, on_skip))
     return in_inferred_alphabet(examples) if alphabet is None else (examples, known)
 

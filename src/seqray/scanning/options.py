@@ -141,11 +141,13 @@ class ScanOptions:
         if len(given) > 1:
             raise ConfigError(f"{given[0]} and {given[1]} can't both be given", remedy="give one of them")
         if self.regions:
-            from seqray.core.records import Region
+            from seqray.core.records import Region, parse_region
 
-            several = not isinstance(self.regions, Region)
-            known = several and all(isinstance(region, Region) for region in self.regions)
-            require(known, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
+            several = (self.regions,) if isinstance(self.regions, str | Region) else self.regions
+            regions = tuple(parse_region(one) if isinstance(one, str) else one for one in several)
+            known = all(isinstance(region, Region) for region in regions)
+            require(known, "regions", "must be texts such as chr1:1-500")
+            object.__setattr__(self, "regions", regions)
 
     @property
     def strands(self) -> tuple[str, ...]:

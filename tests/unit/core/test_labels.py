@@ -54,9 +54,11 @@ def faults(*names, split=None):
     [
         (["site", "Site"], "the labels 'Site' and 'site' differ only in case, and are two classes"),
         (["1", "1.0"], "the labels '1' and '1.0' differ only by '.0'"),
-        (["non-amp", "non amp"], "the labels 'non amp' and 'non-amp' differ only in spaces, '-' or '_'"),
+        (["non-amp", "non amp"], "the labels 'non amp' and 'non-amp' differ only in spaces or signs"),
         (["caf\u00e9", "cafe\u0301"], "differ only in how their letters are encoded"),
+        (["amp", "amp;"], "the labels 'amp' and 'amp;' differ only in spaces or signs"),
         (["NA", "x"], "the label 'NA' is a class like the others"),
+        (["x", "n/a"], "the label 'n/a' is a class like the others"),
         (["a", "b", "a;b"], "the label 'a;b' names several classes"),
         (["a", "b", "none"], None),
         (["+", "-"], None),

@@ -108,12 +108,12 @@ def test_interrupted_output_leaves_the_old_file_and_nothing_else(tmp_path, failu
 
 
 def test_compressed_output_is_bgzip_and_the_same_each_time(tmp_path):
-    for name in ("a.gz", "b.gz"):
+    for name in ("a.gz", "b.GZ"):
         with open_output(tmp_path / name) as out:
             for i in range(0, len(TEXT), 100_000):
                 out.write(TEXT[i : i + 100_000])
     data = (tmp_path / "a.gz").read_bytes()
-    assert data == (tmp_path / "b.gz").read_bytes()
+    assert data == (tmp_path / "b.GZ").read_bytes()
     assert data[4:8] == bytes(4)  # time stamp
     assert gzip.decompress(data) == TEXT
     assert BgzfReader(tmp_path / "a.gz", "rb").read(len(TEXT) + 1) == TEXT

@@ -176,6 +176,7 @@ PHYLIP = {
     "in turns": "2 12\na  ACGUAC\nb  ACGUAC\n\nGUACGU\n--AC GU\n",
     "one by one": "2 12\na  ACGUAC\nGUACGU\nb  ACGUAC\n--ACGU\n",
     "strict": "2 12\nname one  ACGUACGUACGU\nname two  ACGUAC--ACGU\n",
+    "of PAML": "2 12 I\na  ACGUAC\nb  ACGUAC\n\nGUACGU\n--AC GU\n",
     "strict in turns": "2 12\nname one  ACGUAC\nname two  ACGUAC\nGUACGU\n--ACGU\n",
 }
 

@@ -102,7 +102,7 @@ def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
 def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
     damaged = genbank(PIECE).replace(b"LOCUS       ", b"LOCUS ")
     message = error_of(make(genbank(PLASMID) + damaged))
-    assert message.startswith("x.gb: 1 of 2 LOCUS lines can't be parsed; shorten the name in the LOCUS line")
+    assert message.startswith("x.gb: 1 of 2 LOCUS lines can't be parsed; write the LOCUS line")
 
 
 def test_a_record_without_a_first_line_is_not_lost_in_silence(make):
@@ -131,3 +131,22 @@ def test_either_format_is_known_by_content(make):
     assert len(list(read_sequences(make(b">a\n>b\nA\n"), DNA, on_skip=skipped.append))) == len(skipped) == 1
     path = make(b">a\nA\n>a\nC\n")
     assert [r.id for r in read_sequences(path, DNA, duplicates="rename")] == ["a", "a_2"]
+
+
+@pytest.mark.parametrize("name", ["GBTST1.SEQ", "nc1015.flat", "wgs.AAAA.1.gbff"])
+def test_the_head_of_a_release_file_is_passed_over(make, name):
+    head = f"{name}          Genetic Sequence Data Bank\n        October 15 2023\n\n  1 loci, 61 bases\n\n"
+    files = head.encode() + genbank(PIECE) + head.encode() + genbank(PLASMID)
+    assert [record.sequence for record in read_sequences(make(files), DNA)] == [PIECE[1], PLASMID[1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((b"LOCUS       TEST2", b"LOCUS\tTEST2"), "1 of 1 LOCUS lines can't be parsed; write the LOCUS line"),
+        ((b"ORIGIN\n", b"Origin\n"), "correct it or export it again"),
+        ((b"//\n", b"//\nmore\n"), "text after the end of GenBank record 1, where a line LOCUS must follow"),
+    ],
+)
+def test_a_record_that_another_program_would_not_write_is_refused_with_a_remedy(make, change, message):
+    assert message in error_of(make(genbank(PIECE).replace(*change)), read_sequences)

@@ -98,8 +98,8 @@ def test_two_columns_are_enough_and_rows_get_numbers(tmp_path):
         (b"# STOCKHOLM 1.0\nq ACGU\n//\n", "t.csv: is a Stockholm alignment, not a table; give a table"),
         (b">a\nACGU\n", "t.csv: is FASTA, not a table; give a table, a FASTA file for each class"),
         (b"file,label\nx.sto,x\n", "found file, label; a table of alignments needs a model that reads them"),
-        (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cell, the header has 2"),
-        (b"sequence,label\nA,\n", "t.csv: line 2: has no label"),
+        (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cell, the header has 2; write as many cells"),
+        (b"sequence,label\nA,\n", "t.csv: line 2: has no label; give one, or leave the row out"),
         (b"# c\nsequence,label\n,x\n", "t.csv: line 3: has no sequence"),
         (
             b"sequence,label\nNA,x\n",

@@ -266,3 +266,12 @@ def test_odd_names_of_contigs_survive(tmp_path, name):
     if name[0] != "#":
         write_bed(tmp_path / "x.bed", [call], contigs={name: 99})
         assert [(r.contig, r.start, r.end) for r in read_regions(tmp_path / "x.bed")] == [(name, 5, 14)]
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "bed", "txt"])
+def test_calls_of_another_format_are_refused_by_content_with_how_to_get_gff3(tmp_path, form):
+    text = "id\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel\n"
+    path = tmp_path / f"x.{form}"
+    path.write_text(text.replace("\t", "," if form == "csv" else "\t"))
+    with pytest.raises(InputError, match=r"line 1: has . columns?; GFF3 needs nine, .* seqray scan --out"):
+        read_called(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.features import read_annotated, read_features, select_features
+from seqray.io.features import read_annotated, read_features, read_sites, select_features
 from seqray.io.lines import Feature, Part
 from tables import write
 
@@ -85,6 +85,7 @@ def test_sites_of_a_scan_count_from_0(tmp_path):
         ("contig\tsite\tstrand\nchr1\t1\tplus\n", "line 2: has the strand 'plus'; use +, - or ."),
         ("a\tb\tc\t5\t2\t.\t+\t.\t.\n", "line 1: has the interval 5-2, whose end lies before the start"),
         ("a\tb\tc\t0\t2\t.\t+\t.\t.\n", "line 1: has the interval 0-2"),
+        ("a\tb\tc\t1\t2\t.\t-1\t.\t.\n", "line 1: has the strand '-1'; use +, -, . or ?"),
         ("##gff-version 3\na\tb\tc\t1\t2\t.\t+\t.\t.\na\tb\n", "line 3: has 2 columns; GFF3 needs nine"),
         ("LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n", "'x': the location 'x..' can't"),
         ("contig\tposition\tnote\na\t1\tErg\xe4nzung\n".encode("latin-1"), "is not text in UTF-8"),
@@ -175,3 +176,12 @@ def test_gff3_lines_of_one_id_are_one_feature(tmp_path):
     assert (second.contig, second.parts, second.offset) == ("c", (Part(0, 10, "+"),), 0)
     assert second.where == f"{tmp_path / 'x'}: line 4"
     assert (file.format, file.lengths) == ("GFF3", {"a|b": 100})
+
+
+@pytest.mark.parametrize("length", ["##sequence-region c 1 90\n", ""])
+@pytest.mark.parametrize("kind", ["region", "chromosome", "contig"])
+def test_the_line_of_a_whole_contig_is_no_site(tmp_path, kind, length):
+    rows = f"c\tx\t{kind}\t1\t90\t.\t.\t.\tID=c\nc\tx\tCDS\t11\t40\t.\t-\t0\tID = g \n"
+    path = write(tmp_path / "x.gff3", f"track name=x\n##gff-version 3\n{length}browser hide all\n{rows}")
+    assert [(site.position, site.strand) for site in read_sites(path)] == [(39, "-")]
+    assert [feature.name for feature in read_features(path).features] == ["c", "g"]
