@@ -253,7 +253,7 @@ def test_settings_are_checked(tiny_model):
 def test_errors_name_parameters_and_not_options(tiny_model, tmp_path):
     twice = tmp_path / "twice.fa"
     twice.write_text(">a\nACGT\n>a\nACGT\n")
-    with pytest.raises(InputError, match=r"word of a header\), or read the file with duplicates='rename'$"):
+    with pytest.raises(InputError, match=r"or the column id\), or read the file with duplicates='rename'$"):
         seqray.predict(tiny_model, twice)
     for settings in ({"species": "x"}, {"genes": None}, {"codon_table": 4}):
         [name] = settings
