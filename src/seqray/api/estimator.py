@@ -27,21 +27,20 @@ from seqray.core.errors import ConfigError, fields_named, require, require_numbe
 from seqray.core.host import OneAtATime, as_guest
 from seqray.core.labels import known_positive
 from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.core.run_config import RunConfig, load_run_config
-from seqray.core.serialization import from_mapping, to_mapping
+from seqray.core.run_config import RunConfig, change_settings, load_run_config
 from seqray.inference.sequences import checked_records, score_ragged
 from seqray.io.files import temporary_folder
 from seqray.kinds.kinds import kind_of
 from seqray.kinds.objects import as_records
 from seqray.modelfile.file import load_model, save_model
-from seqray.modelfile.header import SUFFIX, available_models, locate_model, read_card
+from seqray.modelfile.header import SUFFIX, available_models
 from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
+from seqray.training.plan import settings_of, train_best
 from seqray.training.settings_from_data import alternatives_of, choose_settings
-from seqray.training.trial import train_best
 
 # --- How the parameters of `seqray.SequenceClassifier` become the settings of a training
 
@@ -78,25 +77,26 @@ def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = Non
     elif isinstance(config, RunConfig):
         base = config
     elif str(config) in available_models():
-        card = read_card(locate_model(config))
-        mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
-        base = from_mapping(RunConfig, mapping)
+        base = replace(settings_of(str(config)), name=str(config))
     else:
         what = "must be a RunConfig, a path, the name of a shipped model or None"
         require(isinstance(config, str | Path), "config", what)
         base = load_run_config(config)
-    mapping = to_mapping(base)
+    changes = {
+        f"{section}.{name}": given[name]
+        for section, names in _SECTIONS.items()
+        for name in names
+        if name in given
+    }
     if chosen is not None and "d_model" in given:
-        mapping["model"]["d_ff"] = 2 * given["d_model"]  # as the rules have it
-    for section, names in _SECTIONS.items():
-        mapping[section] |= {name: given[name] for name in names if name in given}
+        changes["model.d_ff"] = 2 * given["d_model"]  # as the rules have it
     if "window" in given:
-        mapping["model"]["max_length"] = max(mapping["model"]["max_length"], given["window"])
+        changes["model.max_length"] = max(base.model.max_length, given["window"])
     if "epochs" in given:
-        mapping["trainer"]["max_epochs"] = given["epochs"]
-    mapping |= {name: given[name] for name in ("members", "seed") if name in given}
-    mapping["trainer"] |= trainer_device(parameters["device"])
-    settings = from_mapping(RunConfig, mapping)
+        changes["trainer.max_epochs"] = given["epochs"]
+    changes |= {name: given[name] for name in ("members", "seed") if name in given}
+    device = {f"trainer.{name}": value for name, value in trainer_device(parameters["device"]).items()}
+    settings = change_settings(base, changes | device)
     if kind_of(settings).example is not LabeledSequence:
         raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
     return settings

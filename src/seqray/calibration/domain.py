@@ -182,9 +182,8 @@ def fit_chain(
 def chain_distances(chain: MarkovChain, stack: CodeStack, letters: int) -> Floats:
     """Distance of each sequence of n k-mers of ``order + 1`` letters: (N,), 0 without any.
 
-    It is (mean - L) / sqrt(spread + within / n), where L is the mean over its letters of ln p(letter | the
-    ``order`` letters before), ``spread`` the variance of L between training sequences and ``within`` the
-    variance between letters of one sequence.
+    It is (mean - L) / sqrt(spread + within / n), where L is the mean of ln p(letter | the ``order`` letters
+    before).
     """
     sums, _, n = _chain_sums(stack, chain.log_p, chain.order, letters)
     return _distances(sums, n, chain.mean, chain.spread, chain.within)

@@ -145,18 +145,14 @@ def checksums(path: Path) -> dict[str, str]:
     """Sha256 of each file that decides what the encoder computes, by name: settings, tokenizer, weights."""
     weights = [WEIGHTS]
     if not (path / WEIGHTS).is_file():
-        weights = [INDEX, *_shards(path / INDEX)]
+        places = read_json(path / INDEX).get("weight_map")
+        shards = set(places.values()) if isinstance(places, Mapping) else set()
+        if not shards or not all(isinstance(name, str) and Path(name).name == name for name in shards):
+            what, remedy = "names no files of weights", "copy the whole directory"
+            raise ConfigError(what, where=str(path / INDEX), remedy=remedy)
+        weights = [INDEX, *sorted(shards)]
     names = [SETTINGS, *(name for name in TOKENIZER if (path / name).is_file()), *weights]
     return {name: _checksum(path / name) for name in names}
-
-
-def _shards(index: Path) -> list[str]:
-    """Files of weights that an index names, all of them within the directory."""
-    places = read_json(index).get("weight_map")
-    names = set(places.values()) if isinstance(places, Mapping) else set()
-    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise ConfigError("names no files of weights", where=str(index), remedy="copy the whole directory")
-    return sorted(names)
 
 
 def _checksum(path: Path) -> str:
@@ -295,18 +291,13 @@ def _load(path: Path, alphabet: str, checksums: tuple[tuple[str, str], ...]) -> 
     with transformers_offline("its tokenizer", path) as transformers:
         settings = transformers.AutoConfig.from_pretrained(path, **local)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **local)
-    return BackboneTokenizer(tokenizer, ALPHABETS[alphabet], token_limit(settings, tokenizer), str(path))
-
-
-def token_limit(settings: Any, tokenizer: Any) -> int | None:
-    """Maximum number of tokens of a backbone, by the settings of transformers; None without a limit."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _MAX_LENGTH else []
     positions = getattr(settings, "max_position_embeddings", None)
     if positions:
         padding = getattr(settings, "pad_token_id", None) or tokenizer.pad_token_id or 0
         used = padding + 1 if settings.model_type in _COUNT_FROM_PADDING else 0
         limits.append(positions - used)
-    return min(limits, default=None)
+    return BackboneTokenizer(tokenizer, ALPHABETS[alphabet], min(limits, default=None), str(path))
 
 
 # --- Load the encoder of a backbone's directory, ready for the chosen tuning

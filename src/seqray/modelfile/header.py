@@ -95,8 +95,8 @@ _FOREIGN = (
 class Header:
     """The header of the model file ``where``.
 
-    ``mapping`` is the card as plain data, ``card_json`` its text in the file, without the ``checksum`` of
-    card and tensors that the file claims; the tensors begin at ``data_start``.
+    ``card_json`` is the text of the card ``mapping``, without the ``checksum`` of card and tensors that the
+    file claims; the tensors begin at ``data_start``.
     """
 
     where: str

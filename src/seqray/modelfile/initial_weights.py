@@ -148,8 +148,7 @@ def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """Copy the weights into a network, except head, contexts, gain and matrix.
 
     The head of a locator is copied where the classes are as many: it scores the same kinds of site. Ends,
-    k-mers and helices keep their random weights if the source has none, or fewer; those that only
-    the source has are ignored.
+    k-mers and helices keep their random weights if the source has none, or fewer.
     """
     given = network.state_dict()
     own = _OWN

@@ -193,11 +193,7 @@ class TrainedModel:
         )
 
     def locate(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
-        """Calibrated logits (B, L, K) along a strand of codes (B, L), L a multiple of 4; None for unknown
-        genes.
-
-        Their logistic is the score of each class of site at each letter.
-        """
+        """Calibrated logits (B, L, K) along a strand of codes (B, L), L a multiple of 4, genes or None."""
         import torch
 
         with torch.inference_mode():
@@ -291,10 +287,9 @@ _MAX_INPUT_LENGTH = 20_000  # letters: a file must not decide how long its check
 
 
 def make_self_test(model: TrainedModel) -> dict[str, list]:
-    """Make synthetic inputs, and the logits that the model and the answers that its prefilter gives for them.
+    """Make synthetic inputs of a fixed seed, and the logits and answers of a prefilter that the model gives.
 
-    The letters are drawn at random from a fixed seed. A model that knows contexts gets the last sequence once
-    more, in the last of them.
+    A model that knows contexts gets the last sequence once more, in the last of them.
     """
     texts = _draw(model.card)
     facts: dict[str, list] = {"sequences": texts}
@@ -310,10 +305,7 @@ def make_self_test(model: TrainedModel) -> dict[str, list]:
 
 
 def check_self_test(model: TrainedModel, where: str = "") -> float:
-    """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
-
-    Returns the largest absolute difference.
-    """
+    """Compare logits and answers of a prefilter with those of the card; return the largest difference."""
     card, facts = model.card, model.card.self_test
     difference = limit = np.zeros(0)
     try:
@@ -349,10 +341,7 @@ def check_self_test(model: TrainedModel, where: str = "") -> float:
 
 
 def _draw(card: Card) -> list[str]:
-    """Full windows, the last one with an ambiguous letter, and first a half window; or small alignments.
-
-    Alignments have one row, two rows, ... of up to 60 columns of letters, gaps and missing data, a line each.
-    """
+    """Full windows, the last one with an ambiguous letter, and first a half window; or small alignments."""
     rng, alphabet = np.random.default_rng(_SEED), ALPHABETS[card.model.alphabet]
     if card.model.reads_alignments:
         texts = []

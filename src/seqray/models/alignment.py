@@ -251,11 +251,10 @@ class AxialBlock(ResidualBlock):
     def forward(
         self, x: Tensor, context: AxialContext, *, cls_only: bool = False, need_weights: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """Attend over columns, then rows: (B, R, C, D), and the two attention steps.
+        """Attend over columns, then rows: (B, R, C, D), and the two steps.
 
-        Without gradients ``x`` (B, R, C, D) is changed in place. With ``cls_only`` only CLS of the query,
-        (B, 1, 1, D), is computed: tied rows still need queries and keys of every row, untied rows only the
-        query row. ``need_weights`` also returns the attention weights.
+        Without gradients ``x`` is changed in place. With ``cls_only`` only CLS of the query, (B, 1, 1, D), is
+        computed: tied rows still need queries and keys of every row, untied rows only the query row.
         """
         row_mask, column_mask, rotation = context
         query_only = cls_only and not self.row.tied
@@ -278,10 +277,7 @@ class AxialBlock(ResidualBlock):
 
 
 class CellEmbedding(nn.Module):
-    """A trained vector for each cell, and with a stem a vector of its neighbors in the row.
-
-    The stem reads one row at a time, treats gaps as letters, and keeps one vector for each column.
-    """
+    """A trained vector for each cell, and with a stem one of its neighbors in the row, gaps as letters."""
 
     stride = 1
 

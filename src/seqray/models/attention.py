@@ -56,11 +56,7 @@ class PositionGain(nn.Module):
 
     def forward(self, context: Tensor, letters: int) -> Tensor:
         """Factors (B or 1, N, D) for N letters; contexts (B,) count from 1, and 0 means none."""
-        shared = 1 + self.table[:1, :letters]
-        if len(self.table) == 1:
-            return shared
-        own = F.pad(self.table[1:, :letters].flatten(1), (0, 0, 1, 0))
-        return shared + F.embedding(context, own).unflatten(1, (letters, -1))
+        return _add_own(1 + self.table[:1, :letters], self.table[1:, :letters], context)
 
 
 class PositionMatrix(nn.Module):
@@ -78,11 +74,15 @@ class PositionMatrix(nn.Module):
 
     def forward(self, context: Tensor, letters: int) -> Tensor:
         """Matrices (B or 1, N, V, r) of N letters; the contexts (B,) of the sequences count from 1."""
-        shared = self.table[:1, :letters]
-        if len(self.table) == 1:
-            return shared
-        own = F.pad(self.table[1:, :letters].flatten(1), (0, 0, 1, 0))
-        return shared + F.embedding(context, own).unflatten(1, shared.shape[1:])
+        return _add_own(self.table[:1, :letters], self.table[1:, :letters], context)
+
+
+def _add_own(shared: Tensor, own: Tensor, context: Tensor) -> Tensor:
+    """Terms of all contexts (1, N, ...), with those (C, N, ...) of the contexts (B,), from 1: (B, N, ...)."""
+    if not len(own):
+        return shared
+    added = F.embedding(context, F.pad(own.flatten(1), (0, 0, 1, 0)))  # nothing for context 0
+    return shared + added.unflatten(1, shared.shape[1:])
 
 
 def sum_over_strides(x: Tensor, stride: int) -> Tensor:
@@ -152,8 +152,6 @@ class EndMatrix(nn.Module):
         return sides[0] + sides[1]
 
 
-# --- Scaled dot-product attention: multi-head, windowed, and its kernels
-
 # --- Linear maps and attention by the fastest public operators of torch
 
 MIN_CONVOLUTION_ROWS = 512  # fewer rows are done sooner than a convolution is set up
@@ -174,8 +172,7 @@ def keep_freed_memory() -> None:
     """Let the C library keep freed activations for the next layer; call it before networks run on the CPU.
 
     By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
-    ones: a third of the time of a small network. This raises both thresholds for the process, see mallopt(3);
-    the second bounds what it keeps. Other C libraries are left as they are.
+    ones: a third of the time of a small network. This raises both thresholds of mallopt(3) for the process.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
@@ -184,10 +181,7 @@ def keep_freed_memory() -> None:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """X Wᵀ + b: (B, L, F).
-
-    ``x`` is (B, L, D), or has any leading axes; ``weight`` is (F, D), ``bias`` (F,).
-    """
+    """X Wᵀ + b: (B, L, F), of x (B, L, D) or any leading axes, weight (F, D) and bias (F,)."""
     if (
         x.ndim == 3
         and x.dtype == torch.float32
@@ -280,8 +274,7 @@ def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """softmax(Q Kᵀ / √E + mask) V (..., Lq, E), with the weights (..., Lq, Lk), whose rows sum to 1.
 
-    Without 1/√E the variance of a score grows as E and softmax saturates. The mask is broadcastable to the
-    weights, True where a key may be attended to. Each query needs one.
+    The mask is broadcastable to the weights, True where a key may be attended to. Each query needs one.
     """
     weights = attention_weights(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), mask)
     return weights @ v, weights
@@ -312,11 +305,10 @@ class MultiHeadAttention(nn.Module):
         first_query_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend: (B, L, D) to (B, Lq, D), and weights (B, H, Lq, L) or None.
+        """Attend: (B, L, D) to (B, Lq, D), and on request, by the explicit path, weights (B, H, Lq, L).
 
-        The mask (B, L) is True at real keys; the rotation is of `seqray.models.attention.rotary_angles`.
-        ``first_query_only`` computes the output of token 0 alone (Lq = 1): exact, and all that the last layer
-        of a CLS classifier needs. ``need_weights`` takes the explicit path.
+        The mask (B, L) is True at real keys. ``first_query_only`` computes the output of token 0 alone (Lq =
+        1): exact, and all that the last layer of a CLS classifier needs.
         """
         q, k, v = self.project(x, rotation, first_query_only=first_query_only)
         weights = None
@@ -375,10 +367,7 @@ class WindowedAttention(nn.Module):
     def forward(
         self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend: (B, L, D) to the same, and weights (B, H, L, L) or None, 0 for tokens more than W apart.
-
-        ``need_weights`` takes the explicit path, of cost L².
-        """
+        """Attend: (B, L, D) to the same, and on request weights (B, H, L, L), by a path of cost L²."""
         if need_weights or torch.is_grad_enabled():
             q, k, v = self.project(x, rotation)
             weights = self.weights(q, k) if need_weights else None

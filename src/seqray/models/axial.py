@@ -1,12 +1,8 @@
 """Attention along one axis of an alignment at a time: (B, R, C, D), so R·C·(R + C) scores instead of (R·C)².
 
-- `ColumnAttention`: in each column, every row attends to all rows.
-- `RowAttention`: in each row, every column attends to all columns; each row with weights of its own, or all
-  rows with the same (tied) weights.
-
-Tied weights are softmax(Σ_r Q_r K_rᵀ / √(R' E)), where the sum runs over the R' rows that are really there.
-The sum over rows and features is one inner product of width R·E, so rows are folded into the width of a head
-and any kernel of attention does the rest.
+Tied weights of rows are softmax(Σ_r Q_r K_rᵀ / √(R' E)), where the sum runs over the R' rows that are really
+there. The sum over rows and features is one inner product of width R·E, so rows are folded into the width of
+a head and any kernel of attention does the rest.
 
 Each class takes one of three paths with the same result, to rounding: the fused kernel of torch; on the CPU
 without gradients, some lines at a time, so that nothing but the output is as large as the input; and the
@@ -36,11 +32,11 @@ CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay
 
 
 class AxisAttention(nn.Module):
-    """Attention along one axis of (B, R, C, D), with width D and H heads.
+    """Attention along one axis of ``x`` (B, R, C, D), with width D and H heads.
 
-    The layers take ``x`` (B, R, C, D) and bool masks, ``row_mask`` (B, R) and ``column_mask`` (B, C), True at
-    real rows and columns, one of each at least; None where all are. With ``need_weights`` they take the
-    explicit path and return their weights after the output, else None.
+    The bool masks, ``row_mask`` (B, R) and ``column_mask`` (B, C), are True at real rows and columns, one of
+    each at least; None where all are. With ``need_weights`` the explicit path returns weights after the
+    output, else None.
     """
 
     axis: str
@@ -112,7 +108,7 @@ class RowAttention(AxisAttention):
         """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and (B, H, C, R·E).
 
         Queries of padded rows are zero. The others are scaled so that 1/√(R E), by which kernels multiply,
-        becomes 1/√(R' E) for R' real rows. With ``cls_only`` Cq is 1, the query of CLS alone.
+        becomes 1/√(R' E) for R' real rows.
         """
         rows, flat = x.shape[1], x.flatten(0, 1).contiguous()
         q, k, v = (
@@ -174,9 +170,7 @@ class RowAttention(AxisAttention):
         values = [values[0][..., : self.attention.head_width]] if cls_only else values  # of row 0
         heads = [(weights @ part).unflatten(-1, (-1, self.attention.head_width)) for part in values]
         output = torch.cat([self._join(part.permute(2, 1, 0, 3)[None])[0] for part in heads])  # (r, C, H, E)
-        if cls_only:
-            return output
-        if row_mask is None:
+        if cls_only or row_mask is None:
             return output
         padded = torch.zeros_like(x)
         padded[row_mask] = output

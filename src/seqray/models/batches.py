@@ -23,11 +23,11 @@ os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Tokens of several sequences or alignments, padded at the end of each axis.
+    """Tokens of sequences (B, L), CLS first, or of alignments (B, R, C), the query in row 0 and CLS in column
+    0.
 
-    Tokens of sequences are (B, L), CLS first; of alignments (B, R, C), the query in row 0 and CLS in column
-    0. There is a mask for each axis after the first, True at real tokens: (B, L) of sequences, (B, R) and
-    (B, C) of alignments. None for an axis without padding, which is faster.
+    There is a mask for each axis after the first, True at real tokens: (B, L), or (B, R) and (B, C). None for
+    an axis without padding, which is faster.
     """
 
     tokens: Tensor

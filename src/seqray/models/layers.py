@@ -1,9 +1,9 @@
-"""Embedding, feed-forward, blocks, pooling and head."""
+"""Embedding, k-mers, feed-forward, blocks, pooling and head."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import torch
@@ -11,10 +11,84 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.alphabet import ALPHABETS
-from seqray.core.model_config import RESIDUAL_KERNEL, ModelConfig, StemConfig
+from seqray.core.model_config import RESIDUAL_KERNEL, LinearConfig, ModelConfig, StemConfig
 from seqray.models.attention import Linear, MultiHeadAttention, PositionTerms, Rotation, rotary_angles
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
-from seqray.models.linear import kmer_places, lookup
+
+# --- k-mers: their places, and vectors or weights of them
+
+
+def kmer_places(letters: Tensor, real: Tensor, longest: int, alphabet: int) -> Iterator[Tensor]:
+    """Number the k-mers that begin at letters (..., N), for k from 1 to ``longest``: from 1, and 0 for none.
+
+    Padding, which comes last, and letters below 0 are in no k-mer.
+    """
+    following = F.pad(letters.where(real, -1), (0, longest - 1), value=-1)
+    count = letters.shape[-1]
+    index = following[..., :count]
+    known = index >= 0
+    for ahead in range(longest):
+        if ahead:
+            letter = following[..., ahead : ahead + count]
+            known = known & (letter >= 0)
+            index = alphabet * index + letter
+        yield torch.where(known, 1 + index, 0)
+
+
+def lookup(place: Tensor, table: Tensor) -> Tensor:
+    """Rows of a table (R, D) by their number from 1, zeros for 0."""
+    return F.embedding(place, F.pad(table, (0, 0, 1, 0)))
+
+
+class LinearPart(nn.Module):
+    """A weight of each k-mer for each class, wherever it is, and at each place; summed, they are logits.
+
+    ``counts`` has a table (A**k, K) for each k; ``places`` one (S, R, A**k, K) for each k of the settings,
+    for S ends and R letters from there. ``scale`` is what the logits of the rest of the network are
+    multiplied by. All begin so that nothing is changed.
+    """
+
+    def __init__(self, alphabet: int, config: LinearConfig, classes: int) -> None:
+        super().__init__()
+        self.alphabet, self.config = alphabet, config
+        self.scale = nn.Parameter(torch.ones(1))
+        self.bias = nn.Parameter(torch.zeros(classes))
+        self.counts = nn.ParameterList(torch.zeros(alphabet**k, classes) for k in range(1, config.words + 1))
+        self.places = nn.ParameterList(
+            torch.zeros(config.sides, config.reach, alphabet**k, classes) for k in config.placed
+        )
+
+    def forward(self, letters: Tensor, real: Tensor) -> Tensor:
+        """Logits (B, K) of letters (B, N) int64 and their bool mask."""
+        with torch.autocast(letters.device.type, enabled=False):  # small terms of a long sum
+            return self.bias + sum(values.sum(dim=1) for _, values in self._terms(letters, real))
+
+    def contributions(self, letters: Tensor, real: Tensor) -> Tensor:
+        """What each letter adds to the logits: (B, N, K); a k-mer's part is divided among its letters.
+
+        Their sum and the bias are the logits of `forward`.
+        """
+        added = letters.new_zeros((), dtype=self.bias.dtype)
+        for k, values in self._terms(letters, real):
+            for ahead in range(k):  # zero beyond the last letter, where no k-mer begins
+                added = added + F.pad(values, (0, 0, ahead, 0))[:, : letters.shape[1]] / k
+        return added
+
+    def _terms(self, letters: Tensor, real: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Yield k, and what the k-mers add that begin at each letter (B, N, K)."""
+        config = self.config
+        left = real.cumsum(dim=1)
+        distances = (left, left[:, -1:] - left + 1)[: config.sides]
+        every = kmer_places(letters, real, max(config.words, *config.placed), self.alphabet)
+        for k, place in enumerate(every, start=1):
+            if k <= config.words:
+                yield k, lookup(place, self.counts[k - 1])
+            if k in config.placed:
+                tables = self.places[config.placed.index(k)]
+                for table, distance in zip(tables, distances, strict=True):
+                    index = (distance - 1) * self.alphabet**k + place
+                    near = (place > 0) & (distance <= config.reach)
+                    yield k, lookup(torch.where(near, index, 0), table.flatten(0, 1))
 
 
 class KmerEmbedding(nn.Module):
@@ -32,10 +106,7 @@ class KmerEmbedding(nn.Module):
         )
 
     def forward(self, letters: Tensor, real: Tensor) -> Tensor:
-        """Letters (..., N) int64 and their bool mask to (..., N, D).
-
-        Padding comes last. Padding and letters below 0 are in no k-mer.
-        """
+        """Letters (..., N), below 0 if unknown, and their bool mask to (..., N, D); padding comes last."""
         places = kmer_places(letters, real, 1 + len(self.tables), self.letters)
         next(places)  # of single letters
         added = letters.new_zeros((), dtype=self.tables[0].dtype)
@@ -167,12 +238,10 @@ class TokenEmbedding(nn.Module):
 class ConvolutionalStem(nn.Module):
     """Local detectors before attention: letters (B, N) to tokens (B, T, D), T = ceil(N / stride).
 
-    Parallel convolutions of several widths over a narrow letter embedding, concatenated to D channels;
-    then residual convolutions; then an optional factor for each position; then each ``stride``
-    neighbors are merged into one token by a linear map, so that token i represents letters
-    [i·stride, (i+1)·stride); then the optional position matrix.
-    Letters that are padding are set to zero before each convolution, as the convolution's own border is:
-    padding changes nothing.
+    Parallel convolutions of several widths over a narrow letter embedding, concatenated to D channels; then
+    residual convolutions; then an optional factor for each position; then each ``stride`` neighbors are
+    merged into one token by a linear map; then the optional position matrix. Letters that are padding are set
+    to zero before each convolution, as the convolution's own border is: padding changes nothing.
     """
 
     def __init__(self, vocabulary: int, d_model: int, config: StemConfig, activation: str) -> None:
@@ -250,10 +319,7 @@ class ConvolutionalStem(nn.Module):
 
 
 def _one_hot_around(letters: Tensor, mask: Tensor | None, width: int, vocabulary: int) -> Tensor:
-    """The letters in a window around each letter (B, N), one-hot: (B, N, width · vocabulary).
-
-    The rows overlap in memory.
-    """
+    """One-hot letters around each letter (B, N), (B, N, width · vocabulary); the rows overlap in memory."""
     rows, count = letters.shape
     real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask
     in_bfloat16 = torch.is_autocast_enabled("cpu")  # where the product is computed so, spare the conversion
@@ -294,10 +360,7 @@ class ClassificationHead(nn.Module):
         return self.answer(pooled).logits
 
     def answer(self, pooled: Tensor, attention: tuple[AttentionStep, ...] = ()) -> ModelOutput:
-        """As `forward` of ``pooled`` (B, D), with the logits of the subclasses if there are any.
-
-        ``attention`` is what else the output holds.
-        """
+        """As `forward` of ``pooled`` (B, D), with the logits of the subclasses if there are any."""
         logits = self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
         if not self.subclasses:
             return ModelOutput(logits, attention)
@@ -328,10 +391,7 @@ class ResidualBlock(nn.Module, ABC):
         return x + branch if torch.is_grad_enabled() else x.add_(branch)
 
     def add_feed_forward(self, x: Tensor) -> Tensor:
-        """Add the feed-forward layer to each token of (B, L, D) or (B, R, C, D).
-
-        Without gradients it is added in place, to some tokens at a time.
-        """
+        """Add the feed-forward layer to each token; without gradients in place, to some tokens at a time."""
         if torch.is_grad_enabled():
             return x + self._fed_forward(x.flatten(1, -2)).view(x.shape)
         x = x.contiguous()

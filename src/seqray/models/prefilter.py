@@ -106,10 +106,7 @@ _SECOND = "second."
 
 
 def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
-    """Make the prefilter of a model file; None where the card names none.
-
-    ``arrays`` are all of the file whose names begin with `PREFIX`.
-    """
+    """Make the prefilter of a model file of the arrays named by `PREFIX`; None where the card names none."""
     if card.prefilter is None:
         if arrays:
             raise ModelFileError("has a prefilter that its description does not name", where=where)

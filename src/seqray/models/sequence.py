@@ -38,10 +38,10 @@ from seqray.models.layers import (
     ClassificationHead,
     ConvolutionalStem,
     KmerEmbedding,
+    LinearPart,
     TokenEmbedding,
     Transformer,
 )
-from seqray.models.linear import LinearPart
 from seqray.models.tokenizers import PAD
 
 # --- The composition of a sequence, computed from its tokens and added to CLS

@@ -166,10 +166,7 @@ class KmerTokenizer(OwnTokenizer):
 
 
 def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokenizer:
-    """Build the tokenizer that a model's settings name, for sequences of one context or of none.
-
-    That of a backbone is made by `seqray.modelfile.model.build_tokenizer`, which calls this for all others.
-    """
+    """The tokenizer of a model but a backbone, for sequences of one context or of none."""
     alphabet = ALPHABETS[config.alphabet]
     tokenizer = (
         CharacterTokenizer(alphabet) if config.tokenizer == "character" else KmerTokenizer(alphabet, config.k)
@@ -201,9 +198,7 @@ def context_index(config: ModelConfig, context: str) -> int:
 
 
 class AlignmentTokenizer:
-    """Codes (R, C) to tokens (R, 1 + C), CLS first in each row; ``gap`` and ``missing`` have tokens of their
-    own.
-    """
+    """Codes (R, C) to tokens (R, 1 + C), CLS first in each row; gaps and missing data have their own."""
 
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
@@ -246,11 +241,10 @@ def pad_arrays(tokens: Sequence[np.ndarray]) -> tuple[Ints, tuple[Bools | None, 
 
 
 def size_buckets(sizes: Sequence[object] | np.ndarray, batch_size: int, max_tokens: int) -> list[Ints]:
-    """Group sequences (N,) or alignments (N, 2) of similar size into batches of indices.
+    """Group sequences (N,) or alignments (N, 2) of similar size into batches of indices, the shortest first.
 
     A batch has at most ``batch_size`` of them and ``max_tokens``, padding included; a single larger one makes
-    a batch of its own. The shortest (narrowest, then shallowest) come first; ties keep their order, so the
-    result is deterministic.
+    a batch of its own. Ties keep their order, so the result is deterministic.
     """
     shapes = np.atleast_2d(np.asarray(sizes, dtype=np.int64).T)  # (columns,) or (rows, columns)
     columns, rows = shapes[-1], shapes[0] if len(shapes) == 2 else np.ones_like(shapes[0])

@@ -46,11 +46,7 @@ Key = TypeVar("Key")
 
 
 class FixedBatches(Sampler[Key]):
-    """The same batches each time; processes take every ``world``-th.
-
-    A process whose share falls short takes one of the first batches again: all must take the same number
-    of steps.
-    """
+    """The same batches each time; processes take every ``world``-th, and all as many."""
 
     def __init__(self, batches: Sequence[Key], rank: int = 0, world: int = 1) -> None:
         share = -(-len(batches) // world)
@@ -118,11 +114,7 @@ class Changes:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, size: int, config: AugmentConfig) -> Changes:
-        """Draw random changes of ``size`` windows.
-
-        Shifts are uniform on [-shift, shift], in letters, for a share ``shift_share`` of the windows; a flip
-        has probability ``reverse_complement``.
-        """
+        """Draw changes of ``size`` windows: shifts uniform on [-shift, shift] of a share of them, flips."""
         shift = rng.integers(-config.shift, config.shift, size=size, endpoint=True)
         flip = rng.random(size) < config.reverse_complement
         if config.shift_share < 1:
@@ -141,10 +133,9 @@ def cut_windows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut the windows of some sequences, moved and flipped: codes (B, W) uint8, and letters of each (B,).
 
-    ``begin`` is the offset of each sequence in the stack, ``indices`` (B,) are those to take; so many letters
-    on each side of a sequence are its flank, and not of the unmoved window. Letters beyond the ends of a
-    sequence are ``unknown``; W is the longest window,
-    or ``width`` if that is more; shorter windows are padded at the end.
+    ``begin`` is the offset of each sequence in the stack, ``indices`` (B,) are those to take; ``flank``
+    letters on each side of a sequence are not of the unmoved window. Letters beyond the ends are ``unknown``;
+    W is the longest window, or ``width`` if that is more.
     """
     n = stack.lengths[indices][:, None]  # (B, 1)
     lengths = n - 2 * flank
@@ -161,11 +152,10 @@ def cut_windows(
 
 
 def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Replace every token that covers a masked letter by MASK.
+    """Replace every token (B, 1 + T) that covers a masked letter of (B, W) by MASK.
 
-    Overlapping words share letters: a word left in place would reveal its masked neighbor. The tokens are
-    (B, 1 + T) int64, CLS first; ``letters`` (B, W) bool mark masked ones, ``spans`` (1 + T, 2) are the
-    half-open letter interval of each token, empty for CLS.
+    Overlapping words share letters: a word left in place would reveal its masked neighbor. ``spans`` (1 + T,
+    2) are the half-open letter interval of each token, empty for CLS.
     """
     before = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
     np.cumsum(letters, axis=1, out=before[:, 1:])
@@ -225,10 +215,7 @@ class Examples(ABC):
     def tokens(
         self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
     ) -> TokenBatch:
-        """Make tokens and masks of some examples.
-
-        Nothing is changed at random if ``augment`` or ``rng`` is None.
-        """
+        """Make tokens and masks of some examples, changed at random if ``augment`` and ``rng`` are given."""
 
     def batch(
         self,
@@ -312,11 +299,8 @@ class SequenceExamples(Examples):
 class TrainingOrder(Sampler[BatchKey]):
     """A fresh order of all sequences each epoch, dealt into batches of nearly equal size.
 
-    With several processes each takes its share; up to ``world - 1`` sequences are then seen twice in an
-    epoch, so that all processes take the same number of steps.
-
-    A batch has at most ``batch_size`` sequences. Unequal lengths are sorted within chunks of the order to
-    save padding.
+    Up to ``world - 1`` sequences are seen twice in an epoch, so that all processes take the same number of
+    steps. Unequal lengths are sorted within chunks of the order to save padding.
     """
 
     def __init__(
@@ -340,15 +324,12 @@ class TrainingOrder(Sampler[BatchKey]):
         order = np.resize(order, self._share * self.world)[self.rank :: self.world]
         batches = np.array_split(order, len(self))
         if self._ragged:
-            batches = self._by_length(order, len(self), rng)
+            chunks = np.array_split(order, -(-len(self) // _CHUNK))
+            chunks = [chunk[np.argsort(self.lengths[chunk], kind="stable")] for chunk in chunks]
+            batches = np.array_split(np.concatenate(chunks), len(self))
+            batches = [batches[i] for i in rng.permutation(len(self))]
         for number, indices in enumerate(batches):
             yield self.epoch, number, indices
-
-    def _by_length(self, order: np.ndarray, n_batches: int, rng: np.random.Generator) -> list[np.ndarray]:
-        chunks = np.array_split(order, -(-n_batches // _CHUNK))
-        chunks = [chunk[np.argsort(self.lengths[chunk], kind="stable")] for chunk in chunks]
-        batches = np.array_split(np.concatenate(chunks), n_batches)
-        return [batches[i] for i in rng.permutation(n_batches)]
 
 
 def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> FixedBatches[BatchKey]:
@@ -387,14 +368,11 @@ _SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
 
 
 class AlignmentExamples(Examples):
-    """Alignments with their classes.
+    """Alignments with their classes; ``config.data.window`` is in columns.
 
     In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
     learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
-    also learns shallow alignments. Without random changes, the rows are those of
-    `seqray.core.records.crop_alignment`, as in prediction.
-
-    ``config.data.window`` is in columns.
+    also learns shallow alignments. Without random changes, the rows are those of prediction.
     """
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:

@@ -15,7 +15,7 @@ from seqray.core.arrays import Ints
 from seqray.core.errors import ConfigError, InputError, advise, field_name, setting
 from seqray.core.labels import label_faults, refuse_joined_labels
 from seqray.core.records import Example, LabeledSequence, letter_counts
-from seqray.core.run_config import DataConfig, RunConfig
+from seqray.core.run_config import RunConfig
 from seqray.core.text import (
     class_name_fault,
     counted,
@@ -35,10 +35,7 @@ MIN_SUBCLASS_EXAMPLES = 10
 
 
 def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
-    """Add the number of subclasses of each class to the settings, if the network learns subclasses.
-
-    Examples of split ``test`` don't count.
-    """
+    """Add the number of subclasses of each class to the settings, if the network learns subclasses."""
     if not config.data.subclasses:
         return replace(config, model=replace(config.model, subclasses=()))
     subclasses = subclass_names(data, classes)
@@ -59,14 +56,6 @@ def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndar
     ]
     index = {pair: number for number, pair in enumerate(pairs)}
     return np.array([index.get((one.label or "", one.subclass or ""), -1) for one in data], dtype=np.int64)
-
-
-def has_subclasses(data: Sequence[Example]) -> bool:
-    """Whether some classes have several subclasses, and each of these at least `MIN_SUBCLASS_EXAMPLES`."""
-    counts = Counter((one.label, one.subclass or "") for one in data)
-    subclasses = Counter(label for label, _ in counts)
-    divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
-    return min(divided, default=0) >= MIN_SUBCLASS_EXAMPLES
 
 
 def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
@@ -138,6 +127,9 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
     cut = [sorted({one[:usual] for one in of if len(one) >= usual}) for of in sequences.values()]
     alike = usual > 0 and is_near_one_length(lengths) and longest <= 2 * usual and all(cut)
     placed = alike and has_site(cut, alphabet)
+    counts = Counter((one.label, one.subclass or "") for one in learned)
+    subclasses = Counter(label for label, _ in counts)
+    divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
     return DataFacts(
         alphabet=alphabet,
         counts=Counter(example.label or "" for example in learned),
@@ -146,20 +138,21 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
         site=placed and shortest == longest,
         placed=placed,
         contexts=tuple(sorted({example.context for example in data if example.context})),
-        subclasses=has_subclasses(learned),
+        subclasses=min(divided, default=0) >= MIN_SUBCLASS_EXAMPLES,
     )
 
 
 def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
     """Tell windows cut around a site: letters of a class are not equally common at all positions.
 
-    At each position, Pearson's chi-squared compares the letters of each class with those of its windows as a
-    whole; the sum over the classes decides, at a level of .001 divided by the number of positions.
-
-    The sequences of each class are different ones, all of one length.
+    The sequences of each class are different ones, all of one length. At each position, Pearson's chi-squared
+    compares the letters of each class with those of its windows as a whole; the sum over the classes decides,
+    at a level of .001 divided by the number of positions.
     """
     step = 1 + sum(len(one) * len(one[0]) for one in classes) // 50_000_000  # a sample is enough
-    counts = np.stack([_letter_counts(one[::step], alphabet) for one in classes])  # (K, L, letters)
+    samples = [one[::step] for one in classes]
+    codes = [alphabet.encode("".join(one)).reshape(len(one), -1) for one in samples]
+    counts = np.stack([letter_counts(one, alphabet).T for one in codes])  # (K, L, letters)
     shares = counts.sum(axis=1, keepdims=True) / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1)
     expected = counts.sum(axis=2, keepdims=True) * shares
     used = expected >= 5  # with fewer the statistic does not follow the distribution
@@ -169,62 +162,39 @@ def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
     return bool(p.min() * len(p) < 0.001)
 
 
-def _letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> np.ndarray:
-    """Number of sequences with each letter at each position: int64 (L, letters)."""
-    codes = alphabet.encode("".join(sequences)).reshape(len(sequences), -1)
-    return letter_counts(codes, alphabet).T
-
-
 def data_cautions(data: Sequence[Example]) -> Iterator[str]:
-    """Yield what speaks against the data.
-
-    These are a few sequences of another length than all others, sequences with several labels, rows given
-    twice, test sequences that are learned from, and labels that look like a mistake (`label_faults`).
-    """
-    yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
-    yield from map(str, label_faults(data))
-    yield from _learned_test_rows([one for one in data if isinstance(one, LabeledSequence)])
-    labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
-    for example in data:
-        if isinstance(example, LabeledSequence):
-            labels[example.sequence, example.context].add(example.label)
-    if torn := [letters for (letters, _), found in labels.items() if len(found) > 1]:
-        first = next(e.id for e in data if isinstance(e, LabeledSequence) and e.sequence == torn[0])
-        yield (
-            f"{counted(len(torn), 'sequence')} with several labels, such as that of '{first}': no model can "
-            "be right about all its rows; 'seqray audit' counts them"
-        )
-    rows = Counter((e.id, e.sequence, e.label) for e in data if isinstance(e, LabeledSequence))
-    if repeated := rows.total() - len(rows):
-        yield f"{counted(repeated, 'row')} with the id, letters and label of an earlier one; give each once"
-
-
-def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
-    """A few among windows of one length are a mistake more often than not."""
-    lengths = Counter(len(one.sequence) for one in data)
+    """Yield what speaks against the data: rows that look like a mistake, or make figures too good."""
+    sequences = [one for one in data if isinstance(one, LabeledSequence)]
+    lengths = Counter(len(one.sequence) for one in sequences)
     [(usual, count)] = lengths.most_common(1) or [(0, 0)]
-    if odd := [
-        one
-        for one in data
-        if len(one.sequence) != usual and len(data) - count <= _MAX_ODD_LENGTH_SHARE * len(data)
-    ]:
+    odd = [one for one in sequences if len(one.sequence) != usual]
+    if odd and len(sequences) - count <= _MAX_ODD_LENGTH_SHARE * len(sequences):
         yield (
             f"{counted(len(odd), 'sequence')} of another length than the {usual} letters of all others, such "
             f"as '{odd[0].id}' ({len(odd[0].sequence)}): settings that follow from the data are those for "
             "sequences of different lengths"
         )
-
-
-def _learned_test_rows(data: Sequence[LabeledSequence]) -> Iterator[str]:
-    """Test sequences that are also learned from, or choose the epoch."""
-    learned = {(one.sequence, one.context) for one in data if one.split != "test"}
-    tested = [one for one in data if one.split == "test"]
+    yield from map(str, label_faults(data))
+    learned = {(one.sequence, one.context) for one in sequences if one.split != "test"}
+    tested = [one for one in sequences if one.split == "test"]
     if copies := [one for one in tested if (one.sequence, one.context) in learned]:
         yield (
             f"{counted(len(copies), 'test sequence')} of {len(tested)}, such as '{copies[0].id}', with the "
             "letters of one that is learned from: figures of the test part are too good; 'seqray split' "
             "keeps copies together"
         )
+    labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for one in sequences:
+        labels[one.sequence, one.context].add(one.label)
+    if torn := [letters for (letters, _), names in labels.items() if len(names) > 1]:
+        first = next(one.id for one in sequences if one.sequence == torn[0])
+        yield (
+            f"{counted(len(torn), 'sequence')} with several labels, such as that of '{first}': no model can "
+            "be right about all its rows; 'seqray audit' counts them"
+        )
+    rows = Counter((one.id, one.sequence, one.label) for one in sequences)
+    if repeated := rows.total() - len(rows):
+        yield f"{counted(repeated, 'row')} with the id, letters and label of an earlier one; give each once"
 
 
 def has_rare_class(counts: Mapping[str, int]) -> bool:
@@ -241,10 +211,7 @@ MAX_SHOWN_LABELS = 5
 
 
 def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
-    """Order the class names; raise an error for data that cannot be used for training.
-
-    With ``classes``, the names have to be in that order; None puts the positive class last.
-    """
+    """Order the class names, as given or with the positive one last; refuse what can't be trained on."""
     for name in counts:
         if fault := class_name_fault(name):
             raise InputError(f"the label {name!r} {fault}", remedy="rename it")
@@ -268,23 +235,13 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
             remedy=f"give --set model.classes={len(names)}, or leave 'model.classes' out of the settings",
         )
     if rare := [name for name in names if counts[name] < 2]:
-        raise _rare_labels(rare)
-    _check_names(names)
-    return names
-
-
-def _rare_labels(rare: Sequence[str]) -> InputError:
-    shown = first_and_more((f"'{name}'" for name in rare), MAX_SHOWN_LABELS)
-    what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
-    remedy = "give two or more of each label"
-    if all(math.isfinite(parse_float(name)) for name in rare):
-        remedy = f"numbers are read as names of classes: divide them into classes, or {remedy}"
-    return InputError(what, remedy=remedy)
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """Refuse class names that would be ambiguous in tables of predictions or figures."""
-    columns: dict[str, str] = {}
+        shown = first_and_more((f"'{name}'" for name in rare), MAX_SHOWN_LABELS)
+        what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
+        remedy = "give two or more of each label"
+        if all(math.isfinite(parse_float(name)) for name in rare):
+            remedy = f"numbers are read as names of classes: divide them into classes, or {remedy}"
+        raise InputError(what, remedy=remedy)
+    columns: dict[str, str] = {}  # of predictions and figures, where names must not be ambiguous
     for name in names:
         column = probability_column(name)
         if column in columns:
@@ -300,13 +257,11 @@ def _check_names(names: Sequence[str]) -> None:
                 f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",
                 remedy="rename it",
             )
+    return names
 
 
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
-    """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
-
-    Alignments fit always: `seqray.core.records.crop_alignment` cuts them to the window.
-    """
+    """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter."""
     sequences = [example for example in data if isinstance(example, LabeledSequence)]
     if not sequences:
         return
@@ -315,8 +270,19 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     if all(plain.isdisjoint(example.sequence) for example in sequences):
         raise InputError("no training sequence holds an unambiguous letter")
     tokenizer = build_tokenizer(config.model)
-    if not flank and rule == "none":
-        _refuse_longer(sequences, config.data)
+    longer = [example for example in sequences if len(example.sequence) > window]
+    if longer and not flank and rule == "none":
+        remedy = "cut them around the site"
+        if config.data.site is None:
+            rules = f"give {setting('truncate', 'ends')} or {setting('truncate', 'start')}"
+            remedy = advise("truncate", rules, "shorten it")
+        others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
+        name = field_name("data.window")
+        raise InputError(
+            f"holds {len(longer[0].sequence)} letters, more than {name} ({window}){others}",
+            where=longer[0].where,
+            remedy=f"{remedy}, or raise {name}",
+        )
     for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
@@ -329,20 +295,3 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
             raise InputError(error.what, where=where) from None
         if length == 0:
             raise InputError("holds no letters", where=where)
-
-
-def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> None:
-    """Count the sequences that are longer than the window in one error."""
-    longer = [example for example in sequences if len(example.sequence) > data.window]
-    if longer:
-        cut = "cut them around the site"
-        if data.site is None:
-            rules = f"give {setting('truncate', 'ends')} or {setting('truncate', 'start')}"
-            cut = advise("truncate", rules, "shorten it")
-        others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
-        window, letters = field_name("data.window"), len(longer[0].sequence)
-        raise InputError(
-            f"holds {letters} letters, more than {window} ({data.window}){others}",
-            where=longer[0].where,
-            remedy=f"{cut}, or raise {window}",
-        )

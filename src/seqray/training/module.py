@@ -33,14 +33,11 @@ FIGURES = (
 def classification_figures(
     logits: np.ndarray, labels: np.ndarray, positive: int, threshold: float = 0.5
 ) -> dict[str, float]:
-    """Measure logits against class indices.
+    """Measure logits (N, K) against class indices (N,), of two classes called at the ``threshold``.
 
-    With two classes: `FIGURES` of the positive class at ``threshold``. With more: the mean over the classes
-    of one against the rest, where each example is called for its most probable class; ``ece`` is that of the
-    most probable class. ``loss`` is the mean negative log-likelihood.
-
-    The logits are (N, K), the labels (N,) class indices. ``threshold`` is the lowest probability of a
-    positive call; for two classes only.
+    With two: `FIGURES` of the positive class. With more: the mean over the classes of one against the rest,
+    where each example is called for its most probable class; ``ece`` is that of the most probable class.
+    ``loss`` is the mean negative log-likelihood.
     """
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)
@@ -84,10 +81,7 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
 
 
 def rate_factor(step: int, steps: int, warmup: float) -> float:
-    """Learning rate as a share of its peak: a linear rise, then half a cosine.
-
-    ``step`` counts from 0; ``warmup`` is the share of the steps in which the rate rises.
-    """
+    """Learning rate as a share of its peak: a linear rise in the share ``warmup``, then half a cosine."""
     rise = round(warmup * steps)
     if step < rise:
         return (step + 1) / (rise + 1)
@@ -109,23 +103,52 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
 
 
 def best_epoch(history: Sequence[Mapping[str, float]], monitor: str) -> int:
-    """Return the epoch with the best monitored figure; of equal ones the first of the lowest loss.
-
-    On an easy task all epochs rank perfectly, and later ones are surer.
-    """
+    """The epoch with the best figure; of equal ones, as on an easy task, the first of the lowest loss."""
     sign = -1 if monitor == "loss" else 1
     return int(max(history, key=lambda row: (sign * row[monitor], -row.get("loss", math.inf)))["epoch"])
 
 
 class NetworkModule(lightning.LightningModule):
-    """What training and pre-training share; checkpoints keep ``history``, one mapping for each epoch."""
+    """What training and pre-training share: a network of random weights, and their moving average.
 
-    def __init__(self, config: RunConfig, seed: int) -> None:
+    Checkpoints keep ``history``, which has for each epoch its number, the loss and the figures on validation.
+    """
+
+    def __init__(self, config: RunConfig, seed: int, network: Network) -> None:
         super().__init__()
-        self.config, self.seed = config, seed
+        self.config, self.seed, self.network = config, seed, network
+        self.average: Network | None = None
+        if config.optimizer.ema > 0:
+            self.average = copy.deepcopy(network).requires_grad_(False)
         self.history: list[dict[str, float]] = []
         self.figures: dict[str, float] = {}
         self._loss_sum = torch.zeros(2)  # of the losses of an epoch, and of the examples
+
+    @property
+    def evaluated_network(self) -> Network:
+        """The network that is validated and saved: the average if there is one."""
+        return self.network if self.average is None else self.average
+
+    def apply_initial_weights(self, start: InitialWeights) -> None:
+        """Take over weights of before, in the network and its average."""
+        for network in filter(None, (self.network, self.average)):
+            apply_initial_weights(network, start)
+
+    def configure_optimizers(self) -> Any:
+        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))
+
+    def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
+        super().optimizer_step(*args, **kwargs)
+        if self.average is not None:
+            self._update_average(self.average)
+
+    @torch.no_grad()
+    def _update_average(self, average: Network) -> None:
+        # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
+        steps = self.global_step
+        decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
+        for old, new in zip(average.parameters(), self.network.parameters(), strict=True):
+            old.lerp_(new, 1 - decay)
 
     def seed_step(self, number: int) -> None:
         """Seed dropout by the step alone, so that a resumed run repeats it exactly."""
@@ -171,55 +194,12 @@ class NetworkModule(lightning.LightningModule):
         self.history = list(checkpoint["history"])
 
 
-class AveragedModule(NetworkModule):
-    """A network in training, and the moving average of its weights if the settings ask for one.
+class Classifier(NetworkModule):
+    """A classifier in training, whose logits are measured against the (N,) class indices of validation.
 
-    The network has random weights.
-    """
-
-    def __init__(self, config: RunConfig, seed: int, network: Network) -> None:
-        super().__init__(config, seed)
-        self.network = network
-        self.average: Network | None = None
-        if config.optimizer.ema > 0:
-            self.average = copy.deepcopy(network).requires_grad_(False)
-
-    def apply_initial_weights(self, start: InitialWeights) -> None:
-        """Take over weights of before, in the network and its average."""
-        for network in filter(None, (self.network, self.average)):
-            apply_initial_weights(network, start)
-
-    @property
-    def evaluated_network(self) -> Network:
-        """The network that is validated and saved: the average if there is one."""
-        return self.network if self.average is None else self.average
-
-    def configure_optimizers(self) -> Any:
-        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))
-
-    def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
-        super().optimizer_step(*args, **kwargs)
-        if self.average is not None:
-            self._update_average(self.average)
-
-    @torch.no_grad()
-    def _update_average(self, average: Network) -> None:
-        # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
-        steps = self.global_step
-        decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
-        for old, new in zip(average.parameters(), self.network.parameters(), strict=True):
-            old.lerp_(new, 1 - decay)
-
-
-class Classifier(AveragedModule):
-    """A network in training.
-
-    The (N,) validation labels are class indices, against which the logits are measured. ``class_weights``
-    (K,) weigh the classes in the loss; ``margins`` (K,) are added to the logits while training, see
-    `OptimizerConfig.logit_adjustment`. The labels of batches are class indices, or indices of subclasses
-    where the network tells them apart.
-
-    ``history`` has one mapping for each epoch: ``epoch``, ``train_loss``, and the metrics on validation.
+    ``class_weights`` (K,) weigh the classes in the loss; ``margins`` (K,) are added to the logits while
+    training, see `OptimizerConfig.logit_adjustment`. The labels of batches are class indices, or indices of
+    subclasses where the network tells them apart.
     """
 
     def __init__(

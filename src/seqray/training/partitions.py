@@ -63,22 +63,16 @@ def _letters(example: Example) -> str:
 
 
 def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
-    """Number the examples so that relatives share a number: int64 (N,).
-
-    Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
-    through others.
-    """
+    """Numbers (N,) that members of one group and copies, on either strand of nucleotides, share."""
     copies = number_by_appearance(canonical_strand(example.sequence, alphabet) for example in data)
     return merge_groups(copies, named_groups([example.group for example in data]))
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Hold out whole groups: bool (N,), True where held out.
+    """Hold out a ``share`` of each class by whole groups: bool (N,), True where held out.
 
     Groups of one row, often nearly all of them, are drawn at random within each class, so that both parts
     have some of each; larger groups are dealt.
-
-    ``share`` is the approximate share of each class, 0 to 1.
     """
     alone = np.bincount(groups)[groups] == 1
     held = np.zeros(len(labels), dtype=bool)
@@ -129,12 +123,15 @@ MIN_GROUPS = 10  # of each class, to hold out relatives together
 def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
     """Check labels and lengths, and choose the validation part, which all members hold out.
 
-    Where the data name a split, their training and validation parts are taken; a validation part that they
-    don't name is held out from training by whole groups. Examples of split ``test`` are left alone.
-    ``classes`` is the order of the class names; sorted, with the positive one last, by default. Raises
-    InputError or ConfigError for data that can't be trained on.
+    Where the data name a split, their parts are taken; a validation part that they don't name is held out
+    from training by whole groups. Examples of split ``test`` are left alone. ``classes`` is the order of the
+    class names; sorted, with the positive one last, by default.
     """
-    rows = np.array([i for i, example in enumerate(data) if _split_of(example) != "test"], dtype=np.int64)
+    for example in data:
+        if example.split not in (None, "", *PARTS):
+            remedy = "give " + ", ".join(PARTS)
+            raise InputError(f"unknown split '{example.split}'", where=example.where, remedy=remedy)
+    rows = np.array([i for i, example in enumerate(data) if example.split != "test"], dtype=np.int64)
     if not len(rows):
         raise InputError("no example to train on", remedy="give examples of split 'train' or of none")
     try:
@@ -144,7 +141,12 @@ def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str]
     check_lengths([data[i] for i in rows], config)
     index = {name: i for i, name in enumerate(names)}
     labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
-    groups = _held_together([data[i] for i in rows], labels[rows], config)
+    learned, alphabet = [data[i] for i in rows], ALPHABETS[config.model.alphabet]
+    groups = word_groups(learned, alphabet)
+    each = min(len(np.unique(groups[labels[rows] == k])) for k in np.unique(labels[rows]))
+    if each < MIN_GROUPS or np.bincount(groups).max() > config.data.validation * len(groups):
+        # Windows cover a genome, or all sequences are mutants of one: k-mers make few groups.
+        groups = related_groups(learned, alphabet)
     chosen = np.array([data[i].split == "validation" for i in rows])
     named = bool(chosen.any())
     if not named:
@@ -165,30 +167,8 @@ def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str]
     return result
 
 
-def _held_together(data: Sequence[Example], labels: np.ndarray, config: RunConfig) -> np.ndarray:
-    """Groups that are held out whole: those of shared k-mers where there are enough, else those of copies.
-
-    Where windows cover a genome, or all sequences are mutants of one, k-mers make few groups.
-    """
-    alphabet = ALPHABETS[config.model.alphabet]
-    groups = word_groups(data, alphabet)
-    each = min(len(np.unique(groups[labels == k])) for k in np.unique(labels))
-    enough = each >= MIN_GROUPS and np.bincount(groups).max() <= config.data.validation * len(groups)
-    return groups if enough else related_groups(data, alphabet)
-
-
-def _split_of(example: Example) -> str:
-    split = example.split or "train"
-    if split not in PARTS:
-        raise InputError(f"unknown split '{split}'", where=example.where, remedy="give " + ", ".join(PARTS))
-    return split
-
-
 def word_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
-    """Number the examples so that those of `related_groups`, and those that share a k-mer, share a number.
-
-    The k-mers have `relative_word` letters: overlapping windows share them.
-    """
+    """Number the examples so that those of `related_groups`, and those that share a k-mer, share a number."""
     groups = related_groups(data, alphabet)
     word = relative_word(data, alphabet)
     if not word:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -23,17 +23,18 @@ from seqray.core.text import Truncation, describe_learned, describe_truncation
 from seqray.io.files import write_file
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
 from seqray.modelfile.file import load_model
-from seqray.modelfile.header import locate_model, read_card
+from seqray.modelfile.header import check_model_path, locate_model, read_card
 from seqray.modelfile.initial_weights import is_pretrained, load_initial_weights
 from seqray.models.batches import trainer_device
 from seqray.training import settings_from_data as rules
 from seqray.training.data_facts import data_cautions, measure_data
-from seqray.training.fit import train
+from seqray.training.fit import count_letters, open_folder, train, train_member
 from seqray.training.genomes.fit import train_locator
 from seqray.training.genomes.sheet import GenomeRow, read_sheet
-from seqray.training.members import TrainResult
+from seqray.training.members import RunOptions, TrainResult, call_side_by_side
+from seqray.training.partitions import data_sha256, partition
 from seqray.training.recalibration import count_training_data
-from seqray.training.trial import train_best
+from seqray.training.trainer import BEST, LAST, fingerprint, make_trainer, quiet
 
 # --- What is asked of a training
 
@@ -103,7 +104,8 @@ def plan_training(
 
 def _stated_settings(name: str, asked: TrainSettings) -> tuple[RunConfig | None, Set[str]]:
     """The settings that are asked for, or None, and the names of those that were set one by one."""
-    source, named = asked.get("config"), _named(asked)
+    source = asked.get("config")
+    named: Set[str] = {str(word).partition("=")[0].strip() for word in asked.get("set") or ()}
     if source is None:
         like = asked.get("like")
         config = None if like is None else replace(settings_of(like), name=name)
@@ -114,10 +116,6 @@ def _stated_settings(name: str, asked: TrainSettings) -> tuple[RunConfig | None,
         named |= stated
     is_whole = config is not None and (source is not None or config.model.is_locator)
     return _overridden(config, asked) if config is not None and is_whole else config, named
-
-
-def _named(asked: TrainSettings) -> Set[str]:
-    return {str(word).partition("=")[0].strip() for word in asked.get("set") or ()}
 
 
 def _overridden(config: RunConfig, asked: TrainSettings) -> RunConfig:
@@ -244,6 +242,87 @@ def _plan_locator(config: RunConfig, asked: TrainSettings) -> Plan:
     )
 
 
+# --- Settings that the data decide on: the first member is trained with each, and the best go on
+
+
+def train_best(
+    config: RunConfig,
+    alternatives: Sequence[Mapping[str, Any]],
+    data: Sequence[LabeledSequence],
+    out: Path | None,
+    run: RunOptions,
+    *,
+    classes: Sequence[str] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    on_trial: Callable[[str], None] = lambda _: None,
+) -> tuple[TrainResult, RunConfig]:
+    """Train the first member with each alternative, and the others with the best of them; also its settings.
+
+    Each of ``alternatives`` is settings by ``section.key``; of equally good ones the first is taken.
+    ``on_trial`` receives a line about each. Each training has a folder of its own in ``run.work_dir``.
+    """
+    if out is not None:
+        check_model_path(out)
+    part, sha256 = partition(data, config, classes), data_sha256(data)
+    with quiet(config):
+        make_trainer(config, run.work_dir, progress=False)  # settings that Lightning refuses, before any work
+        if not run.resume:
+            for folder in run.work_dir.glob("settings-*"):
+                shutil.rmtree(folder)
+        run = replace(run, threads=run.use_threads(), resume=True)
+        calls: list[dict[str, Any]] = []
+        for changes in alternatives:
+            changed = change_settings(config, changes)
+            path = run.work_dir / f"settings-{fingerprint(changed, part.classes)[:12]}"
+            folder = open_folder(replace(run, work_dir=path), changed, part, sha256)
+            folder.claim()
+            calls.append({"config": changed, "number": 1, "part": part, "folder": folder})
+        processes, threads = run.plan(config, len(calls), count_letters(data, part.train))
+        call_side_by_side(
+            train_member,
+            [call for call in calls if call["folder"].result(1) is None],
+            {"data": data},
+            "try settings",
+            processes=processes,
+            threads=threads,
+            on_progress=run.on_progress,
+        )
+
+    monitor = config.stopping.monitor
+    steps = -(-len(part.train) // config.optimizer.batch_size)
+    titles = [" ".join(f"{key}={value}" for key, value in changes.items()) for changes in alternatives]
+    scores: list[float] = []
+    for number, (title, call) in enumerate(zip(titles, calls, strict=True), start=1):
+        result = call["folder"].result(1)
+        epochs = len(result["history"])
+        figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
+        scores.append(-figures[monitor] if monitor == "loss" else figures[monitor])
+        shown = [f"{name} {figures[name]:.4f}" for name in dict.fromkeys((monitor, "mcc")) if name in figures]
+        on_trial(
+            f"trial {number}: {title}: epochs {epochs}, steps {epochs * steps}, {result['seconds']:.0f} s: "
+            + ", ".join(shown)
+        )
+    best = scores.index(max(scores))
+    trained = train(
+        calls[best]["config"],
+        data,
+        out,
+        replace(run, work_dir=calls[best]["folder"].path),
+        classes=classes,
+        metrics=metrics,
+        search={
+            "figure": monitor,
+            "tried": dict(zip(titles, scores, strict=True)),
+            "changes": dict(alternatives[best]),
+        },
+    )
+    for call in calls[:best] + calls[best + 1 :]:  # the results stay, the weights go
+        for name in (BEST, LAST):
+            if path := call["folder"].checkpoint(1, name):
+                path.unlink()
+    return trained, calls[best]["config"]
+
+
 # --- Settings: taken from a model, completed from the data, overridden, or written
 
 
@@ -300,7 +379,7 @@ def configure(
     members: int | None = None,
     backbone: str | None = None,
 ) -> RunConfig:
-    """Override settings by assignments, seed and device, number of networks and directory of the encoder."""
+    """Override settings by assignments, seed, device, number of networks and directory of the encoder."""
     config = override(config, assignments)
     if backbone is not None:
         if config.model.backbone is None:
@@ -331,16 +410,15 @@ def override(config: RunConfig, assignments: Mapping[str, Any] | Sequence[str]) 
             raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
         try:
             value = parse_yaml(text)
-            is_text = isinstance(reduce(_entry, path.split("."), current), str)
-            changes[path] = text.strip() if is_text and not isinstance(value, str) else value
+            value_now: Any = current
+            for key in path.split("."):
+                value_now = value_now.get(key) if isinstance(value_now, Mapping) else None
+            changes[path] = (
+                text.strip() if isinstance(value_now, str) and not isinstance(value, str) else value
+            )
         except ConfigError as error:
             raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
     return change_settings(config, changes)
-
-
-def _entry(settings: Any, key: str) -> Any:
-    """A setting or a section of them; None for an unknown one."""
-    return settings.get(key) if isinstance(settings, Mapping) else None
 
 
 def model_name(out: str) -> str:

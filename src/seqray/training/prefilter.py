@@ -51,8 +51,8 @@ class DrawnWindows:
     """N windows with what the model says of them.
 
     ``contexts`` (N,) number the context in which each is read, from 1; 0 for none. ``by_member`` (N, M) are
-    log-odds of the positive class after each member, as the model calibrates them; ``importance_weight`` (N,)
-    says how many of the pool each stands for.
+    calibrated log-odds after each member; ``importance_weight`` (N,) says how many of the pool each stands
+    for.
     """
 
     codes: Codes
@@ -71,11 +71,10 @@ _PLACES = np.dtype([(name, np.int64) for name in ("sequence", "start", "reverse"
 
 
 class WindowSource:
-    """Draws windows of both strands, and lets a model score them.
+    """Draws windows of both strands, and lets a model of windows of nucleotides score them.
 
-    The model is one of windows of nucleotides. Sequences shorter than 20 windows are left out; InputError is
-    raised for too few letters. ``on_scored`` is called with the number of windows that have been scored, and
-    ``letters`` counts the unambiguous ones that windows are drawn from.
+    ``on_scored`` is called with the number of windows that have been scored, and ``letters`` counts the
+    unambiguous ones that windows are drawn from.
     """
 
     def __init__(
@@ -110,9 +109,7 @@ class WindowSource:
     def draw(self, count: int, *, held_out: bool, guess: Guess | None = None) -> DrawnWindows:
         """Draw windows from the last fifths of the sequences, or from what is before those.
 
-        Windows of ambiguous letters are left out, so that there may be fewer.
-        With a guess, windows that may score high are likelier to be drawn, from a pool 12 times as large, and
-        about ``count`` are drawn.
+        With a guess, windows that may score high are likelier to be drawn, and about ``count`` are drawn.
         """
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
         importance_weight = np.ones(len(places))
@@ -206,12 +203,11 @@ def teach_prefilter(
 ) -> TrainedModel:
     """The same model of windows with a prefilter, with which scans score far fewer windows.
 
-    The records are genomes of the kind that will be scanned, of which the model scores so many windows: more
-    take longer, and let the prefilter skip more. ``lost`` is the share of the windows at or above a level
-    that it may skip; the card says what it lets pass. With contexts, the prefilter knows them, too.
+    The records are genomes of the kind that will be scanned, of which the model scores so many windows.
+    ``lost`` is the share of the windows at or above a level that it may skip; the card says what it lets
+    pass.
     """
-    _check(model, windows, lost)
-    source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
+    source = _checked_source(model, records, windows, lost, batch_size, seed, on_progress)
     even = source.draw(round(windows * _EVEN), held_out=False)
     guess = _fit(model, [even], WIDE, _EPOCHS[0], seed, on_progress)
     likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
@@ -235,32 +231,18 @@ def measure_prefilter(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TrainedModel:
-    """Keep the prefilter of a model, and measure it again: on other genomes, or for another loss.
-
-    Windows are drawn from the last fifth of each sequence; the rest is as in `teach_prefilter`.
+    """Keep the prefilter of a model, and measure it again: on the last fifths of genomes, or for another
+    loss.
     """
     if model.prefilter is None:
         raise ConfigError(
             f"the model '{model.card.name}' has no prefilter",
             remedy="'seqray prefilter' without --measure-only makes one",
         )
-    _check(model, windows, lost)
-    source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
+    source = _checked_source(model, records, windows, lost, batch_size, seed, on_progress)
     networks = [_Network.of(one) for one in model.prefilter.networks]
     held_out = source.draw(windows, held_out=True, guess=networks[-1].answers)
     return _with_facts(model, networks, held_out, lost, to_mapping(model.card.prefilter))
-
-
-def _counter(on_progress: OnProgress | None, windows: int) -> Callable[[int], None]:
-    done = 0
-
-    def on_scored(count: int) -> None:
-        nonlocal done
-        done = min(done + count, windows)
-        if on_progress is not None:
-            on_progress(done, windows, "score windows")
-
-    return on_scored
 
 
 def _with_facts(
@@ -282,19 +264,34 @@ def _with_facts(
     return replace(model, card=card)
 
 
-def _check(model: TrainedModel, windows: int, lost: float) -> None:
+def _checked_source(
+    model: TrainedModel,
+    records: Sequence[SequenceRecord],
+    windows: int,
+    lost: float,
+    batch_size: BatchSize,
+    seed: int,
+    on_progress: OnProgress | None,
+) -> WindowSource:
     if not _MIN_WINDOWS <= windows <= _MAX_WINDOWS:
         raise ConfigError(f"a prefilter learns from {_MIN_WINDOWS} to {_MAX_WINDOWS} windows, not {windows}")
     if not 0 <= lost <= _MAX_LOST:
         raise ConfigError(f"a prefilter loses at most {_MAX_LOST:g} of the windows, not {lost:g}")
     model.check_reads_sequences()
-    card = model.card
     if not model.alphabet.is_nucleotide:
-        raise ConfigError(f"the model '{card.name}' reads {model.alphabet.name}, which is not scanned")
-    if card.window < KERNEL:
-        raise ConfigError(
-            f"the windows of '{card.name}' are too short: a prefilter reads {KERNEL} bases or more"
-        )
+        raise ConfigError(f"the model '{model.card.name}' reads {model.alphabet.name}, which is not scanned")
+    if model.card.window < KERNEL:
+        what = f"the windows of '{model.card.name}' are too short"
+        raise ConfigError(f"{what}: a prefilter reads {KERNEL} bases or more")
+    done = 0
+
+    def on_scored(count: int) -> None:
+        nonlocal done
+        done = min(done + count, windows)
+        if on_progress is not None:
+            on_progress(done, windows, "score windows")
+
+    return WindowSource(model, records, seed, batch_size, on_scored)
 
 
 class _Network(nn.Module):
@@ -404,10 +401,12 @@ def _measure(
         if len(above) < _MIN_WINDOWS_ABOVE:
             break
         highest = float(logit(level)) - _MARGIN
-        cutoffs = [
-            round_number(min(_quantile(column, weights[above], most_lost * share), highest))
-            for column, share in zip(values[above].T, shares, strict=True)
-        ]
+        cutoffs = []
+        for column, share in zip(values[above].T, shares, strict=True):
+            order = np.argsort(column, kind="stable")
+            below = np.cumsum(weights[above][order])
+            place = np.searchsorted(below, most_lost * share * below[-1], side="right")
+            cutoffs.append(round_number(min(float(column[order[place]]), highest)))
         passed = (answers >= cutoffs[:networks]).all(axis=1)
         rows.append([level, cutoffs[0], round_number(float(weights[passed].sum() / weights.sum()))])
         others.append(cutoffs[1:])
@@ -422,10 +421,3 @@ def _measure(
     if values.shape[1] > networks:
         facts["members"] = [row[networks - 1 :] for row in others]
     return facts | {"lost": most_lost, "measured_on": len(answers)}
-
-
-def _quantile(values: Floats, weights: Floats, share: float) -> float:
-    """The largest value below which at most a share of the weights lies."""
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    return float(values[order[np.searchsorted(below, share * below[-1], side="right")]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,27 +85,20 @@ MIN_EXAMPLES = 20  # windows or alignments
 MIN_PIECE_SHARE = 0.25  # of a window: a shorter rest of a record is left out
 
 
-@dataclass(frozen=True)
-class PretrainResult:
-    """Result of a pre-training run.
-
-    The network has the weights of the best epoch; its head has learned nothing. ``facts`` has ``loss`` (nats
-    a letter) and ``accuracy`` on what is held out, ``floor_loss`` and ``floor_accuracy`` of guessing by the
-    shares of the letters alone, counts, epochs.
-    """
+class PretrainResult(NamedTuple):
+    """A network of the best epoch, whose head has learned nothing, and figures on what is held out."""
 
     network: Network
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # ``loss`` is in nats a letter, ``floor_loss`` that of the shares of letters alone
 
 
 class MaskedLetters(NetworkModule):
     """A network with a linear map from each token to the letters that it represents."""
 
+    network: SequenceTransformer | AxialTransformer  # by the checks of `pretrain`
+
     def __init__(self, config: RunConfig, seed: int) -> None:
-        super().__init__(config, seed)
-        network = build_network(config.model)
-        assert isinstance(network, SequenceTransformer | AxialTransformer)  # by the checks of `pretrain`
-        self.network = network
+        super().__init__(config, seed, build_network(config.model))
         self.letters = len(ALPHABETS[config.model.alphabet].letters)
         self.guess = nn.Linear(config.model.d_model, self.network.embedding.stride * self.letters)
 
@@ -179,10 +172,10 @@ def pretrain(
     *,
     share: float = 0.15,
 ) -> PretrainResult:
-    """Train a network to predict hidden letters, and save its weights for `seqray.training.fit.train`.
+    """Train a network to predict a ``share`` of letters that are hidden, and save its weights.
 
     The data are alignments for a model that reads them, else letters, cut into windows of ``data.window``; a
-    twentieth of them is held out. ``share`` is that of the letters that are hidden.
+    twentieth of them is held out.
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
@@ -216,12 +209,15 @@ def pretrain(
         folder.claim()
         network, result = fit_member(config, 1, folder, build, progress=run.progress)
     figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
+    seen, asked = train_set.letter_counts() + 1.0, held_out.letter_counts()
+    shares = asked / asked.sum()  # by which every letter is guessed
     facts = {
         **{name: round_number(figures[name]) for name in ("loss", "accuracy")},
-        **_frequency_baseline(train_set, held_out),
+        "floor_loss": round_number(-(shares * np.log(seen / seen.sum())).sum()),
+        "floor_accuracy": round_number(shares[seen.argmax()]),
         "epochs": int(figures["epoch"]),
         "examples": len(examples),
-        "letters": int(train_set.letter_counts().sum() + held_out.letter_counts().sum()),
+        "letters": int(train_set.letter_counts().sum() + asked.sum()),
         "share": share,
         "parameters": count_parameters(network),
         "data_sha256": identity["data"],
@@ -232,10 +228,7 @@ def pretrain(
 
 
 def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:
-    """Different alignments in their order; sequences as different windows in a new order.
-
-    Examples without known letters are left out.
-    """
+    """Different alignments in their order, or different windows in a new one; none without known letters."""
     alignments = {(one.codes.shape, one.codes.tobytes()): one for one in data if isinstance(one, Alignment)}
     if alignments:
         return [one for one in alignments.values() if (one.codes < one.alphabet.unknown).any()]
@@ -244,13 +237,3 @@ def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: 
     }
     known = set(ALPHABETS[alphabet].letters)
     return [LabeledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
-
-
-def _frequency_baseline(train: Examples, held_out: Examples) -> dict[str, float]:
-    """Loss and accuracy of guessing every letter by its share in training."""
-    seen, asked = train.letter_counts() + 1.0, held_out.letter_counts()
-    shares = asked / asked.sum()
-    return {
-        "floor_loss": round_number(-(shares * np.log(seen / seen.sum())).sum()),
-        "floor_accuracy": round_number(shares[seen.argmax()]),
-    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.stats import mannwhitneyu
@@ -15,7 +14,6 @@ from seqray.calibration.fit import Calibration, calibrated_card
 from seqray.calibration.signature import SketchCount, count_in_sketch, make_sketch
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
-from seqray.core.card_parts import Domain
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence, files_of
 from seqray.core.run_config import CalibrationMethod
@@ -42,9 +40,7 @@ def recalibrate(
 ) -> Card:
     """Fit temperature, shift or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
 
-    Examples of split ``train`` are left out, and those of none where others name one. The share of the
-    positive class in the rest becomes the model's prevalence. The card is for the networks of the model;
-    ``training.calibrated_on`` says on what, and how far off the probabilities were before and are now.
+    Examples of split ``train`` are left out, and those of none where others name one.
     """
     card = model.card
     if method not in ("temperature", "auto") and len(card.classes) != 2:
@@ -78,11 +74,22 @@ def recalibrate(
         **({"in_training": {"known": learned.known, "checked": learned.checked}} if learned else {}),
         "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
     }
+    info, domain = fitted.info, card.domain
+    threshold = info.get("scan_threshold")
+    if (
+        isinstance(threshold, int | float) and len(card.classes) == 2
+    ):  # moved to where the same windows are called
+        moved = Calibration.of(fitted).convert(float(threshold), before)
+        info = info | {"scan_threshold": round_number(moved)}
+    if domain is not None:
+        codes = [model.alphabet.encode(text) for text in texts]
+        calibration = describe_calibration(domain, codes, labels, [example.context for example in used])
+        domain = replace(domain, calibration=calibration, calibrated=make_sketch(learned_keys(card, used)))
     return replace(
         fitted,
         seqray_version=__version__,
-        info=_converted_info(fitted, before),
-        domain=_domain(model, used, texts, labels),
+        info=info,
+        domain=domain,
         training=card.training | {"calibrated_on": provenance},
     )
 
@@ -94,10 +101,7 @@ def held_out_part(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
 
 
 def is_training_data(card: Card, data: Sequence[Example]) -> bool:
-    """Whether these are the very data that the card's checksums are of, of whatever order and split.
-
-    A card of an earlier version knows its data in their order only. No data are the training data of no card.
-    """
+    """Whether these are the very data that the card's checksums are of, of whatever order and split."""
     versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
     in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
     return len(data) > 0 and (in_order or content_sha256(data) == card.training.get("content_sha256"))
@@ -120,7 +124,7 @@ def refuse_training_data(
 ) -> None:
     """Refuse the very data that the card's checksums are of: they say nothing of the errors of the model.
 
-    With ``parts_are_left_out`` a table that names its own parts is taken: the part ``train`` is left out.
+    With ``parts_are_left_out`` a table that names its own parts is taken.
     """
     if parts_are_left_out and 0 < len(held_out_part(data)) < len(data):
         return
@@ -182,27 +186,3 @@ def _window(example: LabeledSequence, model: TrainedModel) -> str:
     except InputError as error:
         raise InputError(error.what, where=example.where) from None
     return text
-
-
-def _domain(
-    model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], labels: np.ndarray
-) -> Domain | None:
-    """What training data looked like, what these do, and a sample of these; nothing for a card without."""
-    if model.card.domain is None:
-        return None
-    codes = [model.alphabet.encode(text) for text in texts]
-    contexts = [example.context for example in used]
-    return replace(
-        model.card.domain,
-        calibration=describe_calibration(model.card.domain, codes, labels, contexts),
-        calibrated=make_sketch(learned_keys(model.card, used)),
-    )
-
-
-def _converted_info(card: Card, before: Calibration) -> dict[str, Any]:
-    """The card's texts; a threshold for scans is moved to where the same windows are called."""
-    threshold = card.info.get("scan_threshold")
-    if not isinstance(threshold, int | float) or len(card.classes) != 2:
-        return card.info
-    moved = Calibration.of(card).convert(float(threshold), before)
-    return card.info | {"scan_threshold": round_number(moved)}

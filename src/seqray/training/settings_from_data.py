@@ -36,11 +36,10 @@ BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """Settings that follow from the number of examples.
+    """Settings that follow from the number of examples: for fewer than ``below``.
 
-    They hold for fewer than ``below`` examples. ``epochs`` are the most without a site,
-    ``epochs_around_site`` the most of windows that are cut around one; ``average`` is the decay of the weight
-    average.
+    ``epochs`` are the most without a site, ``epochs_around_site`` the most of windows that are cut around
+    one; ``average`` is the decay of the weight average.
     """
 
     below: float
@@ -128,11 +127,10 @@ def choose_settings(facts: DataFacts) -> RunConfig:
 def alternatives_of(
     config: RunConfig, facts: DataFacts, fixed: Set[str] = frozenset()
 ) -> list[dict[str, Any]]:
-    """Changes of chosen settings among which the data decide; empty where none is to be tried.
+    """Changes of chosen settings, but for ``fixed`` ones, among which the data decide.
 
     For windows around a site, some sets need the matrix of positions, and others overfit with it. With fewer
-    than 2,000 examples, too few are held out to see the difference; with many, there is none. ``fixed`` are
-    settings, as in ``section.key``, that are not changed.
+    than 2,000 examples, too few are held out to see the difference; with many, there is none.
     """
     setting = "model.position_matrix"
     few_or_many = facts.total < _SMALL_DATA.below or facts.total >= _MEDIUM_DATA.below
@@ -198,7 +196,17 @@ def fit_settings(config: RunConfig, facts: DataFacts) -> RunConfig:
         calibration=config.calibration if classes == 2 else CalibrationConfig(),
         trainer={name: value for name, value in config.trainer.items() if name not in hardware},
     )
-    return _fit_window(_fit_contexts(config, facts), facts) if config.model.is_plain else config
+    if not config.model.is_plain:
+        return config
+    config = _fit_contexts(config, facts)
+    data, window = config.data, _window(facts)
+    if facts.one_length and facts.longest == data.window + 2 * data.flank:
+        return config  # windows that come with the flanks of the settings keep both
+    site = data.site if facts.one_length and window == data.window else None
+    rule = "none" if facts.one_length else "ends"
+    data = replace(data, window=window, flank=0, site=site, truncate=rule)
+    model = replace(config.model, max_length=window, ends=min(config.model.ends, window))
+    return replace(config, data=data, model=model)
 
 
 def _fit_contexts(config: RunConfig, facts: DataFacts) -> RunConfig:
@@ -216,18 +224,6 @@ def _fit_contexts(config: RunConfig, facts: DataFacts) -> RunConfig:
         )
         augment = replace(augment, hide_context=0.0)
     return replace(config, model=replace(model, contexts=contexts), augment=augment)
-
-
-def _fit_window(config: RunConfig, facts: DataFacts) -> RunConfig:
-    """The length of the data; windows that come with the flanks of the settings keep both."""
-    data, model = config.data, config.model
-    if facts.one_length and facts.longest == data.window + 2 * data.flank:
-        return config
-    window = _window(facts)
-    site = data.site if facts.one_length and window == data.window else None
-    rule = "none" if facts.one_length else "ends"
-    data = replace(data, window=window, flank=0, site=site, truncate=rule)
-    return replace(config, data=data, model=replace(model, max_length=window, ends=min(model.ends, window)))
 
 
 def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[str]:

@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -89,10 +89,10 @@ def count_devices(config: RunConfig) -> int:
 
 
 def trainer_settings(config: RunConfig) -> dict[str, Any]:
-    """Fill the ``trainer`` section with defaults that suit the machine.
+    """Fill the ``trainer`` section: one device, CUDA if available, gradients clipped to a norm of 1.
 
-    Defaults: 30 epochs, one device, CUDA if available, gradients clipped to a norm of 1; bf16-mixed on CUDA,
-    and on a CPU that computes with bfloat16 (not for backbones and locators), else float32.
+    The precision is bf16-mixed on CUDA, and on a CPU that computes with bfloat16 (not for backbones and
+    locators), else float32.
     """
     known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
     for name in config.trainer:
@@ -104,7 +104,11 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1}
     settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}
     settings |= config.trainer | {"max_epochs": config.max_epochs}
-    settings.setdefault("precision", "bf16-mixed" if _prefers_bfloat16(config) else "32-true")
+    bfloat16 = on_gpu(config)
+    if not bfloat16 and config.model.backbone is None and config.model.locator is None:  # see decision 23
+        able = torch.cpu.get_capabilities()
+        bfloat16 = bool(able.get("amx_bf16") or able.get("avx512_bf16"))
+    settings.setdefault("precision", "bf16-mixed" if bfloat16 else "32-true")
     if not isinstance(settings["max_epochs"], int):
         raise ConfigError(
             f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give a whole number, 1 or more"
@@ -120,16 +124,6 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
 def training_precision(config: RunConfig) -> str:
     """The precision of a run, which depends on the machine if the settings name none."""
     return str(trainer_settings(config)["precision"])
-
-
-def _prefers_bfloat16(config: RunConfig) -> bool:
-    """Whether the processor computes with bfloat16, and the network may."""
-    if on_gpu(config):
-        return True
-    if config.model.backbone is not None or config.model.locator is not None:
-        return False  # for locators see decision 23
-    able = torch.cpu.get_capabilities()
-    return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 
 
 def make_trainer(
@@ -162,20 +156,15 @@ def make_trainer(
         raise ConfigError(f"Lightning refuses the 'trainer' settings ({reason})") from error
 
 
-_LOGGERS: Mapping[str, Callable[[Path], Logger]] = {
-    "csv": lambda folder: CSVLogger(folder, name="log"),
-    "tensorboard": lambda folder: TensorBoardLogger(folder, name="tensorboard"),
-}
-
-
 def _loggers(names: Any, folder: Path) -> list[Logger]:
     """The loggers of 'trainer.logger', one or several."""
     wanted = [names] if isinstance(names, str) else names
-    if not isinstance(wanted, list | tuple) or not all(name in _LOGGERS for name in wanted):
-        remedy = f"give {' or '.join(_LOGGERS)}, or a list of both"
+    makers = {"csv": (CSVLogger, "log"), "tensorboard": (TensorBoardLogger, "tensorboard")}
+    if not isinstance(wanted, list | tuple) or not all(name in makers for name in wanted):
+        remedy = f"give {' or '.join(makers)}, or a list of both"
         raise ConfigError(f"'trainer.logger' is {names!r}", remedy=remedy)
     try:
-        return [_LOGGERS[name](folder) for name in wanted]
+        return [make(folder, name=place) for make, place in (makers[name] for name in wanted)]
     except ModuleNotFoundError:
         raise ConfigError("'tensorboard' is not installed", remedy="pip install tensorboard") from None
 
@@ -289,12 +278,7 @@ def run_fit(
     data: lightning.LightningDataModule,
     checkpoint: Path | None,
 ) -> None:
-    """Fit the module.
-
-    Raises KeyboardInterrupt on Ctrl-C; Lightning would exit the program and ignore later interrupts.
-
-    Without a ``checkpoint`` the fit starts anew.
-    """
+    """Fit the module, from a ``checkpoint`` if given; Ctrl-C raises KeyboardInterrupt."""
     keep_freed_memory()
     main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
@@ -321,8 +305,8 @@ _NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     """Hash every setting that changes the weights of a member, and the order of the classes.
 
-    Defaults are not counted, so a version that adds settings can resume runs of an earlier one. The precision
-    is not counted either: see `run_identity`.
+    Defaults are not counted, so a version that adds settings can resume runs of an earlier one; nor is the
+    precision, see `run_identity`.
     """
     settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
@@ -340,10 +324,7 @@ def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
 def run_identity(
     config: RunConfig, classes: tuple[str, ...], data: str, *, teacher: str = "", start: str = ""
 ) -> dict[str, str]:
-    """What a run is known by, so that it goes on with the same settings, data and precision only.
-
-    ``data``, ``teacher`` and ``start`` are checksums, empty without these.
-    """
+    """What a run is known by: settings, precision, and checksums of its data, teacher and first weights."""
     precision = training_precision(config)  # depends on the machine if the settings name none
     return {
         "settings": fingerprint(config, classes),
@@ -374,8 +355,8 @@ def is_main_process(config: RunConfig) -> bool:
 class WorkDir:
     """Folder of a run, with one sub-folder a member; with ``resume`` what it holds is used.
 
-    ``identity`` has the hashes of the ``settings``, the ``data`` and the ``teacher``, if any; ``part`` is a
-    hash of what is learned from and what is held out. ``restart_if_changed`` is that of `RunOptions`.
+    ``identity`` is of `run_identity`, ``part`` a hash of what is learned from and what is held out, and
+    ``restart_if_changed`` that of `RunOptions`.
     """
 
     path: Path

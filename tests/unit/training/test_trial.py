@@ -14,7 +14,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig, StoppingConfig
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
-from seqray.training.trial import train_best
+from seqray.training.plan import train_best
 
 RNG = np.random.default_rng(8)
 WIDTHS = ({"model.d_model": 4}, {"model.d_model": 8})

@@ -25,8 +25,8 @@ from seqray.inference.locators import CHUNK, Strand, StrandScorer
 from seqray.metrics.bootstrap import percentile_interval
 from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
 from seqray.modelfile.model import TrainedModel
+from seqray.training.genomes.chunks import LabeledStrand
 from seqray.training.genomes.sheet import REGION, LabeledContig, LabeledGenome
-from seqray.training.genomes.strands import LabeledStrand
 
 TOLERANCE = 25
 """Letters between a call and a site within which the call is right."""
@@ -93,8 +93,8 @@ def measure(
 ) -> list[Measured]:
     """Call the development regions of all genomes, and match the calls with the mapped sites.
 
-    Each genome comes with what of its species was held out. With ``genes`` the model is given the genes, and
-    contigs whose genes are not known are left out; so are species without a mapped site there.
+    Each genome comes with what of its species was held out. With ``genes``, contigs whose genes are not known
+    are left out; so are species without a mapped site there.
     """
     contigs: dict[tuple[str, str], list[tuple[LabeledGenome, LabeledContig]]] = defaultdict(list)
     for genome, held_out in genomes:
@@ -150,10 +150,7 @@ def _measure(
 def _call_stretch(
     model: TrainedModel, strand: LabeledStrand, start: int, end: int, genes: bool
 ) -> tuple[Ints, Floats]:
-    """Positions and scores of calls in ``[start, end)`` of a strand, scored as a scan does.
-
-    The model also sees what lies around the stretch; with ``genes`` it gets the genes of the strand.
-    """
+    """Positions and scores of calls in ``[start, end)`` of a strand, scored as a scan does."""
     rows, tracks = track_rows(model.card.model.tracks), None
     if genes and rows and strand.genes is not None:
         tracks = strand.tracks(0, len(strand))[rows]

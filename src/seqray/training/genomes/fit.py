@@ -30,6 +30,7 @@ from seqray.modelfile.networks import Network, build_network
 from seqray.models.locator import LocatorTransformer
 from seqray.training.final_card import training_facts
 from seqray.training.genomes.chunks import (
+    MASKED,
     SHORT_CONTIG_DIVISOR,
     Chunk,
     GenomeData,
@@ -39,7 +40,6 @@ from seqray.training.genomes.chunks import (
 )
 from seqray.training.genomes.evaluation import (
     TOLERANCE,
-    Measured,
     best_threshold,
     learned_species,
     locator_facts,
@@ -55,9 +55,8 @@ from seqray.training.genomes.sheet import (
     data_sha256,
     read_genomes,
 )
-from seqray.training.genomes.strands import MASKED
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
-from seqray.training.module import AveragedModule
+from seqray.training.module import NetworkModule
 from seqray.training.trainer import WorkDir, is_main_process, make_trainer, on_gpu, quiet, run_identity
 
 # --- The Lightning module of a locator: weighted binary cross-entropy, and genes as an auxiliary task
@@ -67,7 +66,7 @@ SCALE = 100.0
 _TRACKS = 0.05  # of the loss of predicted genes
 
 
-class LocatorModule(AveragedModule):
+class LocatorModule(NetworkModule):
     """A locator in training, whose calls of the class ``positive`` are measured on validation chunks."""
 
     network: LocatorTransformer
@@ -120,10 +119,7 @@ class LocatorModule(AveragedModule):
 
 
 def validation_auprc(scores: np.ndarray, chunks: list[Chunk], positive: int) -> float:
-    """Average precision of the calls of all N chunks together, by the scores (N, C) of the positive class.
-
-    Masked positions, such as those of a chunk that reaches beyond its region, don't count.
-    """
+    """Average precision of the calls of all chunks together, by scores (N, C), but for masked places."""
     ranks, claimed, total = [], [], 0
     for row, (strand, start) in zip(scores, chunks, strict=True):
         row = row[: len(strand) - start]
@@ -155,10 +151,8 @@ def train_locator(
 ) -> TrainResult:
     """Train the members on genomes, measure them on development regions, and save one model file.
 
-    ``hold_out`` names species and groups that are left out, ``site_class`` the class of sites whose file
-    names none. ``folds`` are models that have not seen some of the species: what was measured on these goes
-    onto the card, to say what to expect in a species that is new. ``start`` are weights to begin with, which
-    include the head if the classes are the same; the rest is as in `seqray.training.fit.train`.
+    ``hold_out`` names species and groups that are left out. What was measured of ``folds``, models that have
+    not seen some of the species, goes onto the card. The rest is as in `seqray.training.fit.train`.
     """
     classes = check_config(config)
     threads = run.use_threads()
@@ -166,7 +160,11 @@ def train_locator(
         check_model_path(out)
     if start is not None:
         check_initial_weights(start, config.model)
-    fold_cards = [_read_fold(path) for path in folds]
+    fold_cards = [read_card(path) for path in folds]
+    for path, fold in zip(folds, fold_cards, strict=True):
+        if not any(table.held_out == SPECIES for table in fold.locator.expected):
+            what = "has no figures of a species that was left out"
+            raise InputError(what, where=str(path), remedy="train it with --hold-out")
     genomes = read_genomes(
         rows,
         classes,
@@ -260,11 +258,11 @@ def locator_card(
     folds: Sequence[Card],
     metrics: Mapping[str, Any],
 ) -> tuple[Card, dict[str, float]]:
-    """Measure the members together on the development regions, and describe them.
+    """Measure the members together on the development regions, and describe them but for their training.
 
     The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
-    are not seen before. The card lacks the facts of its training. The figures are means over the species that
-    were learned from, with genes where they are known; these species alone determine the threshold.
+    are not seen before. The figures are means over the species that were learned from, with genes where they
+    are known; these species alone determine the threshold.
     """
     radius = config.model.radius
     card = Card(
@@ -288,8 +286,8 @@ def locator_card(
     measured = [one for rows in by_mode.values() for one in rows]
     best = learned_species({one.species: one for one in measured}.values())
     domain = species_domain(parts.learned())
-    tables = {_table_name(one): species_metrics(one) for one in measured}
-    figures = _means([tables[_table_name(one)] for one in best])
+    tables = {one.species + _ending(one.held_out, one.genes): species_metrics(one) for one in measured}
+    figures = _means([tables[one.species + _ending(one.held_out, one.genes)] for one in best])
     kingdom = config.genomes.kingdom
     locator = replace(locator_facts(by_mode), kingdom=None if kingdom == "bacteria" else kingdom)
     for fold in folds:
@@ -310,10 +308,8 @@ def locator_card(
 def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
     """Words of each species, so that a scan can tell whether its genome is of one of them, or like it.
 
-    Those of 21 letters are a sketch of the whole genome. Those of four letters are counted in pieces spread
-    evenly over its contigs. Species of which only short contigs are known are left out, because those lie
-    around the sites, and other parts of the genome are made of other words.
-    None where that leaves nothing.
+    Species of which only short contigs are known are left out, because those lie around the sites, and other
+    parts of the genome are made of other words.
     """
     pieces: list[Codes] = []
     species: list[str] = []
@@ -333,15 +329,6 @@ def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
     return replace(fit_domain(pieces, DNA, contexts=species), genomes=sketches) if pieces else None
 
 
-def _read_fold(path: str | Path) -> Card:
-    """The card of a model that was trained without some species. Raises `InputError` for another."""
-    card = read_card(path)
-    if not any(table.held_out == SPECIES for table in card.locator.expected):
-        what = "has no figures of a species that was left out"
-        raise InputError(what, where=str(path), remedy="train it with --hold-out")
-    return card
-
-
 def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Mean AUPRC over species, or that of the only one: those left out first, with genes before without."""
     for held_out, what in ((SPECIES, "new species"), (REGION, "species")):
@@ -355,10 +342,6 @@ def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
                 mean = round_number(sum(figure["value"] for figure in figures.values()) / len(figures))
                 return {"metric": "auprc", "value": mean, "split": f"mean of {len(figures)} {what}"}
     return {}
-
-
-def _table_name(one: Measured) -> str:
-    return one.species + _ending(one.held_out, one.genes)
 
 
 def _ending(held_out: str, genes: bool) -> str:

@@ -166,11 +166,10 @@ def read_genomes(
     whole: int,
     threads: int = 1,
 ) -> list[LabeledGenome]:
-    """Read all genomes of a sheet, so many at a time.
+    """Read all genomes of a sheet, ``threads`` at a time.
 
-    ``rename`` maps other names of sites to classes; ``site_class`` is that of sites whose file names none:
-    without it the only class, and of several every site has to name one. Regions are held out of contigs of
-    ``whole`` letters and more alone.
+    ``rename`` maps other names of sites to classes; ``site_class`` is that of sites whose file names none.
+    Regions are held out of contigs of ``whole`` letters and more alone.
     """
     class_of = _class_index(classes, rename, site_class)
     with ThreadPoolExecutor(threads) as pool:
@@ -223,7 +222,13 @@ def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> Labele
     if row.held_out:
         _read_regions(row.held_out, contigs)
     else:
-        _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
+        long = [contig for contig in contigs.values() if len(contig.codes) >= whole]  # laid end to end
+        low, high = (int(share * sum(len(contig.codes) for contig in long)) for share in DEV_SHARE)
+        for contig in long:
+            start, end = max(low, 0), min(high, len(contig.codes))
+            if start < end:
+                contig.regions.append((start, end, DEV))
+            low, high = low - len(contig.codes), high - len(contig.codes)
     return LabeledGenome(row, list(contigs.values()), genes, repeated, tuple(notes))
 
 
@@ -245,8 +250,7 @@ def _place_sites(
 ) -> int:
     """Give each contig its sites, each of them once; return how many rows repeated another one.
 
-    Tables of transcription starts name a start once for each gene or condition. Counted so often, it would
-    weigh more than others, and a call could find only one of its rows. The largest weight holds.
+    Tables of transcription starts name a start once for each gene or condition. The largest weight holds.
     """
     places: dict[tuple[str, int, str, int], float] = {}
     for site in sites:
@@ -290,13 +294,3 @@ def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
                     remedy="give each base one name",
                 )
         contig.regions.append((region.start, region.end, region.name))
-
-
-def _choose_regions(contigs: Sequence[LabeledContig]) -> None:
-    """Hold out 40 to 55 % of the contigs laid end to end."""
-    low, high = (int(share * sum(len(contig.codes) for contig in contigs)) for share in DEV_SHARE)
-    for contig in contigs:
-        start, end = max(low, 0), min(high, len(contig.codes))
-        if start < end:
-            contig.regions.append((start, end, DEV))
-        low, high = low - len(contig.codes), high - len(contig.codes)

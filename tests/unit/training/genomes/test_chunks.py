@@ -12,6 +12,7 @@ from seqray.homology.kmers import KmerSet
 from seqray.training.genomes.chunks import (
     AFTER,
     BEFORE,
+    MASKED,
     ChunkOrder,
     GenomeData,
     GenomeParts,
@@ -21,7 +22,6 @@ from seqray.training.genomes.chunks import (
 )
 from seqray.training.genomes.fit import validation_auprc
 from seqray.training.genomes.sheet import DEV, TEST
-from seqray.training.genomes.strands import MASKED
 
 CONTIGS = {"long": 600, "empty": 600, "other": 600, "short": 100, "other short": 100}
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.genome.genes import TRACKS, Gene, flip_genes, gene_tracks
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, SITES, LabeledStrand
+from seqray.training.genomes.chunks import GAP, INSIDE, MASKED, PLAIN, SITES, LabeledStrand
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
 
