@@ -288,9 +288,14 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) > 2 and self.threshold not in (None, "model"):  # `predict` would ignore it
             what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
             raise ConfigError(what, remedy="leave it out: the most probable class is given")
-        shared = [None] * len(records) if groups is None else map(_group, groups)
+        shared: list[Any] = [None] * len(records) if groups is None else list(groups)
         data = [
-            LabeledSequence(record.sequence, names[number], record.id, group)
+            LabeledSequence(
+                record.sequence,
+                names[number],
+                record.id,
+                None if pd.isna(group) or str(group) == "" else str(group),  # as an empty cell of a table
+            )
             for record, number, group in zip(records, numbers, shared, strict=True)
         ]
         facts = measure_data(data, alphabet) if self.config is None else None
@@ -434,11 +439,6 @@ def _one_dimensional(X: Any) -> Any:
         remedy = "give a list of sequences or one column as X['sequence']. Reshape your data"
         raise ValueError(f"X has {ndim} dimensions {shape}; {remedy}")
     return X if hasattr(X, "__len__") else list(X)
-
-
-def _group(value: Any) -> str | None:
-    """Name of a group; None if it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
-    return None if pd.isna(value) or str(value) == "" else str(value)
 
 
 @contextmanager

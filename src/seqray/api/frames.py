@@ -12,10 +12,9 @@ from typing import Any
 import pandas as pd
 
 from seqray.core.errors import ConfigError, InputError, field_name
-from seqray.core.explanation import Place
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, Prediction
-from seqray.explanations.calls import Stretch, cut_stretches, extract_call_windows
+from seqray.explanations.calls import Stretch, cut_stretches
 from seqray.genome.genes import Genome
 from seqray.genome.predict import choose_genes
 from seqray.genome.read import genes_of_records, read_genes
@@ -100,7 +99,7 @@ def call_stretches(
         raise ConfigError(
             "a model for genomes is explained by its calls", remedy="give calls=seqray.scan(...)"
         )
-    listed, named = _listed(calls)
+    listed, named = listed_calls(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
     named = named if circular is None else circular
     named = {named} if isinstance(named, str) else named
@@ -115,16 +114,7 @@ def call_stretches(
     return cut_stretches(model, records, listed, tracks, circular=names)
 
 
-def call_windows(
-    model: TrainedModel, contigs: Iterable[SequenceRecord], calls: pd.DataFrame | str | Path
-) -> tuple[list[SequenceRecord], list[Place]]:
-    """The windows that calls of a model of windows lie in, and where each is on its contig."""
-    source = "" if isinstance(calls, pd.DataFrame) else str(calls)
-    contigs = distinct_records(contigs)
-    return extract_call_windows(contigs, _listed(calls)[0], model.alphabet, model.card.window, source)
-
-
-def _listed(calls: pd.DataFrame | str | Path) -> tuple[list[Call], Any]:
+def listed_calls(calls: pd.DataFrame | str | Path) -> tuple[list[Call], Any]:
     """The calls of GFF3, or of a frame of `call_frame`, and the contigs that it calls circular."""
     if not isinstance(calls, pd.DataFrame):
         return read_called(calls)[:2]

@@ -14,10 +14,10 @@ from tqdm.auto import tqdm
 from seqray.api.frames import (
     call_frame,
     call_stretches,
-    call_windows,
     distinct_records,
     explanation_frame,
     gene_source,
+    listed_calls,
     prediction_frame,
 )
 from seqray.calibration.signature import KmerCounter, signature_of
@@ -27,7 +27,7 @@ from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
-from seqray.explanations.calls import explain_calls
+from seqray.explanations.calls import explain_calls, extract_call_windows
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Genome
@@ -375,7 +375,9 @@ def explain(
     elif calls is not None:
         loaded.check_reads_sequences()
         loaded, contigs = _in_context(loaded, as_records(sequences, loaded.alphabet), context)
-        windows, places = call_windows(loaded, contigs, calls)
+        source = "" if isinstance(calls, pd.DataFrame) else str(calls)
+        how = (listed_calls(calls)[0], loaded.alphabet, loaded.card.window, source)
+        windows, places = extract_call_windows(distinct_records(contigs), *how)
         explained = explain_records(loaded, windows, chosen, places=places)
     else:
         records = _usable(loaded, sequences, skipped if skip_unusable else None, columns)

@@ -58,10 +58,6 @@ class FitOptions(Options):
         "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
     )
 
-    def named(self) -> frozenset[str]:
-        """Settings that ``--set`` names."""
-        return frozenset(assignment.partition("=")[0].strip() for assignment in self.set)
-
     def folder(self, out: str) -> Path:
         """Where checkpoints and logs are kept."""
         return Path(self.work_dir or f"{out}.training")
