@@ -47,10 +47,8 @@ def prior_targets(labels: np.ndarray, classes: int) -> np.ndarray:
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """Find the temperature T for which softmax(logits / T) has the least cross-entropy to `prior_targets`.
 
-    The logits (N, K) and labels (N,) are of held-out data. T is within 0.25 to 10; the likelihood has one
-    optimum in 1/T, so a bounded search finds it.
-
-    Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
+    The logits are (N, K). T is within 0.25 to 10; the likelihood has one optimum in 1/T, so a bounded search
+    finds it. Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
     """
     z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
     true = (prior_targets(y, z.shape[1]) * z).sum(axis=1)
@@ -67,13 +65,9 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
 def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     """Find T and b for which sigmoid(log-odds / T + b) has the least cross-entropy to `prior_targets`.
 
-    A network that overfitted its positives gives unseen ones too low a probability. No temperature corrects
-    that, because it does not move even odds.
-
-    ``log_odds`` (N,) are those of the positive class, of held-out data. T is within 0.25 to 10, b within -10
-    to 10. The likelihood is convex in (1/T, b).
-
-    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2.
+    A network that overfitted its positives gives unseen ones too low a probability, which no temperature
+    corrects. T is within 0.25 to 10, b within -10 to 10; the likelihood is convex in (1/T, b). Source: Platt
+    1999, Probabilistic outputs for support vector machines, section 2.2.
     """
     x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive).astype(np.int64)
     target = prior_targets(y, 2)[:, 1]
@@ -89,15 +83,12 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
 
 
 def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_KNOTS) -> RisingMap:
-    """Fit a map to held-out examples by pooling adjacent violators.
+    """Fit a map to log-odds (N,) and which are positive (N,), by pooling adjacent violators.
 
-    ``log_odds`` (N,) are of the positive class, ``positive`` (N,) tells if an example is of it. Each block of
-    equal values gives one knot: the mean of its log-odds and the share of positives in it. A share of 0 or 1,
-    which the first and the last block may have, is taken for half an example against: 0.5 / (n + 1).
-    Neighboring blocks are merged where there are more than ``max_knots``.
-
-    Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
-    estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
+    Each block of equal values gives one knot: the mean of its log-odds and the share of positives in it; a
+    share of 0 or 1 is taken for half an example against. Neighboring blocks are merged where there are more
+    than ``max_knots``. Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate
+    multiclass probability estimates. Oron and Flournoy 2017, Centered isotonic regression.
     """
     from sklearn.isotonic import IsotonicRegression  # slow to import
 
@@ -133,11 +124,8 @@ def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_
 def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> CalibrationMethod:
     """``platt`` where a shift beside the temperature lowers the Bayesian information criterion.
 
-    Twice the gain in log-likelihood has to exceed ln N. More than two classes always get ``temperature``.
-
-    ``raw`` (N, K) are log-probabilities of held-out data; ``positive`` is the column of the positive class.
-
-    Source: Schwarz 1978, Estimating the dimension of a model, Annals of Statistics 6, 461.
+    The log-probabilities are (N, K). Source: Schwarz 1978, Estimating the dimension of a model, Annals of
+    Statistics 6, 461.
     """
     if raw.shape[1] != 2:
         return "temperature"
@@ -150,17 +138,12 @@ def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> Calibra
 
 
 def choose_threshold(probabilities: ArrayLike) -> float:
-    """Find the threshold with the highest Matthews correlation to expect, if the probabilities are right.
+    """Find the threshold with the highest Matthews correlation to expect, if probabilities (N,) are right.
 
-    Counts of right and wrong calls are replaced by what the probabilities make them on average. The labels
-    already decide the temperature; used a second time, a few hundred of them would move the threshold by more
-    than the gain (docs/decisions/0008).
-
-    Where the probabilities hardly tell, the best place may be above nearly all of them. So that each class is
-    called at all, at least `LEAST_CALLED` of the expected number are called of either.
-
-    `probabilities`: (N,) calibrated probabilities of the positive class on held-out data. The threshold lies
-    halfway between two of them, and is 0.5 where all are alike.
+    The labels already decide the temperature; used a second time, a few hundred of them would move the
+    threshold by more than the gain (docs/decisions/0008). So that each class is called at all, at least
+    `LEAST_CALLED` of the expected number are called of either. The threshold lies halfway between two
+    probabilities, and is 0.5 where all are alike.
     """
     p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
     if p.ndim != 1 or len(p) == 0:

@@ -98,11 +98,7 @@ class _Batches(Dataset[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happens to each of B sequences.
-
-    ``shift`` (B,) int64 counts the letters by which the window moves to the right; ``flip`` (B,) bool says
-    whether it is read from the other strand.
-    """
+    """What happens to B sequences: (B,) letters by which a window moves right, and if it is flipped."""
 
     shift: np.ndarray
     flip: np.ndarray
@@ -239,10 +235,10 @@ class Examples(ABC):
 
 
 class SequenceExamples(Examples):
-    """Sequences as letter codes, with their classes.
+    """Sequences as letter codes: each of N is its window and ``flank`` letters on both sides.
 
-    Each of the N sequences is its window and ``flank`` letters on both sides. ``contexts`` (N,) holds the
-    number of the context of each, -1 if unknown; None for a model without contexts.
+    ``contexts`` (N,) holds the number of the context of each, -1 if unknown; None for a model without
+    contexts.
     """
 
     def __init__(
@@ -299,8 +295,8 @@ class SequenceExamples(Examples):
 class TrainingOrder(Sampler[BatchKey]):
     """A fresh order of all sequences each epoch, dealt into batches of nearly equal size.
 
-    Up to ``world - 1`` sequences are seen twice in an epoch, so that all processes take the same number of
-    steps. Unequal lengths are sorted within chunks of the order to save padding.
+    Some are seen twice, so that all processes take as many steps. Unequal lengths are sorted within chunks of
+    the order.
     """
 
     def __init__(
@@ -371,8 +367,8 @@ class AlignmentExamples(Examples):
     """Alignments with their classes; ``config.data.window`` is in columns.
 
     In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
-    learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
-    also learns shallow alignments. Without random changes, the rows are those of prediction.
+    learns the family and not one choice of its members; a third of the draws has fewer rows, as shallow
+    alignments have.
     """
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:

@@ -52,11 +52,7 @@ def training_facts(
     sha256: str,
     figures: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Settings, seeds, best epochs, checksum of the data, figures on validation, and versions.
-
-    There are one network and one result of `train_member` per member; ``figures`` are those of the calibrated
-    model on what was held out.
-    """
+    """Settings, seeds, best epochs, checksum of the data, figures on what was held out, and versions."""
     settings = to_mapping(config)
     versions = {"seqray": __version__, "torch": torch.__version__, "lightning": lightning.__version__}
     if config.model.backbone:
@@ -87,14 +83,9 @@ def build_card(
 ) -> tuple[Card, tuple[Network, ...], dict[str, float]]:
     """Add a linear part if the settings say so, calibrate on the validation part, and describe the model.
 
-    Temperature (or isotonic map), threshold and conformal ranks are fitted on the validation part, which
-    also chose the epochs, so figures measured on it are slightly optimistic; the card names these figures.
-    Only the calibration error is cross-fitted over groups of relatives. What is calibrated is the mean of the
-    members, which answers later: it is less spread than the scores of each.
-
-    The card has no self-test, which `save_model` adds. The figures are those of the calibrated model on the
-    validation part, at the card's threshold. ``results`` come from `train_member`; ``metrics`` are other
-    figures for the card, for example from cross-validation.
+    The validation part also chose the epochs, so figures measured on it are slightly optimistic; the card
+    names these figures. Only the calibration error is cross-fitted over groups of relatives. What is
+    calibrated is the mean of the members, which answers later: it is less spread than the scores of each.
     """
     classes, alphabet = part.classes, ALPHABETS[config.model.alphabet]
     known = encode(data, part.labels, part.train, config)

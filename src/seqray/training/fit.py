@@ -58,7 +58,6 @@ def distillation_targets(
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
 
-    The teacher reads the unchanged windows, without the student's shifts or masks.
     Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
     """
     share = config.optimizer.teacher
@@ -85,15 +84,9 @@ def train(
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file; None for ``out`` saves nothing.
 
-    The ``split`` of the data is respected; without one, all members hold out the same share
-    ``config.data.validation`` by groups. ``classes`` are the names in order; sorted, with the positive one
-    last, by default. ``metrics`` are figures measured elsewhere, and ``search`` how the settings were found,
-    both for the card. The probabilities of a ``teacher`` are learned beside the labels, see
-    `OptimizerConfig.teacher`: an ensemble can so be distilled into one member. ``start`` are weights that
-    every member begins with; the head begins anew.
-
-    Raises InputError for data that can't be trained on, or a folder of another run, ConfigError for settings
-    that don't fit together or the data, and SeqrayError where training diverges.
+    ``metrics`` are figures measured elsewhere, and ``search`` how the settings were found, both for the card.
+    The probabilities of a ``teacher`` are learned beside the labels, see `OptimizerConfig.teacher`. ``start``
+    are weights that every member begins with; the head begins anew. The rest is as of `partition`.
     """
     if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
         raise ConfigError("'augment.reverse_complement' is for nucleotides only")
@@ -144,10 +137,7 @@ def open_folder(
     teacher: str = "",
     start: str = "",
 ) -> WorkDir:
-    """Name the folder of a run, which is not claimed yet.
-
-    ``data``, ``teacher`` and ``start`` are checksums, empty without these.
-    """
+    """Name the folder of a run, not claimed yet; ``data``, ``teacher`` and ``start`` are checksums."""
     identity = run_identity(config, part.classes, data, teacher=teacher, start=start)
     return run.folder(config, identity, part.sha256())
 

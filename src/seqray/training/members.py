@@ -118,11 +118,7 @@ def call_side_by_side(
     threads: int,
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Call ``work(**call, **shared, progress=report)`` for each call.
-
-    ``work`` is a function of a module; one process is this one. ``on_progress`` receives steps and total over
-    all calls.
-    """
+    """Call ``work(**call, **shared, progress=report)``, a function of a module, for each call."""
     if processes == 1 or len(calls) < 2:
         torch.set_num_threads(threads)
         for call in calls:
@@ -252,10 +248,7 @@ class RunOptions:
         return WorkDir(Path(self.work_dir), identity, part, *how)
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
-        """How many networks to train at once, and how many threads each gets.
-
-        ``letters`` are those of the training part.
-        """
+        """How many networks to train at once, and how many threads each gets; see `plan_processes`."""
         threads = torch.get_num_threads()
         return plan_processes(config, networks, threads, letters) if self.side_by_side else (1, threads)
 
@@ -292,9 +285,8 @@ def fit_member(
 ) -> tuple[Network, dict[str, Any]]:
     """Train a member, counted from 1, or load it from ``folder`` if it is finished.
 
-    ``build`` makes the module and its data from the seed of the member; torch is seeded before. Returned are
-    the network with the weights of the best epoch, in evaluation mode on the CPU, and its ``seed``,
-    ``best_epoch``, ``history``, and the ``seconds`` since it was last resumed.
+    ``build`` makes the module and its data from the seed of the member; torch is seeded before. The network
+    has the weights of the best epoch, in evaluation mode on the CPU.
     """
     seed = config.seed + number - 1
     result = folder.result(number)
@@ -335,8 +327,7 @@ def train_members(
 ) -> list[tuple[Network, dict[str, Any]]]:
     """Train the members that ``folder`` lacks, one after the other or side by side, and load all of them.
 
-    The function of a module is called as ``train_member(**call, **shared, folder=folder, progress=...)``; the
-    calls hold the ``config`` and the ``number`` of each. ``letters`` are as for `plan_processes`.
+    The calls hold the ``config`` and the ``number`` of each; ``letters`` are as for `plan_processes`.
     """
     before = torch.get_num_threads()
     try:

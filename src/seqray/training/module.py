@@ -36,8 +36,7 @@ def classification_figures(
     """Measure logits (N, K) against class indices (N,), of two classes called at the ``threshold``.
 
     With two: `FIGURES` of the positive class. With more: the mean over the classes of one against the rest,
-    where each example is called for its most probable class; ``ece`` is that of the most probable class.
-    ``loss`` is the mean negative log-likelihood.
+    called for the most probable class. ``loss`` is the mean negative log-likelihood.
     """
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)
@@ -198,8 +197,8 @@ class Classifier(NetworkModule):
     """A classifier in training, whose logits are measured against the (N,) class indices of validation.
 
     ``class_weights`` (K,) weigh the classes in the loss; ``margins`` (K,) are added to the logits while
-    training, see `OptimizerConfig.logit_adjustment`. The labels of batches are class indices, or indices of
-    subclasses where the network tells them apart.
+    training. The labels of batches are indices of classes, or of subclasses where the network tells them
+    apart.
     """
 
     def __init__(

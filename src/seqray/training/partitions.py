@@ -123,9 +123,9 @@ MIN_GROUPS = 10  # of each class, to hold out relatives together
 def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
     """Check labels and lengths, and choose the validation part, which all members hold out.
 
-    Where the data name a split, their parts are taken; a validation part that they don't name is held out
-    from training by whole groups. Examples of split ``test`` are left alone. ``classes`` is the order of the
-    class names; sorted, with the positive one last, by default.
+    The parts that the data name are taken; a validation part that they don't name is held out from training
+    by whole groups. ``classes`` is the order of the class names; sorted, with the positive one last, by
+    default.
     """
     for example in data:
         if example.split not in (None, "", *PARTS):

@@ -50,9 +50,8 @@ _READ_IN, _LEARNED_IN = (0.5, 0.5, 0.0), (0.4, 0.4, 0.2)
 class DrawnWindows:
     """N windows with what the model says of them.
 
-    ``contexts`` (N,) number the context in which each is read, from 1; 0 for none. ``by_member`` (N, M) are
-    calibrated log-odds after each member; ``importance_weight`` (N,) says how many of the pool each stands
-    for.
+    ``contexts`` (N,) are as of `Prefilter.log_odds`, ``by_member`` (N, M) calibrated log-odds after each
+    member; ``importance_weight`` (N,) says how many of the pool each stands for.
     """
 
     codes: Codes
@@ -231,9 +230,7 @@ def measure_prefilter(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TrainedModel:
-    """Keep the prefilter of a model, and measure it again: on the last fifths of genomes, or for another
-    loss.
-    """
+    """Keep the prefilter of a model, and measure it again, on other genomes or for another loss."""
     if model.prefilter is None:
         raise ConfigError(
             f"the model '{model.card.name}' has no prefilter",

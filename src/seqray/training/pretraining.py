@@ -48,10 +48,9 @@ class MaskedBatch(NamedTuple):
 def mask_letters(
     tokens: np.ndarray, share: float, letters: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask randomly chosen known letters, at least one in each sequence with known letters.
+    """Mask each known letter of tokens (B, N) with probability ``share``, at least one in each sequence.
 
-    Of the tokens (B, N) int64 each letter is chosen with probability ``share``, no special tokens, unknown
-    letters or gaps. Returns tokens to read and letter codes to guess, `IGNORED` elsewhere; both (B, N).
+    Returns tokens to read, and letter codes to guess, `IGNORED` elsewhere; both (B, N).
     """
     known = (tokens >= FIRST_LETTER) & (tokens < FIRST_LETTER + letters)
     draw = np.where(known, rng.random(tokens.shape), 2.0)

@@ -394,10 +394,10 @@ def _validation_chunks(genomes: Sequence[LabeledGenome], config: RunConfig) -> l
 
 
 class LocatorBatch(NamedTuple):
-    """B chunks of C letters.
+    """B chunks of C letters: tracks (B, T, C), labels and weights (B, C, K).
 
-    ``letters`` (B, C) int64 and ``tracks`` (B, T, C) uint8; ``labels`` and ``weights`` (B, C, K) float32;
-    (B,) bool whether the genes are ``known``, and ``hidden`` from the model; ``rows`` (B,) number the chunks.
+    Beside them whether the genes are ``known``, and ``hidden`` from the model, and ``rows``, the numbers of
+    the chunks, all (B,).
     """
 
     letters: Tensor

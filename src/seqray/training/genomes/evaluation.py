@@ -93,8 +93,8 @@ def measure(
 ) -> list[Measured]:
     """Call the development regions of all genomes, and match the calls with the mapped sites.
 
-    Each genome comes with what of its species was held out. With ``genes``, contigs whose genes are not known
-    are left out; so are species without a mapped site there.
+    With ``genes``, contigs whose genes are not known are left out; so are species without a mapped site
+    there.
     """
     contigs: dict[tuple[str, str], list[tuple[LabeledGenome, LabeledContig]]] = defaultdict(list)
     for genome, held_out in genomes:

@@ -260,9 +260,8 @@ def locator_card(
 ) -> tuple[Card, dict[str, float]]:
     """Measure the members together on the development regions, and describe them but for their training.
 
-    The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
-    are not seen before. The figures are means over the species that were learned from, with genes where they
-    are known; these species alone determine the threshold.
+    The regions also chose the epochs, so their figures are slightly optimistic. The figures are means over
+    the species that were learned from, with genes where they are known; these alone determine the threshold.
     """
     radius = config.model.radius
     card = Card(
