@@ -23,6 +23,7 @@ from seqray.metrics.classification import calibration_error, matthews
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data
 SHIFTS = (-10.0, 10.0)  # log-odds
+PRIOR = 0.25  # examples of each class beside those of one class
 ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
 _SEED = 20_240_229
 MAX_KNOTS = 100
@@ -34,14 +35,15 @@ _DECIMALS = 9  # of log-odds: scores that differ by less are one score
 def prior_targets(labels: np.ndarray, classes: int) -> np.ndarray:
     """What to fit probabilities to in place of labels (N,) of 0 and 1: (N, K).
 
-    A class of n examples gets (n + 1) / (n + K) for itself, and 1 / (n + K) for each of the others, as if one
-    more example of each class had come out so. A few examples that the scores divide without an error no
-    longer ask for probabilities of 0 and 1; of many, the labels are all but unchanged.
+    To a class of n examples, `PRIOR` examples of each class are added, so that it gets (n + `PRIOR`) /
+    (n + K `PRIOR`) for itself. A few examples that the scores divide without an error no longer ask for
+    probabilities of 0 and 1; of many, the labels are all but unchanged.
 
-    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2, here for K classes.
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2, where one is added;
+    with a quarter, probabilities are less timid (docs/decisions/0033).
     """
-    total = np.bincount(labels, minlength=classes)[labels][:, None] + classes
-    return (1 + (total - classes) * np.eye(classes)[labels]) / total
+    counts = np.bincount(labels, minlength=classes)[labels][:, None]
+    return (PRIOR + counts * np.eye(classes)[labels]) / (counts + PRIOR * classes)
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:

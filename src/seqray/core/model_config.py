@@ -109,10 +109,16 @@ class LinearConfig:
     placed: tuple[int, ...] = (1,)  # lengths of k-mers that count by their place
     reach: int = 1  # letters from an end up to which places count
     sides: int = 1  # 1 for places from the beginning, 2 for those from the end, too
+    steps: int = 0  # how many letters, of each kind and in all, count by a weight for each further one
 
     def __post_init__(self) -> None:
         require_ranges(
-            self, "model.linear", words="between 1 and 8", reach="1 or more", sides="between 1 and 2"
+            self,
+            "model.linear",
+            words="between 1 and 8",
+            reach="1 or more",
+            sides="between 1 and 2",
+            steps="0 or more",
         )
         require(
             0 < len(set(self.placed)) == len(self.placed) and all(1 <= k <= 8 for k in self.placed),
@@ -324,7 +330,11 @@ class ModelConfig:
                     "linear",
                     "is for sequences and the character tokenizer",
                 ),
-                (self.linear.reach <= self.max_length, "linear", "reaches beyond 'model.max_length'"),
+                (
+                    max(self.linear.reach, self.linear.steps) <= self.max_length,
+                    "linear",
+                    "reaches beyond 'model.max_length'",
+                ),
                 (most <= longest, "linear", f"counts k-mers of at most {longest} letters"),
             )
 

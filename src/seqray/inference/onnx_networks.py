@@ -331,6 +331,13 @@ class SequenceGraph(NetworkGraph):
                 tables = self.weight(name, config.sides, config.reach, size, classes)
                 tables = tables.reshape(config.sides, -1, classes)
                 added += self._placed(place, filled, tables, config.reach)
+        if config.steps:
+            table = self.weight("linear.steps", self.letters + 1, config.steps, classes)
+            codes = self.g.where(filled, letters - FIRST_LETTER, -1)[:, :, None]
+            kinds = codes.equals(np.arange(self.letters)).to("int64").sum(1)
+            number = self.g.concat(kinds, filled.to("int64").sum(1, keep=True), axis=1)
+            row = number.op("Min", config.steps) + np.arange(self.letters + 1) * config.steps
+            added.append(self._rows(self.g.where(number > 0, row, 0), table.reshape(-1, classes)))
         scaled = logits * self.weight("linear.scale", 1) + self.weight("linear.bias", classes)
         return self.g.op("Sum", scaled, *(one.sum(1) for one in added))
 

@@ -44,8 +44,9 @@ class LinearPart(nn.Module):
     """A weight of each k-mer for each class, wherever it is, and at each place; summed, they are logits.
 
     ``counts`` has a table (A**k, K) for each k; ``places`` one (S, R, A**k, K) for each k of the settings,
-    for S ends and R letters from there. ``scale`` is what the logits of the rest of the network are
-    multiplied by. All begin so that nothing is changed.
+    for S ends and R letters from there. ``steps`` (A + 1, T, K) has what 1 to T letters of each kind add
+    together, and last a length of so many; more count as T. ``scale`` is what the logits of the rest of the
+    network are multiplied by. All begin so that nothing is changed.
     """
 
     def __init__(self, alphabet: int, config: LinearConfig, classes: int) -> None:
@@ -57,6 +58,8 @@ class LinearPart(nn.Module):
         self.places = nn.ParameterList(
             torch.zeros(config.sides, config.reach, alphabet**k, classes) for k in config.placed
         )
+        if config.steps:
+            self.steps = nn.Parameter(torch.zeros(alphabet + 1, config.steps, classes))
 
     def forward(self, letters: Tensor, real: Tensor) -> Tensor:
         """Logits (B, K) of letters (B, N) int64 and their bool mask."""
@@ -89,6 +92,14 @@ class LinearPart(nn.Module):
                     index = (distance - 1) * self.alphabet**k + place
                     near = (place > 0) & (distance <= config.reach)
                     yield k, lookup(torch.where(near, index, 0), table.flatten(0, 1))
+        if config.steps:
+            kind = torch.arange(self.alphabet + 1, device=letters.device)
+            present = (letters[..., None] == kind) | (kind == self.alphabet)  # the last is any letter
+            present = present & real[..., None]  # (B, N, A + 1)
+            number = present.sum(dim=1)
+            row = kind * config.steps + number.clamp(1, config.steps) - 1
+            together = self.steps.flatten(0, 1)[row]  # (B, A + 1, K), of which each letter gets its share
+            yield 1, present.to(together.dtype) @ (together / number.clamp(min=1)[..., None])
 
 
 class KmerEmbedding(nn.Module):

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from seqray.calibration.fit import FOLDS, fit_temperature, prior_targets
-from seqray.core.alphabet import Alphabet, CodeStack, kmer_indices, kmer_starts, stack_codes
+from seqray.core.alphabet import Alphabet, CodeStack, kmer_counts, kmer_indices, kmer_starts, stack_codes
 from seqray.core.arrays import Floats, Ints
 from seqray.core.model_config import LinearConfig
 from seqray.homology.split import grouped_folds
@@ -21,7 +21,7 @@ from seqray.training.data_facts import is_near_one_length
 
 REACH = 60  # letters from either end whose place counts, of sequences of any length
 MAX_REACH = 300  # of sequences of one length, or nearly: a table has some ten thousand weights at most
-PENALTIES = (10.0, 3.0)  # of the squared weights, the first of equally good ones
+PENALTIES = (10.0, 3.0, 1.0)  # of the squared weights, the first of equally good ones
 SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the linear part in the sum, the first of equally good ones
 DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain over one half; others less
 
@@ -31,13 +31,14 @@ DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain 
 
 def choose_linear(lengths: Ints, alphabet: Alphabet) -> LinearConfig:
     """What to count, by the lengths of the sequences."""
-    longest, words = int(lengths.max()), 5 if alphabet.is_nucleotide else 2
+    longest, bases = int(lengths.max()), alphabet.is_nucleotide
+    words, steps = (5, 0) if bases else (3, min(REACH, longest))
     if lengths.min() == longest:
-        placed = tuple(k for k in ((1, 3) if alphabet.is_nucleotide else (1,)) if k <= longest)
-        return LinearConfig(words=words, placed=placed, reach=min(longest, MAX_REACH))
+        placed = tuple(k for k in ((1, 3) if bases else (1,)) if k <= longest)
+        return LinearConfig(words=words, placed=placed, reach=min(longest, MAX_REACH), steps=steps)
     usual = int(np.quantile(lengths, 0.95))  # a single long sequence adds no places
     reach = min(usual, MAX_REACH) if is_near_one_length(lengths) else min(REACH, longest)
-    return LinearConfig(words=words, reach=reach, sides=2)
+    return LinearConfig(words=words, reach=reach, sides=2, steps=steps)
 
 
 def count_features(windows: Sequence[np.ndarray], config: LinearConfig, letters: int) -> list[csr_array]:
@@ -45,7 +46,10 @@ def count_features(windows: Sequence[np.ndarray], config: LinearConfig, letters:
     stack = stack_codes(list(windows))
     counts = [_kmers(stack, k, letters) for k in range(1, config.words + 1)]
     sides = range(config.sides)
-    return counts + [_kmers(stack, k, letters, config.reach, side) for k in config.placed for side in sides]
+    places = [_kmers(stack, k, letters, config.reach, side) for k in config.placed for side in sides]
+    numbers = np.column_stack((kmer_counts(stack, 1, letters), stack.lengths))
+    steps = numbers[:, :, None] > np.arange(config.steps)  # whether there are 1, 2, 3 or more of each kind
+    return [*counts, *places, csr_array(steps.reshape(len(stack), -1), dtype=np.float64)]
 
 
 def tables_of(weights: Floats, sizes: Sequence[int], config: LinearConfig) -> dict[str, Floats]:
@@ -56,6 +60,8 @@ def tables_of(weights: Floats, sizes: Sequence[int], config: LinearConfig) -> di
     for i in range(len(config.placed)):
         tables = placed[i * config.sides : (i + 1) * config.sides]
         found[f"places.{i}"] = np.stack([one.reshape(config.reach, -1, one.shape[1]) for one in tables])
+    if config.steps:
+        found["steps"] = np.cumsum(parts[-1].reshape(-1, config.steps, weights.shape[1]), axis=1)
     return found
 
 

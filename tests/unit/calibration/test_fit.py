@@ -52,8 +52,8 @@ def test_the_temperature_is_that_of_a_fine_search():
 
     def loss(t):
         log_p, total = log_softmax(logits / t, axis=1), 0.0
-        for k in range(3):  # the examples of class k, and one more of each class
-            counts = [1 + np.sum(labels == k) * (other == k) for other in range(3)]
+        for k in range(3):  # the examples of class k, and a quarter of one of each class
+            counts = [0.25 + np.sum(labels == k) * (other == k) for other in range(3)]
             total -= (log_p[labels == k] @ counts).sum() / sum(counts)
         return total
 
@@ -63,11 +63,11 @@ def test_the_temperature_is_that_of_a_fine_search():
 
 
 def test_few_examples_that_are_always_right_give_no_certainty():
-    """Each class has one example, and one more of either: 2/3, which are log-odds of ln 2."""
+    """Each class has one example, and a quarter of one of either: 5/6, which are log-odds of ln 5."""
     logits, labels = np.array([[0.4, -0.4], [-0.4, 0.4]]), np.array([0, 1])
-    assert fit_temperature(logits, labels) == pytest.approx(0.8 / np.log(2), rel=1e-3)
+    assert fit_temperature(logits, labels) == pytest.approx(0.8 / np.log(5), rel=1e-3)
     temperature, shift = fit_platt(logits[:, 1] - logits[:, 0], labels)
-    assert (temperature, shift) == (pytest.approx(0.8 / np.log(2), rel=1e-3), pytest.approx(0, abs=1e-3))
+    assert (temperature, shift) == (pytest.approx(0.8 / np.log(5), rel=1e-3), pytest.approx(0, abs=1e-3))
     assert fit_temperature(logits, 1 - labels) == pytest.approx(10, rel=1e-3)
     many = np.tile(logits, (100, 1)), np.tile(labels, 100)
     assert fit_temperature(*many) == pytest.approx(0.25, rel=1e-3)
@@ -132,11 +132,11 @@ def shifted(n=400, seed=0):
     return log_softmax(np.stack((np.zeros(n), 2 * true - 1.5), axis=1), axis=1), labels
 
 
-def test_platt_is_a_logistic_regression_with_one_more_example_of_each_class():
+def test_platt_is_a_logistic_regression_with_a_quarter_of_an_example_of_each_class():
     """Against scikit-learn, on the log-odds."""
     raw, labels = shifted()
     x, counts = raw[:, 1] - raw[:, 0], np.bincount(labels)
-    share = (1 + counts * np.eye(2)) / (counts[:, None] + 2)  # of class k that counts as class j
+    share = (0.25 + counts * np.eye(2)) / (counts[:, None] + 0.5)  # of class k that counts as class j
     expected = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
     expected.fit(np.tile(x, 2)[:, None], np.repeat([0, 1], len(x)), sample_weight=share[labels].T.ravel())
     temperature, shift = fit_platt(x, labels == 1)
@@ -170,10 +170,10 @@ def test_three_classes_have_a_temperature_alone():
 def test_platt_stays_finite_where_the_classes_part_or_the_ranking_is_upside_down():
     x = np.repeat([-3.0, 3.0], 2000)
     temperature, shift = fit_platt(x, x > 0)
-    assert temperature == pytest.approx(3 / np.log(2001), rel=1e-4)  # probabilities of 1 - 1/2002
+    assert temperature == pytest.approx(3 / np.log(8001), rel=1e-4)  # odds of 2000.25 to 0.25
     assert abs(shift) < 0.01
     assert fit_platt(x, x < 0)[0] == pytest.approx(10)
-    assert fit_platt(x, x < 9)[1] == pytest.approx(np.log(4001), abs=0.1)
+    assert fit_platt(x, x < 9)[1] == pytest.approx(np.log(16_001), abs=0.1)
 
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])

@@ -102,7 +102,7 @@ SHAPES = {
         "pooling": ("mean", "cls"),
         "stem": StemConfig(kernels=(3,), stride=3),
     },
-    "linear part": {"linear": LinearConfig(words=3, reach=6, sides=2), "members": 2},
+    "linear part": {"linear": LinearConfig(words=3, reach=6, sides=2, steps=5), "members": 2},
     "linear part of three classes": {
         "linear": LinearConfig(words=2, placed=(1, 3), reach=WINDOW),
         "classes": 3,

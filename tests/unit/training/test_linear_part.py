@@ -27,6 +27,7 @@ SHAPES = [
     LinearConfig(words=2, placed=(1, 3), reach=9),
     LinearConfig(words=3, placed=(1,), reach=4, sides=2),
     LinearConfig(words=1, placed=(2,), reach=12, sides=2),
+    LinearConfig(words=1, reach=2, steps=4),
 ]
 
 
@@ -44,6 +45,10 @@ def plain_logits(letters, config, weights, sizes, alphabet):
                 place = {None: 0, 0: i, 1: length - 1 - i}[side]
                 if side is None or place < config.reach:
                     total += weights[start + place * alphabet**k + number]
+    for kind in range(alphabet + 1):  # the last is any letter
+        number = sum(kind in (letter, alphabet) for letter in letters.tolist())
+        for step in range(min(number, config.steps)):
+            total += weights[sum(sizes[:-1]) + kind * config.steps + step]
     return total
 
 
@@ -72,9 +77,9 @@ def test_features_tables_and_contributions_are_those_of_plain_python(config):
 def test_what_is_counted_follows_from_the_lengths():
     assert choose_linear(np.full(9, 81), DNA) == LinearConfig(words=5, placed=(1, 3), reach=81)
     assert choose_linear(np.array([100] * 18 + [20, 103]), PROTEIN) == LinearConfig(
-        words=2, reach=100, sides=2
+        words=3, reach=100, sides=2, steps=60
     )
-    assert choose_linear(np.arange(5, 200), PROTEIN) == LinearConfig(words=2, reach=60, sides=2)
+    assert choose_linear(np.arange(5, 200), PROTEIN) == LinearConfig(words=3, reach=60, sides=2, steps=60)
     for lengths in (np.full(40, 5000), np.array([5000] * 39 + [90_000])):  # tables stay small
         assert choose_linear(lengths, DNA).reach == 300
 
