@@ -104,7 +104,7 @@ def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tm
         mean = sum(torch.log_softmax(n(tokens).logits, 1) for n in result.networks) / 2
     labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
 
-    targets = torch.tensor([[101 / 102, 1 / 102], [1 / 102, 101 / 102]])[labels]  # of 100 in each class
+    targets = torch.tensor([[401 / 402, 1 / 402], [1 / 402, 401 / 402]])[labels]  # of 100 and a quarter
 
     def nll(temperature, truth=labels):
         return torch.nn.functional.cross_entropy(mean / temperature, truth).item()
