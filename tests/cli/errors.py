@@ -293,7 +293,7 @@ ERRORS = {
         twice.fa --recipe shuffle | twice.fa | 'a' | more than once
     """,
     "split --out out.tsv table.tsv": """
-        --shares 0,1,1 | '0,1,1'
+        --shares 0,1,1 | --shares | 0,1,1
         --shares 0.5,0.6 | 1.1
         --shares 0.5,0.5 --folds 3 | --folds | --shares
         --folds 1 | --folds | 1

@@ -24,7 +24,7 @@ from seqray.cli.options import (
     option,
     refuse_unused,
 )
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, fields_named
 from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence, files_of
 from seqray.core.text import class_counts, counted, first_and_more, format_number, parse_float
@@ -44,7 +44,8 @@ RELATION, SPLIT = RelationOptions(), SplitOptions()
 
 
 def _shares(text: str) -> tuple[float, float, float]:
-    return shares_of_parts(map(parse_float, text.split(",")))
+    with fields_named({"shares": "--shares"}):
+        return shares_of_parts(map(parse_float, text.split(",")))
 
 
 Shares = Annotated[tuple[float, float, float], _shares]
