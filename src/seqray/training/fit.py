@@ -27,7 +27,7 @@ from seqray.training.final_card import build_card
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
 from seqray.training.module import Classifier, model_logits
 from seqray.training.partitions import Partition, data_sha256, partition
-from seqray.training.trainer import WorkDir, is_main_process, make_trainer, quiet, run_identity
+from seqray.training.trainer import WorkDir, is_main_process, run_identity
 
 # --- Knowledge distillation: the student also learns the probabilities of a trained model
 
@@ -111,14 +111,10 @@ def train(
         start=start.sha256 if start else "",
     )
     config = count_subclasses(config, data, part.classes)
-    with quiet(config):
-        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
-        folder.claim()
-        calls = [{"config": config, "number": i} for i in range(1, config.members + 1)]
-        shared = {"data": data, "part": part, "teacher": teacher, "start": start}
-        members = train_members(
-            train_member, calls, shared, folder, run, letters=count_letters(data, part.train)
-        )
+    shared = {"data": data, "part": part, "teacher": teacher, "start": start}
+    members = train_members(
+        train_member, config, shared, folder, run, letters=count_letters(data, part.train)
+    )
     networks, results = zip(*members, strict=True)
     card, networks, figures = build_card(config, networks, results, data, part, sha256, metrics)
     if search is not None:

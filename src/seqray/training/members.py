@@ -318,33 +318,34 @@ def fit_member(
 
 def train_members(
     train_member: Callable[..., tuple[Network, dict[str, Any]]],
-    calls: Sequence[Mapping[str, Any]],
+    config: RunConfig,
     shared: Mapping[str, Any],
     folder: WorkDir,
     run: RunOptions,
     *,
     letters: int,
 ) -> list[tuple[Network, dict[str, Any]]]:
-    """Train the members that ``folder`` lacks, one after the other or side by side, and load all of them.
-
-    The calls hold the ``config`` and the ``number`` of each; ``letters`` are as for `plan_processes`.
-    """
+    """Claim the folder, train the members that it lacks, in turn or side by side, and load all of them."""
+    calls: list[dict[str, Any]] = [{"config": config, "number": 1 + i} for i in range(config.members)]
     before = torch.get_num_threads()
-    try:
-        processes, threads = run.plan(calls[0]["config"], len(calls), letters)
-        torch.set_num_threads(threads)
-        missing = [call for call in calls if folder.result(call["number"]) is None]
-        if processes > 1 and len(missing) > 1:
-            folder = replace(folder, resume=True)  # what was there before is gone
-            call_side_by_side(
-                train_member,
-                missing,
-                {**shared, "folder": folder},
-                "train networks",
-                processes=processes,
-                threads=threads,
-                on_progress=run.on_progress,
-            )
-        return [train_member(**call, **shared, folder=folder, progress=run.progress) for call in calls]
-    finally:
-        torch.set_num_threads(before)
+    with quiet(config):
+        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
+        folder.claim()
+        try:
+            processes, threads = run.plan(config, len(calls), letters)
+            torch.set_num_threads(threads)
+            missing = [call for call in calls if folder.result(call["number"]) is None]
+            if processes > 1 and len(missing) > 1:
+                folder = replace(folder, resume=True)  # what was there before is gone
+                call_side_by_side(
+                    train_member,
+                    missing,
+                    {**shared, "folder": folder},
+                    "train networks",
+                    processes=processes,
+                    threads=threads,
+                    on_progress=run.on_progress,
+                )
+            return [train_member(**call, **shared, folder=folder, progress=run.progress) for call in calls]
+        finally:
+            torch.set_num_threads(before)

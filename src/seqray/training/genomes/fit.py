@@ -57,7 +57,7 @@ from seqray.training.genomes.sheet import (
 )
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
 from seqray.training.module import NetworkModule
-from seqray.training.trainer import WorkDir, is_main_process, make_trainer, on_gpu, quiet, run_identity
+from seqray.training.trainer import WorkDir, is_main_process, on_gpu, run_identity
 
 # --- The Lightning module of a locator: weighted binary cross-entropy, and genes as an auxiliary task
 
@@ -177,13 +177,8 @@ def train_locator(
     sha256 = data_sha256(genomes, hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
     folder = run.folder(config, identity)
-    with quiet(config):
-        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
-        folder.claim()
-        calls = [{"config": config, "number": number} for number in range(1, config.members + 1)]
-        shared = {"parts": parts, "start": start}
-        letters = parts.counts["letters"]
-        members = train_members(train_member, calls, shared, folder, run, letters=letters)
+    shared, letters = {"parts": parts, "start": start}, parts.counts["letters"]
+    members = train_members(train_member, config, shared, folder, run, letters=letters)
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, parts, fold_cards, metrics or {})
     facts = training_facts(config, networks, results, sha256, figures) | {
