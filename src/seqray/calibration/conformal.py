@@ -119,10 +119,7 @@ class HeldOutScores:
         self._has_two = len(card.classes) == 2 and min(self._counts) > 0  # with held-out examples
 
     def empty_sets(self, probabilities: Floats, coverage: float | None = None) -> EmptySets | None:
-        """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
-
-        Of two classes the empty sets of the held-out examples are known, of more only that each is wrong.
-        """
+        """Tell whether more sets are empty than of held-out examples; None if not, or if unknown."""
         n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
         try:
             cutoffs = class_cutoffs(self._ranks, coverage)
@@ -156,9 +153,9 @@ class HeldOutScores:
     def unclear_scores(self, probabilities: Floats) -> float | None:
         """Least share of records nearer to the middle than in any mixture of two classes; None if one fits.
 
-        Of probabilities (N, K) before any re-weighting. For each share of positives, the largest excess is
-        the number of scores that are missing below some value left of the middle, or above one right of it.
-        The smallest over all shares decides, less what the numbers of scores and `TOLERANCE` explain.
+        For each share of positives, the largest excess is the number of scores that are missing below some
+        value left of the middle, or above one right of it. The smallest over all shares decides, less what
+        the numbers of scores and `TOLERANCE` explain.
         """
         n = len(probabilities)
         if n < MIN_RECORDS or not self._has_two:

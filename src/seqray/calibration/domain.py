@@ -132,9 +132,8 @@ def fit_words(
 def word_distances(table: WordTable, counts: Ints) -> Floats:
     """Distance per sequence: (N, letters**k) counts -> (N,); infinite without a complete word.
 
-    The mean over words of (f - mean)^2 / (spread + mean (1 - mean) / n), a squared z-score. Its variance is
-    that between training sequences plus the sampling variance of n words, so that short sequences are not
-    flagged only because they are short.
+    The mean over words of (f - mean)^2 / (spread + mean (1 - mean) / n), a squared z-score whose variance
+    includes that of sampling, so that short sequences are not flagged only because they are short.
     """
     n = counts.sum(axis=1, keepdims=True)
     n_safe = np.maximum(n, 1)
@@ -149,10 +148,10 @@ def word_distances(table: WordTable, counts: Ints) -> Floats:
 def fit_chain(
     stack: CodeStack, labels: np.ndarray, alphabet: Alphabet, quantile: float
 ) -> MarkovChain | None:
-    """Fit the chain to all sequences, and the other values by cross-validation in five folds.
+    """Fit the chain to all sequences, and the other values by cross-validation in five folds of relatives.
 
-    ``mean``, ``spread`` and ``within`` are of sequences whose relatives the chain had not seen, ``limit`` is
-    the quantile of their distances. None for fewer than 50 sequences, or than 4 k-mers a parameter.
+    ``limit`` is the quantile of their distances. None for fewer than 50 sequences, or than 4 k-mers a
+    parameter.
     """
     letters, total = len(alphabet.letters), int(stack.lengths.sum())
     orders = [m for m in range(1, MAX_CHAIN_ORDER + 1) if 4 * letters ** (m + 1) <= total]

@@ -181,8 +181,7 @@ _SWAP = {"T": "U", "U": "T"}
 class BackboneTokenizer(Tokenizer):
     """Letters to tokens as the backbone was trained to read them, by a tokenizer of transformers.
 
-    Where its vocabulary knows T and not U, or the other way round, one is written for the other. At most
-    ``limit`` tokens are read, special ones, which have no letters, included.
+    Where its vocabulary knows T and not U, or the other way round, one is written for the other.
     """
 
     def __init__(self, tokenizer: Any, alphabet: Alphabet, limit: int | None, where: str) -> None:

@@ -41,11 +41,10 @@ _OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 
 @dataclass(frozen=True)
 class InitialWeights:
-    """Weights of a pretrained network, or of the members of a model.
+    """Weights of a pretrained network, or of the members of a model, from a file of a ``sha256``.
 
-    ``config`` and ``tensors`` are the shape of the network, and its weights by their names in its state;
-    ``facts`` and ``sha256`` how they came about, and the hash of their file; ``others`` the weights of the
-    second member and those after it.
+    ``tensors`` are those of the first or only network, ``others`` of those after it; ``facts`` say how they
+    came about.
     """
 
     config: ModelConfig

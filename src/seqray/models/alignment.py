@@ -304,13 +304,10 @@ class CellEmbedding(nn.Module):
 class AxialTransformer(Transformer):
     """Tokens (B, R, C), the query in row 0 and CLS in column 0, to logits (B, K).
 
-    Embedding (optionally with a convolutional stem along the rows, a matrix for the ends of a row, k-mers of
-    its letters, and the columns that pair in helices), positions of the columns, a learned mark on row 0,
-    pre-norm blocks of column attention, row attention and feed-forward layer, and a head on the final state
-    of CLS of the query. The other rows have no order, so permuting them changes nothing.
-
-    The head reads CLS of the query, not the mean over rows: column attention carries the information of the
-    other rows there, it can learn to ignore copies, and an explanation starts at one cell.
+    Embedding, positions of the columns, a learned mark on row 0, pre-norm blocks of column attention, row
+    attention and feed-forward layer, and a head on the final state of CLS of the query. The other rows have
+    no order, so permuting them changes nothing. Column attention carries their information to that cell, can
+    learn to ignore copies, and an explanation starts there.
     """
 
     gap_tokens = GAP_TOKENS

@@ -46,8 +46,7 @@ class PositionGain(nn.Module):
     """A trained factor for each letter position and channel, and another one for each context.
 
     With an added vector, a letter cannot have different effects at different positions; with a product it
-    can, as in a position weight matrix. Uniform attention over such products is a linear model of letters at
-    positions, which a plain transformer has to build from its feed-forward layers.
+    can, as in a position weight matrix.
     """
 
     def __init__(self, contexts: int, letters: int, d_model: int) -> None:
@@ -130,9 +129,8 @@ class LearnedPositions(nn.Module):
 class EndMatrix(nn.Module):
     """The contribution of each letter by its distance to the first and to the last letter.
 
-    Positions count from the left, so they do not describe elements at the end of sequences of varying length,
-    for example the boxes of an snoRNA. A product of letter and position is difficult to learn otherwise
-    (`PositionGain`).
+    Positions count from the left, so they do not describe the ends of sequences of varying length, such as
+    the boxes of an snoRNA.
     """
 
     def __init__(self, reach: int, vocabulary: int, d_model: int) -> None:
@@ -172,7 +170,7 @@ def keep_freed_memory() -> None:
     """Let the C library keep freed activations for the next layer; call it before networks run on the CPU.
 
     By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
-    ones: a third of the time of a small network. This raises both thresholds of mallopt(3) for the process.
+    ones: a third of the time of a small network. See mallopt(3).
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)

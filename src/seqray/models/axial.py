@@ -34,9 +34,8 @@ CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay
 class AxisAttention(nn.Module):
     """Attention along one axis of ``x`` (B, R, C, D), with width D and H heads.
 
-    The bool masks, ``row_mask`` (B, R) and ``column_mask`` (B, C), are True at real rows and columns, one of
-    each at least; None where all are. With ``need_weights`` the explicit path returns weights after the
-    output, else None.
+    The bool masks are True at real rows (B, R) and columns (B, C); None where all are. With ``need_weights``
+    the explicit path returns weights after the output, else None.
     """
 
     axis: str

@@ -156,9 +156,9 @@ class Pooling(nn.Module):
         return torch.cat(pooled, dim=-1)
 
     def shares(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Share of each token in what the head reads, the mean over the P vectors: float32 (B, T).
+        """Share of each token in what the head reads, the mean over the P vectors: float32 (B, T), sums to 1.
 
-        In a largest value it is the share of the channels that take theirs from this token. Rows sum to 1.
+        In a largest value it is the share of the channels that take theirs from this token.
         """
         found = []
         for part in self.parts:
@@ -283,9 +283,9 @@ class ConvolutionalStem(nn.Module):
     def detect(self, letters: Tensor, mask: Tensor | None) -> Tensor:
         """What all detectors find (B, N, D), as one product of matrices.
 
-        The rows of the first matrix are the one-hot letters around a letter, those of the second what a
-        detector gives for each letter at each place. In bfloat16 on a CPU this takes less time than
-        convolutions and their gradients do.
+        The rows of the first are the one-hot letters around a letter, those of the second what a detector
+        gives for each letter at each place. In bfloat16 on a CPU this is faster than convolutions and their
+        gradients.
         """
         detectors = cast(list[ChannelsLastConvolution], list(self.detectors))
         width = max(detector.kernel_size[0] for detector in detectors)
@@ -356,9 +356,7 @@ class FeedForward(nn.Module):
 class ClassificationHead(nn.Module):
     """Norm and linear map of what is read of a record, such as the state of CLS: (B, D) -> (B, K).
 
-    An example belongs to a class if it belongs to any of its subclasses, so their probabilities add up. A
-    linear map alone can't express this: it adds the evidence against each subclass, where the least of it
-    should count.
+    An example belongs to a class if it belongs to any of its subclasses, so their probabilities add up.
     """
 
     def __init__(self, width: int, config: ModelConfig) -> None:
@@ -479,8 +477,7 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
         """Final states that the head reads, and the attention of each layer on request.
 
-        If the head reads CLS alone, and unless attention is requested, the last block computes only CLS: the
-        same result with much less work.
+        If the head reads CLS alone, and unless attention is requested, the last block computes only CLS.
         """
         steps: list[AttentionStep] = []
         shortened = self.pooling.cls_only and not return_attention

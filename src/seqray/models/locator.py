@@ -174,8 +174,7 @@ class LocatorTransformer(nn.Module):
     def forward(
         self, letters: Tensor, tracks: Tensor | None = None, *, return_attention: bool = False
     ) -> LocatorOutput:
-        """Scores of the letters of a strand, (B, L), L a multiple of 4, with tracks (B, T, L) where genes are
-        known.
+        """Scores of the letters of a strand (B, L), L a multiple of 4, with tracks (B, T, L) of known genes.
 
         Letters are 0 to 3 for A, C, G, T and above for unknown; 255 in a track stands for 1.
         """

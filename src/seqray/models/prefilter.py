@@ -64,11 +64,7 @@ def prefilter_shapes(
 
 @dataclass(frozen=True, eq=False)
 class Prefilter:
-    """A network, with the one that reads what it lets pass.
-
-    ``weights`` are float32 arrays of `prefilter_shapes`, ``window`` is the number of letters W, ``second``
-    the next network, if there is one.
-    """
+    """A network of float32 weights of `prefilter_shapes`, for windows of W letters; and the next one."""
 
     weights: Mapping[str, Array]
     window: int

@@ -108,11 +108,7 @@ def scaled_shares(counts: Tensor) -> Tensor:
 
 
 class SequenceTransformer(Transformer):
-    """Tokens (B, L), CLS first, to logits (B, K).
-
-    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS or of
-    all tokens, see `seqray.models.layers.Pooling`.
-    """
+    """Tokens (B, L), CLS first, to logits (B, K) by pre-norm blocks, see `seqray.models.layers.Pooling`."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
