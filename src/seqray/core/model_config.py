@@ -321,20 +321,13 @@ class ModelConfig:
             (not parts or character, "composition", by_letter),
             (not parts or "cls" in self.pooling, "composition", "requires 'cls' in 'model.pooling'"),
         )
-        if self.linear is not None:
-            most = max(self.linear.words, *self.linear.placed)
+        if (linear := self.linear) is not None:
+            most, reach = max(linear.words, *linear.placed), max(linear.reach, linear.steps)
+            plain = self.kind == "sequence" and character
             require_all(
                 "model",
-                (
-                    self.kind == "sequence" and character,
-                    "linear",
-                    "is for sequences and the character tokenizer",
-                ),
-                (
-                    max(self.linear.reach, self.linear.steps) <= self.max_length,
-                    "linear",
-                    "reaches beyond 'model.max_length'",
-                ),
+                (plain, "linear", "is for sequences and the character tokenizer"),
+                (reach <= self.max_length, "linear", "reaches beyond 'model.max_length'"),
                 (most <= longest, "linear", f"counts k-mers of at most {longest} letters"),
             )
 

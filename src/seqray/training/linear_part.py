@@ -127,7 +127,8 @@ def fit_linear(
         for number in np.unique(folds):
             out = held[folds == number]
             rest = np.setdiff1d(np.arange(len(labels)), out)
-            scores[folds == number] = _fit(values[rest], labels[rest], penalty, classes).logits(values[out])
+            weights, bias = _fit(values[rest], labels[rest], penalty, classes)
+            scores[folds == number] = values[out] @ weights + bias
         return scores
 
     tried = {penalty: scores_of(penalty) for penalty in PENALTIES}
@@ -136,33 +137,21 @@ def fit_linear(
     networks, linear = raw / of_raw, tried[penalty] / of_scores
     sums = {share: (1 - share) * networks + share * linear for share in SHARES}
     share = min(SHARES, key=lambda x: len(truth) * _loss(sums[x], truth) + DOUBT * 2 * abs(x - 0.5))
-    model = _fit(values, labels, penalty, classes)
-    weights = share / of_scores * model.weights * scale[:, None]
-    tensors = tables_of(weights, [len(np.asarray(one.sum(axis=0))) for one in features], config)
-    tensors |= {"bias": share / of_scores * model.bias, "scale": np.array([(1 - share) / of_raw])}
-    return LinearFit(
-        config, tensors, share, {"networks": networks, "linear": linear, "together": sums[share]}
-    )
+    weights, bias = _fit(values, labels, penalty, classes)
+    weights = share / of_scores * weights * scale[:, None]
+    tensors = tables_of(weights, [one[:1].toarray().size for one in features], config)
+    tensors |= {"bias": share / of_scores * bias, "scale": np.array([(1 - share) / of_raw])}
+    logits = {"networks": networks, "linear": linear, "together": sums[share]}
+    return LinearFit(config, tensors, share, logits)
 
 
-@dataclass(frozen=True)
-class _Model:
-    """Weights (F, K) and bias (K,)."""
-
-    weights: Floats
-    bias: Floats
-
-    def logits(self, values: csr_array) -> Floats:
-        return values @ self.weights + self.bias
-
-
-def _fit(values: csr_array, labels: Ints, penalty: float, classes: int) -> _Model:
-    """A logistic regression; of two classes, each gets half of the weights."""
+def _fit(values: csr_array, labels: Ints, penalty: float, classes: int) -> tuple[Floats, Floats]:
+    """Weights (F, K) and bias (K,) of a logistic regression; of two classes, each gets half."""
     fitted = LogisticRegression(C=1 / penalty, max_iter=1000).fit(values, labels)
     weights, bias = fitted.coef_.T, fitted.intercept_
     if classes == 2:
         weights, bias = weights * [[-0.5, 0.5]], bias[0] * np.array([-0.5, 0.5])
-    return _Model(weights, bias)
+    return weights, bias
 
 
 def _loss(logits: Floats, labels: Ints) -> float:
