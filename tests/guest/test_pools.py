@@ -53,10 +53,10 @@ if __name__ == "__main__":
         ("predict", "ecoli-promoter", "fork"),
         ("predict", "ecoli-promoter", "spawn"),
         ("predict", "ecoli-promoter", "forkserver"),
-        ("predict", "ecoli-promoter", "loky"),
         ("explain", "ecoli-promoter", "fork"),
         ("scan", "bacteria-genome", "fork"),
         ("fit", "-", "fork"),
+        ("fit", "-", "loky"),
     ],
 )
 def test_a_pool_gives_what_its_parent_gives(tmp_path, verb, model, method):

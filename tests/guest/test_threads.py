@@ -7,13 +7,17 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import joblib
+import numpy as np
 import pytest
 import torch
 
 import seqray
 from seqray.core.host import one_thread
+from seqray.explanations.targets import randomized_network
+from seqray.modelfile.file import save_model
 
 RECORDS = Path(__file__).parents[2] / "data" / "example" / "promoters.fa"
 
@@ -70,6 +74,49 @@ def test_tasks_of_asyncio_and_jobs_of_joblib_give_what_one_call_gives():
     expected = [predict(0)] * 4
     assert asyncio.run(together()) == expected
     assert joblib.Parallel(2, backend="threading")(joblib.delayed(predict)(i) for i in range(4)) == expected
+
+
+@pytest.mark.parametrize("beside", ["load", "randomize"])
+def test_a_fit_in_a_thread_is_that_of_no_other_threads(beside):
+    """Training draws by the generator of the process, weights that others make or load do not."""
+    X = ["".join(row) for row in np.random.default_rng(0).choice(list("ACGT"), (200, 40))]
+    model, done = seqray.load_model("ecoli-promoter"), Event()
+
+    def fit() -> list[list[float]]:
+        classifier = seqray.SequenceClassifier(d_model=16, heads=2, layers=1, epochs=2, members=1)
+        return classifier.fit(X, ["a", "b"] * 100).predict_proba(X[:3]).tolist()
+
+    def others() -> None:
+        while not done.is_set():
+            seqray.load_model("ecoli-promoter") if beside == "load" else randomized_network(model)
+
+    alone, before = fit(), torch.get_rng_state()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(others)
+        fitted = pool.submit(fit)
+        fitted.add_done_callback(lambda _: done.set())
+        assert fitted.result() == alone
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_threads_share_models_on_encoders_of_hugging_face(on_backbone, tmp_path, capfd):
+    """Results are those of one thread, also where each loads the encoder, which stays silent."""
+    model, path = on_backbone("kmer"), tmp_path / "m.safetensors"
+    save_model(path, model.networks, model.card)
+    given = ["ACGTACGTACGTACCNGGTT", "TTGACATATAATGCCCGTAC"]
+    works = [
+        lambda: seqray.predict(model, given).to_csv(),
+        lambda: seqray.predict(seqray.load_model(path), given).to_csv(),
+        lambda: seqray.explain(model, given, method="grad-rollout", shuffles=0).to_csv(),
+        lambda: seqray.explain(model, given, method="integrated-gradients", shuffles=0).to_csv(),
+    ]
+    alone = [work() for work in works]
+    assert alone[0] == alone[1]
+    capfd.readouterr()
+    for threads in (2, 4):
+        with ThreadPoolExecutor(threads) as pool:
+            assert list(pool.map(lambda work: work(), works * 4)) == alone * 4
+    assert capfd.readouterr() == ("", "")
 
 
 def test_threads_that_read_cut_off_genbank_files_all_refuse_them(tmp_path):

@@ -41,7 +41,8 @@ def prepare_process() -> None:
     if "torch" not in sys.modules and not any(name in os.environ for name in _SPIN):
         os.environ.update(SLEEP)  # a thread that spins takes the processor from work that it waits for
     os.environ.setdefault(*KERNELS)  # batches have more shapes than the 1,024 whose kernels oneDNN keeps
-    os.environ.pop("MPLBACKEND", None)  # a notebook names one that may not be installed; figures need none
+    if "matplotlib" not in sys.modules:  # a notebook names one that may not be installed; figures need none
+        os.environ.pop("MPLBACKEND", None)
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # with more it may wait for memory for ever
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -35,7 +34,7 @@ from seqray.explanations.trace import Trace, embedding_of, trace
 from seqray.inference.sequences import compute_precision, map_batches, micro_batch, pad_batch
 from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network, SequenceNetwork, build_network
+from seqray.modelfile.networks import Network, OwnDraws, SequenceNetwork, build_network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import collate
 from seqray.models.layers import ConvolutionalStem
@@ -72,13 +71,9 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
     return classes.index(name)
 
 
-_DRAWING = Lock()  # two threads would draw from one state, and get other weights
-
-
 def randomized_network(model: TrainedModel) -> Network:
     """A network of the model's shape with random weights."""
-    with _DRAWING, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(_SEED)  # a GPU's generator is left alone
+    with OwnDraws(_SEED):
         if isinstance(model.networks[0], BackboneClassifier):
             return model.networks[0].with_random_weights()
         return build_network(model.card.model).to(model.device).requires_grad_(False).eval()

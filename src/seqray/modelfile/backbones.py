@@ -21,6 +21,7 @@ from torch import nn
 from seqray.core.alphabet import ALPHABETS, Alphabet
 from seqray.core.arrays import Ints
 from seqray.core.errors import ConfigError, InputError, missing_package
+from seqray.core.host import OneAtATime
 from seqray.core.model_config import BackboneConfig, ModelConfig
 from seqray.io.files import sha256
 from seqray.models.sequence import BackboneClassifier
@@ -37,30 +38,42 @@ def _import_extra(name: str) -> Any:
         raise missing_package(error.name or name, "hf") from None
 
 
+_loading = OneAtATime()  # what is set of transformers is set for the process
+
+
 @contextmanager
 def transformers_offline(what: str, path: Path) -> Iterator[Any]:
     """Provide transformers, silent and without access to the network, to load something from a directory."""
     transformers = _import_extra("transformers")
     constants, log = _import_extra("huggingface_hub.constants"), _import_extra("transformers.utils.logging")
-    offline, level, bar = constants.HF_HUB_OFFLINE, log.get_verbosity(), log.is_progress_bar_enabled()
-    constants.HF_HUB_OFFLINE = True
-    log.set_verbosity(logging.CRITICAL)
-    log.disable_progress_bar()
-    try:
-        yield transformers
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfigError(
-            f"transformers can't load {what} ({reason})",
-            where=str(path),
-            remedy="download its files again, all from one model",
-        ) from None
-    finally:
-        # Other code in this process may use the packages as it likes.
-        constants.HF_HUB_OFFLINE = offline
-        log.set_verbosity(level)
-        if bar:
-            log.enable_progress_bar()
+    with _loading.entered():
+        offline, level, bar = constants.HF_HUB_OFFLINE, log.get_verbosity(), log.is_progress_bar_enabled()
+        constants.HF_HUB_OFFLINE = True
+        log.set_verbosity(logging.CRITICAL)
+        log.disable_progress_bar()
+        try:
+            yield transformers
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            RuntimeError,
+            ImportError,
+            SafetensorError,
+        ) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ConfigError(
+                f"transformers can't load {what} ({reason})",
+                where=str(path),
+                remedy="download its files again, all from one model",
+            ) from None
+        finally:
+            # Other code in this process may use the packages as it likes.
+            constants.HF_HUB_OFFLINE = offline
+            log.set_verbosity(level)
+            if bar:
+                log.enable_progress_bar()
 
 
 # --- The directory of a backbone: found, checked, and known again by the checksums of its files

@@ -34,7 +34,7 @@ from seqray.modelfile.header import (
     read_header,
 )
 from seqray.modelfile.model import TrainedModel, check_self_test, make_self_test
-from seqray.modelfile.networks import Network, build_network
+from seqray.modelfile.networks import Network, OwnDraws, build_network
 from seqray.models.prefilter import PREFIX, Prefilter, prefilter_arrays, read_prefilter
 
 _MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn})
@@ -151,7 +151,7 @@ def _build_members(card: Card, tensors: Mapping[str, Tensor], where: str) -> tup
     if card.model.backbone is None:  # whose weights lie elsewhere
         error = ModelFileError(f"holds {count} weights, fewer than its description asks for", where=where)
         limit = SizeLimit(2 * count + _SPARE_VALUES, error)
-    with torch.inference_mode(False), torch.random.fork_rng(devices=[]), limit:
+    with torch.inference_mode(False), OwnDraws(), limit:
         networks = tuple(build_network(card.model) for _ in range(card.members))
     states = [network.state_dict() for network in networks]
     expected = {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
+from typing import Any
 
+import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from seqray.core.errors import ConfigError, require
 from seqray.core.model_config import ModelConfig
@@ -72,6 +75,24 @@ NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
     "backbone": build_backbone,
     "own": _build_own,
 }
+
+
+_DRAWS = frozenset({
+    "uniform_", "normal_", "kaiming_uniform_", "random_", "bernoulli_", "exponential_",
+    "rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial",
+})  # fmt: skip
+
+
+class OwnDraws(TorchFunctionMode):
+    """Within ``with``, this thread draws weights by a generator of its own: others may train by torch's."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._generator = torch.Generator("cpu").manual_seed(seed)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        own = {"generator": self._generator} if getattr(func, "__name__", "") in _DRAWS else {}
+        return func(*args, **{**(kwargs or {}), **own})
 
 
 def build_network(config: ModelConfig) -> Network:
