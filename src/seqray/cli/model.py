@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import sys
@@ -43,6 +44,7 @@ def prepare_process() -> None:
     os.environ.setdefault(*KERNELS)  # batches have more shapes than the 1,024 whose kernels oneDNN keeps
     if "matplotlib" not in sys.modules:  # a notebook names one that may not be installed; figures need none
         os.environ.pop("MPLBACKEND", None)
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that can't be written
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # with more it may wait for memory for ever
 
