@@ -1,4 +1,4 @@
-"""A user who may write into one folder: no home, an installation of others, and no word of it in the output."""
+"""A user who may write into one folder only, and has no home: every verb works, and says no word of it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ VERBS = {
     "models": "models",
     "predict": f"predict {EXAMPLE}/promoters.fa -m ecoli-promoter --out out/p.tsv",
     "scan": f"scan {EXAMPLE}/regions.fa -m ecoli-promoter --null-mb 0 --out out/s.tsv --html out/s.html",
-    "explain": f"explain {EXAMPLE}/promoters.fa -m ecoli-promoter --method rollout --no-check --plot out/e.svg "
-    "--out out/e.tsv",
+    "explain": f"explain {EXAMPLE}/promoters.fa -m ecoli-promoter --method rollout --no-check "
+    "--plot out/e.svg --out out/e.tsv",
     "train": "train --train out/t.tsv --members 1 --threads 1 --work-dir out/work --out out/m.safetensors "
     + " ".join(f"--set {setting}" for setting in NETWORK),
 }

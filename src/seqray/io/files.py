@@ -17,7 +17,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -250,18 +249,18 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
 def temporary_folder() -> Iterator[Path]:
     """Yield an empty folder, which this process removes at the end of the block or its own."""
     folder = Path(tempfile.mkdtemp(prefix="seqray-"))
-    remove = partial(_remove_mine, folder, os.getpid())
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
     atexit.register(remove)
     try:
         yield folder
     finally:
         remove()
         atexit.unregister(remove)
-
-
-def _remove_mine(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 _LOCK = ".lock"

@@ -77,10 +77,17 @@ NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
 }
 
 
-_DRAWS = frozenset({
-    "uniform_", "normal_", "kaiming_uniform_", "random_", "bernoulli_", "exponential_",
-    "rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial",
-})  # fmt: skip
+_DRAWS = {
+    "uniform_",
+    "normal_",
+    "kaiming_uniform_",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "normal",
+    "bernoulli",
+}
 
 
 class OwnDraws(TorchFunctionMode):
