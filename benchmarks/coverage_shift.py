@@ -27,8 +27,7 @@ from machine import add_data, describe, keep_rows, script_parser, with_decimals
 from seqray.calibration.conformal import COVERAGE, coverage_cutoffs
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference.labeled import recognize_context
-from seqray.inference.origin import FileCheck
+from seqray.inference.origin import FileCheck, recognize_context
 from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics.classification import auroc

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from machine import RESULTS, add_data, describe, script_parser
 from seqray.core.records import SequenceRecord
-from seqray.inference.labeled import recognize_context
+from seqray.inference.origin import recognize_context
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model

@@ -43,7 +43,7 @@ from seqray.calibration.conformal import coverage_cutoffs
 from seqray.core.alphabet import DNA
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.homology.kmers import KmerSet
-from seqray.inference.labeled import recognize_context
+from seqray.inference.origin import recognize_context
 from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline

@@ -12,8 +12,8 @@ from torch import Tensor
 from networks import random_network
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import trace as axial_attention
-from seqray.explanations.letters import without_cls
 from seqray.explanations.rollout import grad_rollout, rollout
+from seqray.explanations.targets import without_cls
 from seqray.explanations.trace import trace
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import sinusoidal

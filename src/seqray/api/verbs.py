@@ -32,8 +32,7 @@ from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Genome
 from seqray.inference.engines import Engine, with_engine
-from seqray.inference.labeled import recognize_context
-from seqray.inference.origin import CAUTION, FileCheck, choose_locator
+from seqray.inference.origin import CAUTION, FileCheck, choose_locator, recognize_context
 from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
 from seqray.io.tables import Columns
 from seqray.kinds.kinds import kind_of
@@ -115,7 +114,7 @@ def predict(
         As in `seqray.inference.sequences.PredictOptions`.
     context
         What the sequences are, such as their species, for models that know contexts; ``auto`` for the one
-        that the first sequences are like, if any, see `seqray.inference.labeled.recognize_context`.
+        that the first sequences are like, if any, see `seqray.inference.origin.recognize_context`.
     engine
         What computes, see `seqray.inference.engines.with_engine`.
     truncate
@@ -382,12 +381,13 @@ def explain(
     else:
         records = _usable(loaded, sequences, skipped if skip_unusable else None, columns)
         loaded, records = _in_context(loaded, records, context)
-        flags_of = sequence_flags(loaded)
 
         def noted() -> Iterator[Any]:
             for record in records:
                 yield record  # whoever takes it checks it before its flags are asked for
-                if isinstance(record, SequenceRecord) and (reasons := flags_of(record.sequence)):
+                if not isinstance(record, SequenceRecord):
+                    continue
+                if reasons := sequence_flags(loaded, record.sequence):
                     flags[record.id] = ",".join(reasons)
 
         explained = kind.explain(loaded, noted(), chosen)

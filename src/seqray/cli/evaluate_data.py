@@ -203,7 +203,8 @@ def read_in_contexts(
     context: str, model: TrainedModel, examples: Sequence[LabeledSequence]
 ) -> tuple[list[LabeledSequence], list[str]]:
     """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
-    from seqray.inference.labeled import known_context, recognize_context
+    from seqray.inference.origin import recognize_context
+    from seqray.inference.sequences import known_context
 
     if context not in (AUTO, NO_CONTEXT):
         name = model.with_context(context).context

@@ -325,7 +325,7 @@ def recognize(
     """Set the context that the first records are of, unless the command line says what they are."""
     if options.context != AUTO or not model.card.model.contexts:
         return model, records
-    from seqray.inference.labeled import recognize_context
+    from seqray.inference.origin import recognize_context
 
     return recognize_context(model, records)
 

@@ -84,12 +84,7 @@ def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) 
 def check_alignments(
     model: TrainedModel, alignments: Iterable[Alignment], options: AlignmentOptions | None = None
 ) -> Faithfulness:
-    """Measure how reliable the rankings of columns are, for this model and these alignments.
-
-    Columns are hidden in the order of their ranks (deletion), and shown again in that order from an alignment
-    with all of them hidden (insertion), beside random orders and beside that of occlusion. Each alignment
-    takes an answer of the model for each column, and some dozen for each method.
-    """
+    """Measure how reliable rankings of columns are: hidden in order of their ranks, and shown again."""
     chosen = options or AlignmentOptions()
     methods, networks = dict.fromkeys([*chosen.methods, REFERENCE]), alignment_networks(model)
     evidence, random_weights = Evidence(), randomized_network(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import starmap
 from typing import TypeVar
 
 import numpy as np
@@ -15,17 +16,15 @@ from seqray.core.errors import InputError
 from seqray.core.explanation import Explanation, Faithfulness, InputShares, Place
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
-from seqray.explanations.checks import Evidence, conclude
-from seqray.explanations.letters import shuffled_copies
+from seqray.explanations.checks import shuffled_copies
 from seqray.explanations.options import SHUFFLES, ExplainOptions
-from seqray.explanations.sequences import Group, Item, explain_group, measure_group, reference_method
+from seqray.explanations.sequences import Group, Item, check_groups, explain_group
 from seqray.explanations.targets import (
     LocatorTarget,
     Tracks,
     class_explained,
     ensemble_score,
     randomized_network,
-    wanted_class,
 )
 from seqray.io.calls import call_ids
 from seqray.modelfile.model import TrainedModel
@@ -48,9 +47,7 @@ def extract_call_windows(
     source: str = "",
     best: int | None = None,
 ) -> tuple[list[SequenceRecord], list[Place]]:
-    """Cut the window of each call, or of the ``best``, out of its contig, on its strand; contigs are read
-    once.
-    """
+    """Cut the window of each call, or of the ``best``, on its strand; contigs are read once."""
     named = best_calls(calls, best)
     for name, call in named:
         _check_length(name, call, window, window, source)
@@ -141,10 +138,7 @@ def cut_stretches(
 
 
 def best_calls(calls: Sequence[Call], best: int | None) -> list[tuple[str, Call]]:
-    """Calls with their names, all in their order, or the ``best`` from the highest score down.
-
-    A call that was read keeps its name, unless two have the same: then all are numbered.
-    """
+    """Calls with their names, in order or the ``best`` by score; all are numbered if two are alike."""
     names = [call.id for call in calls]
     unique = all(names) and len(set(names)) == len(names)
     named = list(zip(names, calls, strict=True)) if unique else list(call_ids(calls))
@@ -205,20 +199,19 @@ def explain_calls(
 def check_calls(
     model: TrainedModel, stretches: Iterable[Stretch], options: ExplainOptions | None = None
 ) -> Faithfulness:
-    """Measure how reliable the rankings are, for this model and these calls.
-
-    Each call takes some hundred answers of the model for each method.
-    """
+    """Measure how reliable the rankings are; a call takes some hundred answers of the model a method."""
     chosen = options or ExplainOptions()
-    evidence, random_weights = Evidence(), randomized_network(model)
+    random_weights = randomized_network(model)
     assert isinstance(random_weights, LocatorTransformer)
-    reference = reference_method(2 * model.locators[0].radius + 1, model.alphabet)
-    for number, stretch in enumerate(stretches):
+
+    def with_chance(number: int, stretch: Stretch) -> tuple[Group, LocatorTarget]:
         group = _group(model, number, stretch, chosen)
         target = group.items[0].target
-        chance = LocatorTarget(model, random_weights, target, stretch.tracks, stretch.phase)
-        measure_group(evidence, group, chance, reference, chosen)
-    return conclude(evidence, reference, wanted_class(model.card, chosen.target), chosen.seed)
+        return group, LocatorTarget(model, random_weights, target, stretch.tracks, stretch.phase)
+
+    return check_groups(
+        model, starmap(with_chance, enumerate(stretches)), 2 * model.locators[0].radius + 1, chosen
+    )
 
 
 def input_shares(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,24 +12,36 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seqray.core.alphabet import dinucleotide_shuffle
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.errors import InputError
 from seqray.core.explanation import Check, Curve, Faithfulness
 from seqray.core.text import INTERVAL_DRAWS, counted, format_interval
-from seqray.explanations.letters import generator_for, shuffled_copies
 from seqray.explanations.options import SHUFFLES
 from seqray.explanations.targets import CALLED
 from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
 from seqray.metrics.classification import ratio
 
+# --- Shuffled copies that belong to a record: the same letters give the same copies, in any batch
+
+
+def generator_for(codes: Codes, *keys: int) -> np.random.Generator:
+    """Generator of random numbers that depends on the letters (n,) and the keys alone."""
+    digest = hashlib.blake2b(codes.tobytes(), digest_size=16).digest()
+    return np.random.default_rng([int.from_bytes(digest, "little"), *keys])
+
+
+def shuffled_copies(codes: Codes, copies: int, *keys: int) -> Codes:
+    """Shuffle a record (n,), its dinucleotides kept: (copies, n)."""
+    rng = generator_for(codes, *keys)
+    return np.stack([dinucleotide_shuffle(codes, rng) for _ in range(copies)])
+
+
 # --- Ranks of scores
 
 
 def mean_ranks(values: Floats) -> Floats:
-    """Rank of each value along the last axis, 1 for the lowest; equal values share their mean rank: (..., n).
-
-    As `scipy.stats.rankdata`, whose import takes longer than an explanation.
-    """
+    """As `scipy.stats.rankdata` along the last axis; its import takes longer than an explanation."""
     ranks = np.empty(values.shape)
     for row in np.ndindex(values.shape[:-1]):
         ordered = np.sort(values[row])
@@ -121,10 +134,8 @@ class Evidence:
     ) -> None:
         """Measure the rankings of N records, each with n letters (or columns) to rank.
 
-        ``codes`` are (N, n), or (N, R, n) of alignments: what the random rankings belong to. ``by_member``
-        holds the scores (M, N, n) by each member, those of the reference method among them; ``by_chance``
-        the scores (N, n) by networks of random weights. ``curves_of`` maps ranks (N, n) to curves (N, S) of
-        each kind.
+        ``codes`` are (N, n) or (N, R, n); scores are (M, N, n) by member and (N, n) by chance,
+        that is by networks of random weights; ``curves_of`` maps ranks (N, n) to curves (N, S) of each kind.
         """
         means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
         for method, scores in means.items():
@@ -276,12 +287,10 @@ def q_values(p: Floats) -> Floats:
 
 _SHARE = "share_of_reference"
 MIN_RELIABLE_RECORDS = 20
+# Fewer have no verdict and no interval: with all records on one side a sign test would still say chance.
 MIN_RECORDS = 6
-"""Fewer have no verdict and no interval: with all records on one side a sign test would still say chance."""
-MIN_AGREEMENT = 0.3
-"""Below this rank correlation, members disagree."""
-MAX_RANDOM_CORRELATION = 0.5
-"""At or above this rank correlation with random weights, a ranking reflects the architecture."""
+MIN_AGREEMENT = 0.3  # rank correlation of members below which they disagree
+MAX_RANDOM_CORRELATION = 0.5  # with random weights, from which on a ranking reflects the architecture
 
 
 def conclude(
@@ -292,12 +301,7 @@ def conclude(
     *,
     deed: str = "changing the positions",
 ) -> Faithfulness:
-    """Summarize the evidence of all records: no figures without records, no intervals for fewer than six.
-
-    ``reference`` is the method that the gains of others are compared with, ``target`` the class explained
-    (None for a score of another kind), ``seed`` that of the bootstrap, ``deed`` what was done in the order
-    of the ranks, for the sentences.
-    """
+    """Figures of all records beside a ``reference`` method; ``deed`` is what was done by the ranks."""
     if not evidence.curves:
         return Faithfulness((), (), {})
     count = len(evidence.curves["random", "deletion"])
@@ -307,7 +311,19 @@ def conclude(
         for key, values in evidence.curves.items()
         for step, column in enumerate(values.T)
     }
-    estimates = _bootstrap({**ratios, **steps}, count, seed)
+    figures = {**ratios, **steps}
+    samples = bootstrap_samples(
+        lambda w: {key: ratio(w @ r.above, np.maximum(w @ r.below, 0)) for key, r in figures.items()},
+        np.arange(count),
+        INTERVAL_DRAWS,
+        seed,
+        one_by_one=True,
+    )
+    estimates: dict[tuple[str, str, str], tuple[float, float, float]] = {}
+    for key, (value, draws) in samples.items():
+        low, high = percentile_interval(draws) if count >= MIN_RECORDS else (np.nan, np.nan)
+        undefined = key[1] == _SHARE and np.isnan(draws).any()  # a share of gains that may be 0 or less
+        estimates[key] = (np.nan, np.nan, np.nan) if undefined else (value, low, high)
     checks = [Check(*key, *estimates[key], ratio.records) for key, ratio in ratios.items()]
     curves = [
         Curve(*key, SHARES, *np.array([estimates[*key, str(step)] for step in range(len(SHARES))]).T)
@@ -347,25 +363,6 @@ def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str
             both, best = (gains[m]["deletion"] + gains[m]["insertion"] for m in (method, reference))
             ratios[method, _SHARE, reference] = _Ratio(both, best, len(both))
     return ratios | {key: _mean_of(values) for key, values in evidence.agreement.items()}
-
-
-def _bootstrap(
-    ratios: dict[tuple[str, str, str], _Ratio], count: int, seed: int
-) -> dict[tuple[str, str, str], tuple[float, float, float]]:
-    """Each figure with its interval; nan without records, and for a share of gains that may be 0 or less."""
-    samples = bootstrap_samples(
-        lambda w: {key: ratio(w @ r.above, np.maximum(w @ r.below, 0)) for key, r in ratios.items()},
-        np.arange(count),
-        INTERVAL_DRAWS,
-        seed,
-        one_by_one=True,
-    )
-    estimates = {}
-    for key, (value, draws) in samples.items():
-        low, high = percentile_interval(draws) if count >= MIN_RECORDS else (np.nan, np.nan)
-        undefined = key[1] == _SHARE and np.isnan(draws).any()
-        estimates[key] = (np.nan,) * 3 if undefined else (value, low, high)
-    return estimates
 
 
 def _verdict(method: str, checks: list[Check], what: str, count: int, deed: str) -> str:

@@ -13,7 +13,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.explanation import AlignmentScores
 from seqray.explanations import rollout as roll
-from seqray.explanations.letters import shuffled_copies
+from seqray.explanations.checks import shuffled_copies
 from seqray.explanations.options import COLUMN_BLOCK, LETTER_BLOCK, MethodSettings
 from seqray.explanations.targets import AlignmentTarget, LetterTarget
 from seqray.explanations.trace import Trace
@@ -42,15 +42,8 @@ def _value_rollout(target: LetterTarget, codes: Codes, s: MethodSettings) -> Flo
     return target.shares(codes, s.spread, lambda t: roll.value_rollout(t, residual=s.residual))
 
 
-def _ism(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
-    return loss_of_letters(substitution_effects(codes, target.model.alphabet, target.of_codes))
-
-
 def substitution_effects(codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats]) -> Floats:
-    """Change of the score for every single substitution: (N, n) codes to (N, n, A).
-
-    0 for the letter that is there, nan where the letter is ambiguous; ``score`` maps (M, n) to (M,).
-    """
+    """Effect of each substitution, codes (N, n) to (N, n, A): 0 for the same, nan for ambiguous ones."""
     letters = len(alphabet.letters)
     before = score(codes)
     effects = np.full((*codes.shape, letters), np.nan)
@@ -73,17 +66,10 @@ def loss_of_letters(effects: Floats) -> Floats:
     return np.nan_to_num(-effects.sum(axis=-1) / (effects.shape[-1] - 1))
 
 
-def _occlusion(target: LetterTarget, codes: Codes, s: MethodSettings) -> Floats:
-    return occlusion(codes, target.model.alphabet, target.of_codes, block=s.block or LETTER_BLOCK)
-
-
 def occlusion(
     codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
 ) -> Floats:
-    """How much the score falls when letters of shuffled copies replace a stretch of ``block``: (N, n).
-
-    Stretches are half a block apart; a letter gets the mean fall over those that hold it.
-    """
+    """Fall of the score (N, n) when shuffled letters replace a stretch, the mean over those of a letter."""
     rows = [_occlude(row, score, min(block, len(row))) for row in codes]
     return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
 
@@ -110,11 +96,8 @@ def _stretches(length: int, block: int) -> Ints:
 
 def _mean_over_stretches(falls: Floats, starts: Ints, block: int) -> Floats:
     """Falls (S,) of the stretches to the mean at each place (n,)."""
-    total, covered = np.zeros(starts[-1] + block), np.zeros(starts[-1] + block)
-    for start, fall in zip(starts, falls, strict=True):
-        total[start : start + block] += fall
-        covered[start : start + block] += 1
-    return total / covered
+    places = (starts[:, None] + np.arange(block)).ravel()
+    return np.bincount(places, np.repeat(falls, block)) / np.bincount(places)
 
 
 # --- Scores of alignments: (target, settings) to those of columns (C,), rows (R,) and cells (R, C), if any
@@ -130,10 +113,6 @@ def _rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
 def _grad_rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
     grid = target.shares(_gradient_relevance(target, s), gradients=True)
     return grid.sum(axis=0), grid.sum(axis=1), grid
-
-
-def _occlude_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
-    return occlude_columns(target, s.block or COLUMN_BLOCK), leave_rows_out(target), None
 
 
 def occlude_columns(target: AlignmentTarget, block: int = 1) -> Floats:
@@ -179,15 +158,24 @@ METHODS = {
     "input-x-gradient": Method(lambda target, codes, s: target.effects(codes)),
     "integrated-gradients": Method(lambda target, codes, s: target.effects(codes, s.steps)),
     "linear": Method(lambda target, codes, s: target.linear_terms(codes)),
-    "ism": Method(_ism, predicts=True),
-    "occlusion": Method(_occlusion, predicts=True),
+    "ism": Method(
+        lambda target, codes, s: loss_of_letters(member_effects([target], codes)[0]), predicts=True
+    ),
+    "occlusion": Method(
+        lambda t, codes, s: occlusion(codes, t.model.alphabet, t.of_codes, block=s.block or LETTER_BLOCK),
+        predicts=True,
+    ),
 }
 GENERAL_METHODS = tuple(name for name in METHODS if name != "linear")
 """Methods for every network of sequences."""
 OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] = {
     "rollout": _rollout_cells,
     "grad-rollout": _grad_rollout_cells,
-    "occlusion": _occlude_cells,
+    "occlusion": lambda target, s: (
+        occlude_columns(target, s.block or COLUMN_BLOCK),
+        leave_rows_out(target),
+        None,
+    ),
 }
 
 

@@ -1,9 +1,10 @@
-"""Motifs from seqlets."""
+"""Motifs from seqlets, the stretches of a record on which high scores lie."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
@@ -14,7 +15,66 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.explanation import Explanation, Motif
 from seqray.core.records import letter_counts
-from seqray.explanations.seqlets import Seqlets, extract_seqlets, scores_prefer
+from seqray.explanations.checks import mean_ranks
+
+# --- Cut seqlets out of explained records
+
+# A promoter has about three elements that a classifier can lean on; one more leaves room for chance.
+_MAX_SEQLETS_PER_RECORD = 4
+# This only selects windows; whether their letters have something in common is tested later, against shuffled
+# letters. A sixth of normally distributed windows lie one standard deviation above the mean.
+_PEAK_DEVIATIONS = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seqlets:
+    """Windows of high scores and what is beside: codes (S, r), first places and lengths of records (S,)."""
+
+    codes: Codes
+    starts: Ints
+    lengths: Ints
+
+
+def window_sums(scores: Floats, width: int) -> Floats:
+    """Sums (n - width + 1,) of the scores (n,) in each window; scores below 0 and nan count as 0."""
+    running = np.concatenate([[0.0], np.cumsum(np.fmax(scores, 0.0))])
+    return running[width:] - running[:-width]
+
+
+def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
+    """First letters of at most four windows of unusually high sums, so far ``apart``, the highest first."""
+    if len(scores) < width:
+        return []
+    sums = window_sums(scores, width)
+    if np.ptp(sums) <= 1e-9 * sums.max():  # else rounding errors would make peaks of a flat record
+        return []
+    limit = sums.mean() + _PEAK_DEVIATIONS * sums.std()
+    found: list[int] = []
+    while len(found) < _MAX_SEQLETS_PER_RECORD and sums.max() > limit:
+        best = int(sums.argmax())
+        found.append(best)
+        sums[max(0, best - apart + 1) : best + apart] = -np.inf
+    return found
+
+
+def extract_seqlets(explanations: Iterable[Explanation], alphabet: Alphabet, width: int) -> Seqlets:
+    """Cut windows of ``width`` with a third of it on either side, as scores and motif may be shifted."""
+    flank = width // 3
+    region = width + 2 * flank
+    codes, starts, lengths = [], [], []
+    for explanation in explanations:
+        padding = np.full(flank, alphabet.unknown, dtype=np.uint8)
+        padded = np.concatenate([padding, alphabet.encode(explanation.sequence), padding])
+        for peak in window_peaks(explanation.scores, width, apart=region):
+            codes.append(padded[peak : peak + region])
+            starts.append(peak - flank)
+            lengths.append(len(explanation.sequence))
+    return Seqlets(
+        np.array(codes, dtype=np.uint8).reshape(-1, region),
+        np.array(starts, dtype=np.int64),
+        np.array(lengths, dtype=np.int64),
+    )
+
 
 # --- K-mers that occur in many seqlets: where the search for motifs starts
 
@@ -22,14 +82,8 @@ Kmer = tuple[int, ...]
 
 
 def kmer_probabilities(background: Floats, length: int, reference: Codes | None = None) -> Floats:
-    """Probability of each k-mer, (A,) * length, in letters of the background (A,), or as in a reference.
-
-    In a reference (n,) of codes, an unknown letter between records, k-mers are counted, with one pseudocount
-    for each that is shared out by the composition.
-    """
-    expected = np.ones(())
-    for _ in range(length):
-        expected = np.multiply.outer(expected, background)
+    """Probability of each k-mer, (A,) * length, by the background (A,) and its counts in a reference (n,)."""
+    expected = reduce(np.multiply.outer, [background] * length, np.ones(()))
     if reference is None or len(reference) < length:
         return expected
     numbers, known = _kmer_numbers(reference[None], len(background), length)
@@ -68,12 +122,6 @@ def _with_neighbors(counts: Floats) -> Floats:
     return total
 
 
-def lacks_kmer(codes: Codes, kmer: Kmer) -> Bools:
-    """(S,) whether no place of a seqlet (S, r) agrees with the k-mer in all letters or all but one."""
-    windows = np.lib.stride_tricks.sliding_window_view(codes, len(kmer), axis=1)
-    return ((windows != np.array(kmer)).sum(axis=2) > 1).all(axis=1)
-
-
 # --- From aligned sites to a `Motif`: information, consensus letters and likeness to known elements
 
 PROMOTER_ELEMENTS: Mapping[str, str] = MappingProxyType(
@@ -92,11 +140,7 @@ _MIN_WIDTH = 3
 
 
 def information(counts: npt.ArrayLike, background: npt.ArrayLike) -> Floats:
-    """Information content (w,): relative entropy of letters (w, A) over the background (A,), in bits.
-
-    No pseudocounts are added, and a place without letters has 0 bits. With n sites, chance alone gives about
-    ``(A - 1) / (2 n ln 2)`` bits.
-    """
+    """Relative entropy (w,) of letters (w, A) over the background (A,), in bits, no pseudocounts."""
     table = np.asarray(counts, dtype=np.float64)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,11 +162,7 @@ def informative_places(counts: Floats, background: Floats) -> slice:
 
 
 def consensus_letters(counts: Floats, alphabet: Alphabet) -> str:
-    """One letter for each place of counts (w, A): that of half of the sites, else the IUPAC code of two.
-
-    The two are in three quarters of the sites; ``N`` (protein: ``X``, which has no codes for pairs) stands
-    where no letters prevail.
-    """
+    """A letter for each place of counts (w, A): that of half of the sites, the IUPAC code of two, or N."""
     letters = []
     for row in counts:
         order, total = np.argsort(-row, kind="stable"), row.sum()
@@ -155,23 +195,16 @@ def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabe
     width, length = agreement.shape
     if min(width, length) < _MIN_OVERLAP:
         return float("nan")
-    best = 0.0
-    for shift in range(_MIN_OVERLAP - length, width - _MIN_OVERLAP + 1):
-        places = np.arange(length)
-        inside = (places + shift >= 0) & (places + shift < width)
-        values = np.where(inside, agreement[np.clip(places + shift, 0, width - 1), places], chance)
-        best = max(best, float(values.mean()))
-    return best
+    beyond = np.tile(chance, (length, 1))
+    padded = np.concatenate((beyond, agreement, beyond))  # (places of the motif and around it, length)
+    firsts = range(_MIN_OVERLAP, width + length - _MIN_OVERLAP + 1)
+    return max(float(np.diagonal(padded[first:]).mean()) for first in firsts)
 
 
 def motif_of_sites(
     counts: Floats, positions: npt.NDArray[np.int64], background: Floats, alphabet: Alphabet
 ) -> Motif | None:
-    """Describe aligned sites, or None where fewer than three of their places are informative.
-
-    ``counts`` (w, A) are cut to the informative places; ``positions`` (sites,) are indices in the record of
-    each site's first place. A motif of nucleotides is compared with the `PROMOTER_ELEMENTS`.
-    """
+    """Describe aligned sites by counts (w, A), or None where fewer than three places are informative."""
     kept = informative_places(counts, background)
     if kept.stop - kept.start < _MIN_WIDTH:
         return None
@@ -246,8 +279,9 @@ class Mixture:
     def fit(self, kmers: tuple[Kmer, ...] = ()) -> Fit:
         """Fit one motif for each of ``kmers`` and one more, started from the best of several new k-mers."""
         codes = self._codes
-        for kmer in kmers:
-            codes = codes[lacks_kmer(codes, kmer)]
+        for kmer in kmers:  # leave out seqlets that agree with it somewhere, in all letters or all but one
+            windows = np.lib.stride_tricks.sliding_window_view(codes, len(kmer), axis=1)
+            codes = codes[((windows != np.array(kmer)).sum(axis=2) > 1).all(axis=1)]
         new = enriched_kmers(codes, self._kmer_probabilities, _STARTS)
         fits = [self._start((*kmers, kmer)) for kmer in new]
         best = self._run(max(fits, key=lambda fit: fit.gain), _MAX_STEPS)
@@ -300,10 +334,7 @@ class Mixture:
 
 
 def are_alike(matrices: Floats) -> bool:
-    """Whether any two of the matrices (K, w, A) correlate, shifted by up to w // 3 columns.
-
-    TTGACA and TATAAT reach 0.3; two matrices that share the sites of one motif, 0.8 and more.
-    """
+    """Whether two matrices (K, w, A) correlate, shifted by up to w // 3; TTGACA and TATAAT reach 0.3."""
     width = matrices.shape[1]
     for first in range(len(matrices)):
         for second in range(first):
@@ -323,6 +354,44 @@ def _center(matrix: Floats, background: Floats) -> Floats:
     kept = np.arange(width) + offset
     inside = (kept >= 0) & (kept < width)
     return np.where(inside[:, None], matrix[np.clip(kept, 0, width - 1)], background)
+
+
+# --- Whether the sites of a motif are where the scores are high, or anywhere in the records
+
+_SITE_PSEUDOCOUNT = 0.5
+# Passed by one in thirty thousand if scores and motif are independent; that strict because the motif was
+# fitted to letters with high scores.
+_SUPPORT_DEVIATIONS = 4.0
+
+
+def scores_prefer(
+    motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
+) -> bool:
+    """Whether the scores under good matches to a motif rank higher in their records than chance allows.
+
+    Those windows are taken that match best, half as many as the motif has sites; records without a site count
+    too. A rank is 0 for the lowest and 1 for the highest sum of supporting scores of the record; ranks are
+    uniform if the scores are independent of the motif. ``background`` holds the (A,) shares of the letters.
+    """
+    smooth = motif.counts + _SITE_PSEUDOCOUNT * background
+    odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
+    width, weights = len(odds), np.pad(odds, ((0, 0), (0, 1)))  # unknown letters, last, weigh nothing
+    long_enough = [e for e in explanations if len(e.sequence) >= width]
+    matches = []
+    for explanation in long_enough:
+        windows = np.lib.stride_tricks.sliding_window_view(alphabet.encode(explanation.sequence), width)
+        matches.append(weights[np.arange(width), windows].sum(axis=1))
+    if not matches:
+        return False
+    # As many as half of the sites: the better half of them, unless others match as well.
+    limit = np.sort(np.concatenate(matches))[-max(1, motif.sites // 2)]
+    ranks = []
+    for explanation, match in zip(long_enough, matches, strict=True):
+        sums = window_sums(explanation.scores, width)
+        ranks.append((mean_ranks(sums)[match >= limit] - 1) / max(1, len(sums) - 1))
+    joined = np.concatenate(ranks)
+    deviation = 1 / np.sqrt(12 * max(1, len(joined)))  # of the mean of uniform ranks
+    return bool(len(joined) and joined.mean() - 0.5 > _SUPPORT_DEVIATIONS * deviation)
 
 
 # --- Find what the high-scoring stretches of many explained records have in common
@@ -358,7 +427,7 @@ def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tupl
     background = background_of(ordered, alphabet)
     seqlets = extract_seqlets(ordered, alphabet, WIDTH)
     fewest = max(_MIN_SITES, int(np.ceil(_MIN_SITE_SHARE * len(ordered))))
-    if len(seqlets) < fewest:
+    if len(seqlets.codes) < fewest:
         return ()
     reference = alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in ordered))
     candidates = [
@@ -383,7 +452,7 @@ def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Fl
 def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list[Floats]:
     """For each motif that a fit to shuffled letters does not give, the probabilities (S, m) of its sites."""
     rng = np.random.default_rng(0)
-    shuffles = (Mixture(seqlets.shuffled(rng).codes, letters, WIDTH) for _ in range(_SHUFFLES))
+    shuffles = (Mixture(rng.permuted(seqlets.codes, axis=1), letters, WIDTH) for _ in range(_SHUFFLES))
     chance = [shuffle.fit().gain for shuffle in shuffles]
     limit = float(np.mean(chance) + _DEVIATIONS * np.std(chance, ddof=1))
     mixture = Mixture(seqlets.codes, letters, WIDTH, reference)
@@ -400,12 +469,12 @@ def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list
 def _sites(seqlets: Seqlets, chances: Floats, background: Floats, alphabet: Alphabet) -> tuple[Floats, Ints]:
     """Counts (w, A) and positions (sites,) of the likely sites."""
     member = chances.sum(axis=1) >= _MIN_MEMBERSHIP
-    members, shifts = seqlets.select(member), chances[member].argmax(axis=1)
-    sites = members.codes[np.arange(len(members))[:, None], shifts[:, None] + np.arange(WIDTH)]
-    positions: Ints = members.starts + shifts
+    shifts = chances[member].argmax(axis=1)
+    sites = np.take_along_axis(seqlets.codes[member], shifts[:, None] + np.arange(WIDTH), axis=1)
+    positions: Ints = seqlets.starts[member] + shifts
     kept = informative_places(_count(sites, alphabet), background)
     # Only an end that is cut off may reach beyond the record.
-    whole = (positions + kept.start >= 0) & (positions + kept.stop <= members.lengths)
+    whole = (positions + kept.start >= 0) & (positions + kept.stop <= seqlets.lengths[member])
     return _count(sites[whole], alphabet), positions[whole]
 
 

@@ -23,7 +23,7 @@ class MethodSettings:
     # letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None
     block: int | None = None
     # how the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
-    # that the token has read, see `seqray.explanations.letters`; ``span`` is evenly over its stride
+    # that the token has read, see `seqray.explanations.targets`; ``span`` is evenly over its stride
     spread: Spread = "read"
 
     def __post_init__(self) -> None:

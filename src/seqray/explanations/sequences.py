@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -102,13 +103,11 @@ def check(
     """Measure how reliable the rankings are, for this model and these records; some hundred suffice."""
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
-    reference = reference_method(max((len(item.codes) for item in items), default=0), model.alphabet)
-    evidence, random_weights = Evidence(), randomized_network(model)
+    letters, random_weights = max((len(item.codes) for item in items), default=0), randomized_network(model)
     assert isinstance(random_weights, SequenceNetwork)
-    for group in _groups(model, items):
-        [chance] = sequence_targets(model, group.items[0].target, [random_weights])
-        measure_group(evidence, group, chance, reference, chosen)
-    return conclude(evidence, reference, wanted_class(model.card, chosen.target), chosen.seed)
+    groups = _groups(model, items)
+    pairs = ((group, SequenceTarget(model, random_weights, group.items[0].target)) for group in groups)
+    return check_groups(model, pairs, letters, chosen)
 
 
 # --- Records that are explained together
@@ -236,19 +235,18 @@ def reference_method(letters: int, alphabet: Alphabet) -> str:
     return "ism" if is_mutated(letters, alphabet) else "occlusion"
 
 
-def measure_group(
-    evidence: Evidence, group: Group, chance: LetterTarget, reference: str, options: ExplainOptions
-) -> None:
-    """Add what the checks measure on a group to the evidence.
-
-    Either all records of the group are called as the class explained, or none. ``chance`` is the same
-    question to a network of random weights, ``reference`` the method that others are compared with.
-    """
-    codes, methods = group.codes, dict.fromkeys([*options.methods, reference])
-    by_member = {m: member_scores(group.targets, codes, m, options.settings) for m in methods}
-    by_chance = {m: member_scores([chance], codes, m, options.settings)[0] for m in methods}
-    score = lambda changed: ensemble_score(group.targets, changed)  # noqa: E731
-    evidence.add(codes, by_member, by_chance, lambda ranks: curves(codes, ranks, score))
+def check_groups(
+    model: TrainedModel, groups: Iterable[tuple[Group, LetterTarget]], letters: int, options: ExplainOptions
+) -> Faithfulness:
+    """Measure groups of records of at most so many letters, each beside a target of random weights."""
+    evidence, reference = Evidence(), reference_method(letters, model.alphabet)
+    methods, settings = dict.fromkeys([*options.methods, reference]), options.settings
+    for group, chance in groups:
+        codes, score = group.codes, partial(ensemble_score, group.targets)
+        by_member = {method: member_scores(group.targets, codes, method, settings) for method in methods}
+        by_chance = {method: member_scores([chance], codes, method, settings)[0] for method in methods}
+        evidence.add(codes, by_member, by_chance, partial(curves, codes, score=score))
+    return conclude(evidence, reference, wanted_class(model.card, options.target), options.seed)
 
 
 # --- Figures of attention heads: how sharp each is, how far it attends, and the log-odds without it
@@ -297,8 +295,10 @@ def _describe(target: LetterTarget, codes: Codes) -> Floats:
     importance = np.empty((len(attentions), attentions[0].heads, 1))  # change of the mean log-odds
     for i, attention in enumerate(attentions):
         for head in range(attention.heads):
-            columns = slice(head * attention.head_width, (head + 1) * attention.head_width)
-            handle = attention.out.register_forward_pre_hook(_zero(columns))
+            columns = torch.arange(attention.head_width, device=target.model.device)
+            columns += head * attention.head_width
+            hook = lambda _, given, own=columns: given[0].index_fill(-1, own, 0)  # noqa: E731
+            handle = attention.out.register_forward_pre_hook(hook)
             importance[i, head] = (changed.of_codes(codes) - before).mean()
             handle.remove()
     return np.concatenate([np.sum(sums, axis=0) / len(codes), importance], axis=-1)
@@ -324,14 +324,3 @@ def _weight_figures(layer: SequenceLayer, stride: int) -> Tensor:
     placed = queries - len(layer.x)
     figures[:, 1] = total[:, 1] / placed if placed else torch.nan
     return figures
-
-
-def _zero(columns: slice) -> Callable[[torch.nn.Module, tuple[Tensor]], tuple[Tensor]]:
-    """A hook that puts zeros in place of the output of a head."""
-
-    def hook(_: torch.nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
-        outputs = arguments[0].clone()
-        outputs[..., columns] = 0
-        return (outputs,)
-
-    return hook

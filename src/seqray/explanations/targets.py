@@ -19,15 +19,6 @@ from torch import Tensor
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError
-from seqray.explanations.letters import (
-    shares,
-    spread_by_sensitivity,
-    spread_over_spans,
-    spread_over_stretch,
-    to_letters,
-    without_cls,
-    without_letters,
-)
 from seqray.explanations.options import Spread
 from seqray.explanations.rollout import attention_from_start
 from seqray.explanations.trace import Trace, embedding_of, trace
@@ -36,9 +27,10 @@ from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, OwnDraws, SequenceNetwork, build_network
 from seqray.models.alignment import AxialTransformer
+from seqray.models.attention import PositionTerms
 from seqray.models.batches import collate
 from seqray.models.layers import ConvolutionalStem
-from seqray.models.locator import LETTERS, LocatorTransformer
+from seqray.models.locator import LETTERS, LocatorStem, LocatorTransformer
 from seqray.models.sequence import BackboneClassifier, SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK, OwnTokenizer, size_buckets
 
@@ -98,10 +90,10 @@ class _Target(Generic[Net]):
         others = torch.cat((scaled[..., : self.target], scaled[..., self.target + 1 :]), dim=-1)
         return scaled[..., self.target] - torch.logsumexp(others, dim=-1)
 
-    def no_linear_part(self) -> ConfigError:
-        """The error of a method that the network has no part for."""
+    def linear_terms(self, codes: Codes) -> Floats:
+        """What letters (N, n) add by a linear part; most networks have none, which is a ConfigError."""
         what = f"model '{self.model.card.name}' has no linear part"
-        return ConfigError(what, remedy="choose another method")
+        raise ConfigError(what, remedy="choose another method")
 
     def _slope(self, tokens: Tensor, vectors: Tensor | None = None, site: int = 0) -> tuple[Tensor, Tensor]:
         """Gradient by the embedded tokens (B, N, width), or by ``vectors`` in their place, and those."""
@@ -126,6 +118,110 @@ def _in_parts(score: Callable[[Codes], Floats], codes: Codes, size: int, device:
     """Scores (N,) of codes (N, n), some rows at a time."""
     parts = [codes[start : start + size] for start in range(0, len(codes), size)]
     return np.concatenate([np.empty(0), *map_batches(score, parts, device)])
+
+
+# --- Scores of tokens, as those of the letters that each represents
+
+
+def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
+    """Spread scores of a network's tokens evenly over the letters that they represent."""
+    count = tokenizer.token_length(letters) - 1
+    merged = -(-count // stride)
+    body = np.asarray(scores, dtype=np.float64)[..., 1 : 1 + merged]
+    sizes = np.full(merged, stride)
+    sizes[-1] = count - stride * (merged - 1)
+    tokens = np.repeat(body / sizes, sizes, axis=-1)  # (..., count)
+    starts, ends = tokenizer.spans(letters)[1:].T
+    result = np.zeros((*tokens.shape[:-1], letters))
+    width = int((ends - starts).max())  # of every token alike
+    for offset in range(width):
+        result[..., offset : offset + count] += tokens / width
+    return result
+
+
+def spread_over_spans(scores: Floats, spans: Sequence[Ints], letters: int) -> Floats:
+    """Spread scores (N, ..., L) of tokens evenly over the letters of their spans, if any: (N, ..., n)."""
+    result = np.zeros((*scores.shape[:-1], letters))
+    for i, places in enumerate(spans):
+        for token in np.flatnonzero(places[:, 1] > places[:, 0]):
+            start, end = places[token]
+            result[i, ..., start:end] += scores[i, ..., token, None] / (end - start)
+    return result
+
+
+def shares(scores: Floats) -> Floats:
+    """Scale (..., n) non-negative scores to sum to 1; where all are 0, every letter gets the same."""
+    total = scores.sum(axis=-1, keepdims=True)
+    even = np.full_like(scores, 1 / max(1, scores.shape[-1]))
+    return np.where(total > 0, scores / np.where(total > 0, total, 1), even)
+
+
+def without_cls(grid: Tensor) -> Tensor:
+    """Take CLS out and scale the rest to sum to 1: (B, R, 1 + C) -> (B, R, C); even where nothing is left."""
+    rest = grid[:, :, 1:]
+    total = rest.sum(dim=(1, 2), keepdim=True)
+    even = torch.full_like(rest, 1 / max(1, rest[0].numel()))
+    return torch.where(total > 0, rest / torch.where(total > 0, total, 1.0), even)
+
+
+# --- Relevance of tokens behind a stem, spread over all letters that each has read
+
+
+@torch.no_grad()
+def spread_by_sensitivity(
+    relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, terms: PositionTerms | None = None
+) -> Tensor:
+    """Spread relevance (B, 1 + T), CLS first, over the letters of tokens (B, 1 + N): (B, 1 + N)."""
+    vectors = stem.letters(tokens[:, 1:])  # (B, N, width)
+    mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0).expand_as(vectors)
+    read = lambda changed: stem.read(changed, None, terms)[0]  # noqa: E731
+    changes, places = letter_changes(read, vectors, mean, stem.field, stem.stride)
+    return torch.cat((relevance[:, :1], _spread(relevance[:, 1:], changes, places, vectors.shape[1])), dim=1)
+
+
+@torch.no_grad()
+def spread_over_stretch(relevance: Tensor, stem: LocatorStem, embedded: Tensor) -> Tensor:
+    """Spread relevance (B, T) of a locator's tokens over the letters that each has read: (B, N)."""
+    changes, places = letter_changes(stem, embedded, without_letters(embedded), stem.field, stem.stride)
+    return _spread(relevance, changes, places, embedded.shape[1])
+
+
+def without_letters(embedded: Tensor) -> Tensor:
+    """Put the mean letter in place of each known one: (B, N, 4 + tracks); tracks stay."""
+    letters, tracks = embedded.split([LETTERS, embedded.shape[-1] - LETTERS], dim=-1)
+    mean = letters.sum(dim=-1, keepdim=True).expand_as(letters) / LETTERS
+    return torch.cat((mean, tracks), dim=-1)
+
+
+def letter_changes(
+    read: Callable[[Tensor], Tensor], vectors: Tensor, replaced: Tensor, field: int, stride: int
+) -> tuple[Tensor, Tensor]:
+    """How much each token of a stem changes when one of its letters is replaced.
+
+    No token reads letters that are further apart than its field, so every F-th letter is changed at once, and
+    F passes of the stem suffice.
+    """
+    count, reach = vectors.shape[1], (field - stride) // 2
+    whole = read(vectors)
+    lowest = torch.arange(whole.shape[1], device=vectors.device) * stride - reach  # (T,)
+    places = lowest[:, None] + torch.arange(field, device=vectors.device)  # (T, F)
+    changes = whole.new_zeros(*whole.shape[:2], field)
+    for turn in range(min(field, count)):
+        changed = vectors.clone()
+        changed[:, turn::field] = replaced[:, turn::field]
+        difference = (read(changed) - whole).float().norm(dim=-1)  # (B, T)
+        changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
+    inside = (places >= 0) & (places < count)
+    own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stride) & inside
+    changes = changes * inside
+    return torch.where(changes.sum(dim=-1, keepdim=True) > 0, changes, own.to(changes.dtype)), places
+
+
+def _spread(relevance: Tensor, changes: Tensor, places: Tensor, count: int) -> Tensor:
+    """Relevance (B, T) of tokens to that of their letters (B, count), in proportion to changes (B, T, F)."""
+    body = relevance[..., None] * changes / changes.sum(dim=-1, keepdim=True)
+    result = relevance.new_zeros(len(relevance), count)
+    return result.index_add_(1, places.clamp(0, count - 1).flatten(), body.flatten(1))
 
 
 # --- Sequences
@@ -177,21 +273,18 @@ class SequenceTarget(_Target[SequenceNetwork]):
             if slope is None:
                 slope = mean_slope(lambda vectors: self._slope(tokens, vectors)[0], start, end, steps)
             effect = ((end - start) * slope).sum(dim=-1) * are_letters
-            return F.pad(
-                effect, (tokens.shape[1] - effect.shape[1], 0)
-            )  # CLS, which is not embedded, has none
+            return F.pad(effect, (tokens.shape[1] - effect.shape[1], 0))  # CLS, not embedded, has none
 
         return self._by_batches(codes, of_tokens)
 
     def linear_terms(self, codes: Codes) -> Floats:
         """What letters add to the log-odds by the linear part, exactly: (N, n).
 
-        With more than two classes, the logit of the class less the mean of the others. ConfigError is raised
-        for a network without a linear part.
+        With more than two classes, the logit of the class less the mean of the others.
         """
         network = self.network
         if not isinstance(network, SequenceTransformer) or (linear := network.linear) is None:
-            raise self.no_linear_part()
+            return super().linear_terms(codes)
 
         def of_tokens(tokens: Tensor) -> Tensor:
             logits = linear.contributions(*network.letters_of(tokens)) / self.model.card.temperature
@@ -225,9 +318,7 @@ class SequenceTarget(_Target[SequenceNetwork]):
             return torch.where(are_letters[..., None], table(letters - 1).mean(dim=0), embedded), are_letters
         weight = table.weight
         assert isinstance(weight, Tensor)
-        are_letters = (
-            tokens[:, -embedded.shape[1] :] >= FIRST_LETTER
-        )  # an ambiguous letter has no effect of its own
+        are_letters = tokens[:, -embedded.shape[1] :] >= FIRST_LETTER  # an ambiguous one has no effect
         return weight[FIRST_LETTER:].mean(dim=0).expand_as(embedded), are_letters
 
     def _by_batches(self, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:
@@ -304,15 +395,8 @@ class LocatorTarget(_Target[LocatorTransformer]):
 
         return self._by_batches(codes, of_letters)
 
-    def linear_terms(self, codes: Codes) -> Floats:
-        """Refuse: a locator has no linear part."""
-        raise self.no_linear_part()
-
     def input_effects(self, codes: Codes) -> tuple[Floats, Floats]:
-        """Gradient times input of one stretch (n,): of its letters (n,), and of its tracks (T, n).
-
-        Letters are compared with the mean letter, tracks with those of unknown genes.
-        """
+        """Gradient times (input less mean letter or unknown genes): of letters (n,) and tracks (T, n)."""
         with compute_precision(self.model.device, "fp32"):
             letters, tracks = self._read(codes[None])
             end = self.network.embed(letters, tracks)

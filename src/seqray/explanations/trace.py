@@ -9,18 +9,19 @@ import copy
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from seqray.core.errors import ConfigError
 from seqray.core.host import own_settings
-from seqray.explanations.watch import AttentionWatch
 from seqray.modelfile.networks import Network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
@@ -83,18 +84,35 @@ class AttentionLayer(ABC):
         return tokens
 
 
-class LineLayer(AttentionLayer):
-    """A layer in which the tokens (B, T, D) of a record attend to each other along one line."""
+class SequenceLayer(AttentionLayer):
+    """A layer in which the tokens (B, T, D) of a record attend to each other along one line.
 
-    attention: Any  # MultiHeadAttention or WindowedAttention
+    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept.
+    """
 
-    @abstractmethod
+    def __init__(
+        self,
+        attention: Any,
+        x: Tensor,
+        mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        *,
+        first_query_only: bool = False,
+        need_weights: bool = False,
+    ) -> None:
+        self.attention, self.x, self.mask, self.rotation = attention, x, mask, rotation
+        self.cls_only = first_query_only
+        self.projected: Tensor | None = None
+
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Lq, E), keys and values (B, H, T, E), as the layer computes them."""
+        if self.projected is not None:
+            return self.attention.split_heads(self.projected, self.rotation)
+        return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
 
-    @abstractmethod
     def attended(self, queries: Index) -> Tensor | None:
         """Which keys some queries of some records attend to, bool, to fit (n, H, q, T); None for all."""
+        return None if self.mask is None else self.mask[queries[0], None, None, :]
 
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
@@ -138,42 +156,13 @@ def norm_of_sum(added: Tensor) -> Callable[[WeightBlock], Tensor]:
     return norm
 
 
-class SequenceLayer(LineLayer):
-    """A layer in which each token of a sequence attends to all of them, made of a call of its module.
-
-    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept.
-    """
-
-    def __init__(
-        self,
-        attention: MultiHeadAttention,
-        x: Tensor,
-        mask: Tensor | None = None,
-        rotation: Rotation | None = None,
-        *,
-        first_query_only: bool = False,
-        need_weights: bool = False,
-    ) -> None:
-        self.attention, self.x, self.mask, self.rotation = attention, x, mask, rotation
-        self.cls_only = first_query_only
-        self.projected: Tensor | None = None
-
-    def states(self) -> tuple[Tensor, Tensor, Tensor]:
-        if self.projected is not None:
-            return self.attention.split_heads(self.projected, self.rotation)
-        return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
-
-    def attended(self, queries: Index) -> Tensor | None:
-        return None if self.mask is None else self.mask[queries[0], None, None, :]
-
-
-class WindowedLayer(LineLayer):
+class WindowedLayer(SequenceLayer):
     """A layer in which each token attends to those within a window around it."""
 
     def __init__(
         self, attention: WindowedAttention, x: Tensor, rotation: Rotation, *, need_weights: bool = False
     ) -> None:
-        self.attention, self.x, self.rotation = attention, x, rotation
+        super().__init__(attention, x, rotation=rotation)
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.attention.project(self.x.detach(), self.rotation)
@@ -184,10 +173,7 @@ class WindowedLayer(LineLayer):
 
 
 class AxialLayer(AttentionLayer):
-    """A step of attention along the columns or the rows of an alignment (B, R, C, D).
-
-    The heads are in the order in which the layer takes the cells, that of its lines.
-    """
+    """A step of attention along columns or rows (B, R, C, D); its heads are in the order of its lines."""
 
     one_line = False
 
@@ -281,7 +267,7 @@ class StoredLayer(AttentionLayer):
         return self._part(slope, block.queries)
 
     def added_norm(self) -> Callable[[WeightBlock], Tensor]:
-        """As `LineLayer.added_norm`."""
+        """As `SequenceLayer.added_norm`."""
         if self.added is None:
             what = "value-rollout needs the values of each head, which backbones and most other networks hide"
             raise ConfigError(what, remedy="use rollout or grad-rollout")
@@ -320,6 +306,89 @@ def _slope_of_weights(slope: Tensor, block: WeightBlock) -> Tensor:
     """dy/dA[h, q, k] = dy/dO[h, q] · v[h, k], as O = A V: slope (n, q, H, E) to (n, H, q, k)."""
     assert isinstance(block.values, Tensor)
     return slope.transpose(1, 2) @ block.values.mT
+
+
+# --- The attention of any network of torch, seen while it runs
+
+
+class AttentionWatch(TorchFunctionMode):
+    """While it is entered, attention of this thread is computed by weights, which are kept in ``seen``.
+
+    It sees `torch.nn.MultiheadAttention`, which layers of `torch.nn` use, and
+    `torch.nn.functional.scaled_dot_product_attention`, which most other networks use. The network stays as it
+    is, and threads do not see each other. With ``gradients`` the weights ask for them.
+    """
+
+    def __init__(self, gradients: bool = False) -> None:
+        super().__init__()
+        self.gradients = gradients
+        self.seen: list[StoredLayer] = []
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if func is F.scaled_dot_product_attention:
+            return self._attend(*args, **(kwargs or {}))
+        if func is F.multi_head_attention_forward:
+            return self._attend_by_heads(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+    def _keep(self, weights: Tensor, heads: int, added: Tensor | None = None) -> Tensor:
+        """Keep weights (..., Lq, L), and give them back in their shape, on the way to the output."""
+        kept = weights.reshape(-1, heads, *weights.shape[-2:])
+        if self.gradients and not kept.requires_grad:
+            kept = kept.detach().requires_grad_()
+        self.seen.append(StoredLayer(kept, added, checked=False))
+        return kept.reshape(weights.shape)
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        **options: Any,
+    ) -> Tensor:
+        """`scaled_dot_product_attention`: with unit vectors for values, its output is the weights."""
+        units = torch.eye(key.shape[-2], dtype=value.dtype, device=value.device)
+        units = units.expand(*value.shape[:-2], -1, -1)
+        options |= {"attn_mask": attn_mask, "is_causal": is_causal}
+        weights = F.scaled_dot_product_attention(query, key, units, **options)
+        weights = self._keep(weights, weights.shape[1] if weights.dim() > 3 else 1)
+        if options.get("enable_gqa"):
+            value = value.repeat_interleave(weights.shape[-3] // value.shape[-3], dim=-3)
+        return weights @ value
+
+    def _attend_by_heads(
+        self, query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, *rest: Any, **options: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """`multi_head_attention_forward`, whose own weights are not on the way to its output."""
+        named = {"need_weights": True, "average_attn_weights": True} | options
+        shown = named | {"need_weights": True, "average_attn_weights": False}
+        given, weights = F.multi_head_attention_forward(query, key, value, width, heads, *rest, **shown)
+        assert isinstance(weights, Tensor)
+        joint, joint_bias, _, _, _, _, out, out_bias = rest
+        if weights.shape[-1] != len(value):  # a key of its own (`add_bias_kv`) is no token
+            self._keep(weights, heads)
+            return given, weights.mean(dim=-3) if named["average_attn_weights"] else weights
+        if not named["need_weights"]:
+            weights = weights.nan_to_num(0.0)  # as the fused kernel answers a query without keys
+        matrix = options["v_proj_weight"] if options.get("use_separate_proj_weight") else joint.chunk(3)[2]
+        values = F.linear(value, matrix, None if joint_bias is None else joint_bias.chunk(3)[2])
+        values = values.unflatten(-1, (heads, -1)).movedim(0, -2)  # (L, B, D) -> (B, H, L, E)
+        added = torch.einsum("...hte,dhe->...htd", values.detach(), out.detach().unflatten(1, (heads, -1)))
+        weights = self._keep(weights, heads, added.reshape(-1, *added.shape[-3:]))
+        joined = (weights @ values).movedim(-2, 0).flatten(-2)
+        answer = F.linear(joined, out, out_bias)
+        if not named["need_weights"]:
+            return answer, None
+        return answer, weights.mean(dim=-3) if named["average_attn_weights"] else weights
 
 
 # --- A forward pass, and what was seen of it
@@ -384,7 +453,10 @@ def trace(
         watched = _Pass(twin(network), gradients, attention, embedded, site)
         logits, start = watched.run(watched.network, *map(_recordable, (tokens, *masks)))
     assert isinstance(watched.embedded, Tensor)
-    return Trace(logits, watched.all_layers(), watched.embedded, start)
+    seen = [layer for layer in watched.layers if layer.heads is not None or not gradients]
+    if len(seen) < watched.watched:
+        raise RuntimeError(f"saw {len(seen)} of {watched.watched} attention layers")
+    return Trace(logits, tuple(watched.layers), watched.embedded, start)
 
 
 def twin(module: Module) -> Module:
@@ -453,8 +525,9 @@ class _Pass:
             output = network(*inputs, **named)
         if not self.attention:
             return output.logits, output.logits
-        layers = [StoredLayer(*seen, checked=False) for seen in watch.seen]
-        if not layers and _offers_attention(network):
+        layers, argument = watch.seen, "output_attentions"  # of the models of transformers
+        offered = argument in inspect.signature(network.forward).parameters
+        if not layers and (offered or hasattr(getattr(network, "config", None), argument)):
             output = network(*inputs, **named, output_attentions=True)
             layers = [StoredLayer(weights, checked=False) for weights in output.attentions or ()]
         if not layers:
@@ -508,13 +581,6 @@ class _Pass:
         start.index_add_(1, tokens, network.smoothing.shares().expand(len(letters), -1))
         return logits, start
 
-    def all_layers(self) -> tuple[Any, ...]:
-        """The layers, all of which must have been seen."""
-        seen = [layer for layer in self.layers if layer.heads is not None or not self.gradients]
-        if len(seen) < self.watched:
-            raise RuntimeError(f"saw {len(seen)} of {self.watched} attention layers")
-        return tuple(self.layers)
-
     def _watch_attentions(self, module: nn.Module) -> None:
         """Watch the attention layers, those within another one left out."""
         for child in module.children():
@@ -543,12 +609,6 @@ class _Pass:
         vectors = output if self.embedded is None else self.embedded
         self.embedded = vectors.detach().requires_grad_(self.gradients)
         return self.embedded.clone()  # an encoder may write into what its embedding gives
-
-
-def _offers_attention(network: nn.Module) -> bool:
-    """Whether a module gives its weights as the models of transformers do."""
-    named = "output_attentions" in inspect.signature(network.forward).parameters
-    return named or hasattr(getattr(network, "config", None), "output_attentions")
 
 
 def _at_cls(like: Tensor, *shape: int) -> Tensor:

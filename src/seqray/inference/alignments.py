@@ -43,11 +43,7 @@ def predict_alignments(
     options: PredictOptions | None = None,
     **settings: Any,
 ) -> Iterator[Prediction]:
-    """Classify each alignment, in order, reading some hundred at a time.
-
-    The length is that of the query, the flags are about the query; ``truncated`` is about the columns: more
-    of them have letters than the model reads.
-    """
+    """Classify each alignment, in order, some hundred at a time; length and flags are those of the query."""
     batches = predict_alignment_batches(model, alignments, options or PredictOptions(**settings))
     return (prediction for _, predictions in batches for prediction in predictions)
 

@@ -43,11 +43,7 @@ Start = Callable[[bytes], Run]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class EngineModel(StoredModel):
-    """A model whose logits are computed by another engine.
-
-    ``start`` makes a function of a graph. ``number`` is set where this is one member of a model, which shares
-    its functions: each is made at its first use, and that without a mask is faster, but suits only a scan.
-    """
+    """A model computed by another engine; ``number`` is that of a member, which shares its functions."""
 
     start: Start
     number: int | None = None
@@ -81,19 +77,14 @@ class EngineModel(StoredModel):
 
 def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
     """Name the engine that is fastest on a CPU, of those that are installed and can compute the model."""
-    if not card.model.is_plain:
-        return "torch"
-    for name in FASTEST[dtype]:
-        if all(map(find_spec, PACKAGES[name])):
-            return name
-    return "torch"
+    able: list[Engine] = [name for name in FASTEST[dtype] if all(map(find_spec, PACKAGES[name]))]
+    return able[0] if able and card.model.is_plain else "torch"
 
 
 def with_engine(
     model: TrainedModel, engine: Engine = "torch", dtype: Dtype = "fp32", threads: int | None = None
 ) -> TrainedModel:
-    """Return the same model, computed by an engine, with so many batches at a time (by default torch's
-    threads).
+    """Return the same model, computed by an engine, with so many batches at a time.
 
     An engine whose float32 logits of the self-test differ from those of the card, or of torch, is refused.
     """

@@ -97,10 +97,7 @@ def _reading_rules(model: TrainedModel) -> dict[str, object]:
 
 
 def check_graph(model: TrainedModel, content: bytes) -> float:
-    """Compare a graph with torch: the card's self-test and sequences of many lengths, padded or in turn.
-
-    The result is the largest absolute difference of a logit.
-    """
+    """Largest difference of a logit from torch, in the self-test and in sequences of many lengths."""
     try:
         import onnxruntime
     except ModuleNotFoundError:

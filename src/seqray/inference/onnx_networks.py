@@ -50,11 +50,7 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 
 def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
-    """Describe all members and the calibration as one graph.
-
-    Inputs and outputs are those of `docs/how-to/export.md`; without ``masked`` nothing is padded, and the
-    graph has no mask.
-    """
+    """Describe all members and the calibration as one graph; without ``masked`` nothing is padded."""
     g, card = Graph(), model.card
     if card.model.is_locator:
         letters, tracks = g.input("letters", "uint8", "batch", "length"), None
@@ -120,18 +116,16 @@ class SequenceGraph(NetworkGraph):
         width = self.width * sum(2 if part == "ends" else 1 for part in config.pooling)
         logits = self.map("head.linear", self.norm("head.norm", pooled, width), config.outputs, width)
         if config.subclasses:
-            ends = accumulate(config.subclasses, initial=0)
-            logits = self.g.concat(*(self._log_sum(logits[:, a:b]) for a, b in pairwise(ends)), axis=1)
+            sums = []  # log of the sum of exponentials: OpenVINO's ReduceLogSumExp sums the rows, too
+            for start, end in pairwise(accumulate(config.subclasses, initial=0)):
+                highest = (part := logits[:, start:end]).max(1, keep=True)
+                sums.append(highest + (part - highest).op("Exp").sum(1, keep=True).op("Log"))
+            logits = self.g.concat(*sums, axis=1)
         if config.linear is not None:
             real = None if mask is None else mask[:, 1:]
             logits = self._linear(config.linear, logits, tokens[:, 1:], real)
         self.check_all_read()
         return logits
-
-    def _log_sum(self, logits: Value) -> Value:
-        """Log of the sum of exponentials: (B, n) to (B, 1). OpenVINO's ReduceLogSumExp sums the rows, too."""
-        highest = logits.max(1, keep=True)
-        return highest + (logits - highest).op("Exp").sum(1, keep=True).op("Log")
 
     def angles(self, width: int) -> npt.NDArray[np.float64]:
         """Angles of sinusoidal and rotary positions: (T, width / 2)."""
@@ -441,7 +435,9 @@ class LocatorGraph(NetworkGraph):
         x = self.activation(self.convolution(x, "stem.detect", locator.stem, channels, DETECTOR_WIDTH))
         shape = self.width, locator.stem, MERGER_WIDTH
         x = self.convolution(x, "stem.merge", *shape, stride=LETTERS_PER_TOKEN).transpose(0, 2, 1)
-        rotation, near = self._rotation(x), self._near(x, locator.window)
+        place = self.g.op("Range", 0.0, x.op("Shape")[1].to("float32"), 1.0)[:, None, None]
+        angles = place * frequencies(self.width // config.heads)  # (T, 1, E/2)
+        rotation, near = (angles.op("Cos"), angles.op("Sin")), self._near(x, locator.window)
         for number in range(config.layers):
             name = f"blocks.{number}"
             normed = self.norm(f"{name}.attention_norm", x, self.width)
@@ -457,13 +453,6 @@ class LocatorGraph(NetworkGraph):
             logits = logits + self._without_gene(embedded, locator) * np.array(locator.no_gene_ahead)
         self.check_all_read()
         return self._smooth(logits, locator)
-
-    def _rotation(self, x: Value) -> tuple[Value, Value]:
-        """Cosine and sine of the angles of tokens (B, T, D): (T, 1, E/2)."""
-        count = x.op("Shape")[1].to("float32")
-        place = self.g.op("Range", 0.0, count, 1.0)[:, None, None]
-        angles = place * frequencies(self.width // self.config.heads)
-        return angles.op("Cos"), angles.op("Sin")
 
     def _near(self, x: Value, window: int) -> Value:
         """Whether the queries of each block of W tokens attend to keys: (n, 1, W, 3W)."""

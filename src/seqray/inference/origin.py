@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from seqray.core.errors import InputError, setting
 from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
-from seqray.inference.sequences import TRUNCATED, reweight, score_ragged
+from seqray.inference.sequences import TRUNCATED, known_context, reweight, score_ragged
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -60,10 +61,7 @@ def kingdoms_of(sequence: str) -> set[str]:
 
 
 def choose_locator(records: Iterable[SequenceRecord], where: str = "") -> tuple[str, str]:
-    """Name the shipped locator for the kingdom whose ribosomal RNA a file has, and say why.
-
-    Raises `InputError` where none fits, or the kingdoms are mixed.
-    """
+    """Name the shipped locator for the kingdom whose ribosomal RNA a file has, and say why."""
     kingdoms, letters = set[str](), 0
     for record in records:
         letters += len(record)
@@ -88,6 +86,33 @@ def read_as(model: TrainedModel) -> str:
         f"this file is read as {model.context}, which its first records are like; "
         f"{setting('context', 'NAME')} or {setting('context', None)} reads it otherwise"
     )
+
+
+FIRST_LETTERS = 100_000  # about 1,200 windows of 81 letters; ten times what `Signature.compare` needs
+
+
+def recognize_context(
+    model: TrainedModel, records: Iterable[SequenceRecord]
+) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
+    """Set the context of a model to that which the first `FIRST_LETTERS` of records are like, if any.
+
+    A model that knows no contexts, or whose context is set, is returned as it is.
+    """
+    unset = model.context is None and model.card.model.contexts
+    signature = signature_of(model.card) if unset else None
+    if signature is None:
+        return model, records
+    rest, first, words, letters = iter(records), list[SequenceRecord](), KmerCounter(model.alphabet), 0
+    for record in rest:
+        first.append(record)
+        words.add(record.sequence)
+        letters += len(record)
+        if letters >= FIRST_LETTERS:
+            break
+    context = known_context(model, signature.nearest_context(words.counts))
+    first.reverse()
+    taken = (first.pop() for _ in range(len(first)))  # each leaves memory as it is used up
+    return model.with_context(context), chain(taken, rest)
 
 
 class Origin:
@@ -129,10 +154,7 @@ class Origin:
 
     @property
     def species(self) -> str | None:
-        """The species of a locator whose genome shares as many words with the file as another strain does.
-
-        None if there is none, and where the nearest one was not measured.
-        """
+        """The measured species that shares as many words with the file as another strain does, if any."""
         for name, words in self._sketcher.compare(self._genomes)[:1]:
             if words.checked >= MIN_CHECKED and words.share >= MIN_SHARE and name in self._species:
                 return name
@@ -144,10 +166,7 @@ class Origin:
         return self._locator and self.species is None
 
     def findings(self, species: str | None = None) -> Iterator[str]:
-        """Yield the context that was recognized, cautions about it or the model, or what to name.
-
-        ``species`` is the one that the user says the file is of.
-        """
+        """Yield the recognized context, cautions, or what to name; ``species`` is what the user says."""
         yield from self._recognized
         plastids = self._own == "eukaryotes" in self._kingdoms  # these and mitochondria were bacteria
         for kingdom in sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])}):
@@ -253,12 +272,7 @@ def _against(
 
 def _named(distances: list[ContextDistance]) -> str:
     """The first contexts with their distances, and how many more there are."""
-    texts = [
-        f"{one.context} at a distance of {one.distance:.2f}"
-        if one.context
-        else f"a distance of {one.distance:.2f}"
-        for one in distances
-    ]
+    texts = [f"{f'{d.context} at ' if d.context else ''}a distance of {d.distance:.2f}" for d in distances]
     return first_and_more(texts, MAX_NAMED_CONTEXTS)
 
 
@@ -277,11 +291,7 @@ _SEED = 20_240_229
 
 
 class ShiftedSite(NamedTuple):
-    """Windows that are called more often when shifted.
-
-    ``site`` is the 0-based place in the windows where the sites seem to lie. Of the windows tested,
-    ``before`` were called positive as they are, and ``after`` when shifted.
-    """
+    """Place where sites seem to lie in windows, those tested, and those called as they are and shifted."""
 
     site: int
     windows: int

@@ -17,28 +17,19 @@ _STRAND_PART, _WINDOW_PART = 1 << 14, 1 << 10  # windows that a thread computes 
 
 
 def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
-    """What the first network of a prefilter answers for every window of a strand (L,): (L - W + 1,) log-odds.
-
-    They are as the model would calibrate them, and depend neither on the number of threads nor on where a
-    strand is cut.
-    """
+    """Log-odds (L - W + 1,) by the first network of a prefilter for every window of a strand (L,)."""
     assert isinstance(model.prefilter, Prefilter)
-    first = model.prefilter.networks[0]
-
-    def compute(start: int) -> npt.NDArray[np.floating]:
-        return first.log_odds(codes[start : start + _STRAND_PART + first.window - 1], model.context_number)
-
+    first, context = model.prefilter.networks[0], model.context_number
+    read = _STRAND_PART + first.window - 1
+    compute = lambda start: first.log_odds(codes[start : start + read], context)  # noqa: E731
     return _join(model, compute, len(codes) - first.window + 1, _STRAND_PART)
 
 
 def second_log_odds(model: TrainedModel, windows: Codes) -> Floats:
     """As `prefilter_log_odds`, of its second network for windows from anywhere: (N, W) to (N,)."""
     assert isinstance(model.prefilter, Prefilter)
-    second = model.prefilter.networks[1]
-
-    def compute(start: int) -> npt.NDArray[np.floating]:
-        return second.window_log_odds(windows[start : start + _WINDOW_PART], model.context_number)
-
+    second, context = model.prefilter.networks[1], model.context_number
+    compute = lambda start: second.window_log_odds(windows[start : start + _WINDOW_PART], context)  # noqa: E731
     return _join(model, compute, len(windows), _WINDOW_PART)
 
 

@@ -32,12 +32,12 @@ from seqray.core.errors import (
 )
 from seqray.core.host import as_guest, one_thread
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import SequenceRecord
+from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import truncate
 from seqray.io.records import OnSkip, describe_record
 from seqray.modelfile.model import TrainedModel
-from seqray.models.tokenizers import pad_arrays, size_buckets
+from seqray.models.tokenizers import context_index, pad_arrays, size_buckets
 
 if TYPE_CHECKING:
     import torch
@@ -159,10 +159,7 @@ def _batches(records: Iterable[SequenceRecord]) -> Iterator[list[SequenceRecord]
 def checked_records(
     records: Iterable[SequenceRecord], model: TrainedModel, source: str, on_skip: OnSkip | None = None
 ) -> Iterator[SequenceRecord]:
-    """Yield the records, whole; one that the model can't read is for ``on_skip``, else an InputError.
-
-    ``source`` is the name of the file, for messages; empty if unknown.
-    """
+    """Yield whole records of a file; one that can't be read is for ``on_skip``, else an InputError."""
     remedy = "give other forms to seqray.predict, seqray.scan or seqray.explain"
     for record in records:
         require_type(record, SequenceRecord, remedy)
@@ -194,14 +191,56 @@ def _check_record(record: SequenceRecord, model: TrainedModel) -> None:
     model.tokenizer.check(truncate(record.sequence, card.window, card.truncate))
 
 
-def sequence_flags(model: TrainedModel) -> Callable[[str], tuple[str, ...]]:
-    """Make a function from a sequence to the flags that `predict_records` gives it."""
+def sequence_flags(model: TrainedModel, sequence: str) -> tuple[str, ...]:
+    """The flags that `predict_records` gives a sequence."""
+    read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > model.card.window)
+    return flags_of([read], model)[0]
 
-    def flags(sequence: str) -> tuple[str, ...]:
-        read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > model.card.window)
-        return flags_of([read], model)[0]
 
-    return flags
+# --- Labeled examples to probabilities
+
+
+def model_probabilities(
+    model: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
+    **settings: Any,
+) -> Floats:
+    """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
+    options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
+    alignments = [example for example in examples if isinstance(example, Alignment)]
+    contexts = [None if alignments else known_context(model, example.context) for example in examples]
+    files = {one.file for one in examples if isinstance(one, LabeledSequence)}
+    source = files.pop() if len(files) == 1 else ""
+    for name in dict.fromkeys(contexts):
+        rows = [i for i, context in enumerate(contexts) if context == name]
+        if alignments:
+            from seqray.inference.alignments import predict_alignment_batches
+
+            batches = predict_alignment_batches(model, alignments, options)
+        else:
+            reader = model if name is None else model.with_context(name)
+            records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
+            batches = predict_batches(reader, records, options, source)
+        done = 0
+        for _, predictions in batches:
+            part = rows[done : done + len(predictions)]
+            probabilities[part] = [prediction.probabilities for prediction in predictions]
+            done += len(predictions)
+            on_batch(predictions)
+    return probabilities
+
+
+def known_context(model: TrainedModel, context: str | None) -> str | None:
+    """The model's name of a context; None if the model doesn't know it."""
+    settings = model.card.model
+    if context is None or not settings.contexts:
+        return None
+    try:
+        return settings.contexts[context_index(settings, context)]
+    except ConfigError:
+        return None
 
 
 # --- Letter codes to probabilities
@@ -261,10 +300,7 @@ def score_parts(
     encode: Callable[[Any], tuple[Ints, Sequence[Bools | None]]],
     dtype: Dtype,
 ) -> Floats:
-    """Calibrated probabilities (N, K) of parts of N rows, several parts at a time.
-
-    ``encode`` gives the tokens of a part, and its masks; it may add rows.
-    """
+    """Calibrated probabilities (N, K) of parts at a time; ``encode`` gives the tokens and masks of one."""
     probabilities = np.empty((count, model.card.model.classes))
 
     def compute(rows: Any) -> None:
@@ -414,10 +450,7 @@ Result = TypeVar("Result")
 def map_batches(
     compute: Callable[[Part], Result], parts: Sequence[Part], device: torch.device
 ) -> list[Result]:
-    """Results of all parts, in their order; on the CPU, as many at a time as torch has threads.
-
-    ``compute`` is called in any thread, and enters what it needs of torch, such as `compute_precision`.
-    """
+    """Results of all parts, in their order; on the CPU, ``compute`` runs in as many threads as torch has."""
     import torch
 
     workers = torch.get_num_threads() if device.type == "cpu" else 1
@@ -441,10 +474,7 @@ def map_threads(
 
 @contextmanager
 def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
-    """Let torch compute in bf16, or in float32 that is float32; in one thread on the CPU.
-
-    A GPU's convolutions would round to TF32 by default.
-    """
+    """Let torch compute in bf16, or in float32, never TF32 of a GPU; in one thread on the CPU."""
     import torch
 
     from seqray.models.attention import keep_freed_memory

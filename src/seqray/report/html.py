@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seqray.core.card import Card, describe_card
+from seqray.core.results import AuditFigure, Figure
 from seqray.core.text import counted, format_number
 from seqray.report.palette import palette_css
 
@@ -68,12 +69,12 @@ def fixed(value: float, decimals: int = 3) -> str:
     return f"{value:.{decimals}f}".replace("-", MINUS) if math.isfinite(value) else MISSING
 
 
-def shown_value(value: float, low: float, high: float, decimals: int = 3) -> Markup:
-    """Write a value, and its interval below it in a table; ``n/a`` for nan."""
-    bounds = (
-        "" if math.isnan(low + high) else f" <small>{fixed(low, decimals)} to {fixed(high, decimals)}</small>"
-    )
-    return Markup(fixed(value, decimals) + bounds)
+def shown_value(figure: Figure | AuditFigure | None, decimals: int = 3) -> Markup:
+    """Write a figure, and its interval below it in a table; ``n/a`` for none, and for nan."""
+    if figure is None:
+        return Markup(MISSING)
+    value, low, high = (fixed(number, decimals) for number in (figure.value, figure.low, figure.high))
+    return Markup(value if MISSING in (low, high) else f"{value} <small>{low} to {high}</small>")
 
 
 def offset(index: int) -> str:
@@ -150,10 +151,7 @@ def _environment() -> Environment:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "", caption: str = "") -> Markup:
-    """Lay out a table of a class; end tags that HTML implies are left out.
-
-    A cell that is `Markup` may begin with its own ``<td>``.
-    """
+    """Lay out a table; end tags are implied, and a `Markup` cell may begin with its own ``<td>``."""
 
     def cell(text: str) -> str:
         return text if isinstance(text, Markup) and text.startswith("<td") else f"<td>{escape(text)}"

@@ -34,20 +34,11 @@ if TYPE_CHECKING:
 
 # --- What all figures share: sizes, panels, tracks of scores, and how a file is written
 
-ENDINGS = ("png", "svg", "pdf")
 MAX_RECORDS = 20
 HEAD_INCHES, GAP_INCHES = 0.5, 0.08  # above a record, above a further track
 _LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
 _MIN_WIDTH_INCHES, _MAX_WIDTH_INCHES = 6.0, 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
 _DOTS_PER_INCH = 150
-
-
-def check_figure_path(path: str | Path) -> str:
-    """Format of a figure by the suffix of its file; a `ConfigError` for an unknown one."""
-    ending = Path(path).suffix.lower().removeprefix(".")
-    if ending not in ENDINGS:
-        raise ConfigError(f"'{path}' does not end in a format of figures", remedy="use .png, .svg or .pdf")
-    return ending
 
 
 class Panel(NamedTuple):
@@ -69,6 +60,12 @@ class Drawing(Figure):
         return buffer.getvalue()
 
 
+def strips(title: str, above: float, *tracks: tuple[float, Callable[[Axes], None]]) -> list[Panel]:
+    """Panels of a record, its title above the first, from the height of each and how it is drawn."""
+    first, *others = (Panel(GAP_INCHES, height, draw) for height, draw in tracks)
+    return [first._replace(above=above, title=title), *others]
+
+
 @contextmanager
 def own_style() -> Iterator[None]:
     """Draw as matplotlib does without any settings of the user, and leave those as they are."""
@@ -80,10 +77,7 @@ def own_style() -> Iterator[None]:
 
 @own_style()
 def draw_figure(panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record") -> Drawing:
-    """Draw panels one below the other, from top to bottom.
-
-    ``inches`` is the width between the margins; the figure says how many units are ``omitted``.
-    """
+    """Draw panels one below the other, ``inches`` wide; the figure says how many units are ``omitted``."""
     width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
     # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
@@ -105,11 +99,12 @@ def draw_figure(panels: Sequence[Panel], inches: float, omitted: int = 0, unit: 
 
 def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: int, unit: str) -> None:
     """Write what `draw_figure` draws as a ``.png``, ``.svg`` or ``.pdf``."""
-    kind = check_figure_path(path)
-    figure = draw_figure(panels, inches, omitted, unit)
+    kind = Path(path).suffix.lower().removeprefix(".")
     # Dates and random identifiers would make each run's file differ; text stays text in SVG.
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    buffer = io.BytesIO()
+    if kind not in metadata:
+        raise ConfigError(f"'{path}' does not end in a format of figures", remedy="use .png, .svg or .pdf")
+    figure, buffer = draw_figure(panels, inches, omitted, unit), io.BytesIO()
     with own_style():
         figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
     write_file(path, buffer.getvalue())
@@ -121,10 +116,7 @@ def name_row(axes: Axes, name: str) -> None:
 
 
 def draw_track(axes: Axes, scores: Floats, first: float, name: str) -> None:
-    """Draw scores (n,), which are finite, as bars, those below 0 in another color.
-
-    ``first`` is the place of the first score on the x axis.
-    """
+    """Draw finite scores (n,) from the place ``first`` on as bars, those below 0 in another color."""
     left = np.arange(len(scores)) + first - 0.45
     zero = np.zeros(len(left))
     corners = [(left, zero), (left, scores), (left + 0.9, scores), (left + 0.9, zero)]
@@ -160,11 +152,7 @@ def _outline(letter: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_logo(axes: Axes, heights: Floats, alphabet: Alphabet, first: float = 0) -> None:
-    """Stack letters at each place, the tallest outermost; those below 0 hang upside down.
-
-    ``heights`` are signed (n, A). ``first`` is where the first place is on the x axis; a letter takes the
-    width from -0.5 to 0.5 about its place.
-    """
+    """Stack letters of signed heights (n, A), the tallest outermost; those below 0 hang upside down."""
     order = np.argsort(np.abs(heights), axis=1)
     sorted_heights = np.take_along_axis(heights, order, axis=1)
     tops = np.where(sorted_heights > 0, np.cumsum(np.maximum(sorted_heights, 0), axis=1), 0)
@@ -194,11 +182,8 @@ def plot_alignments(path: str | Path, shown: Sequence[AlignmentExplanation]) -> 
     drawn = shown[:MAX_RECORDS]
     panels = []
     for e in drawn:
-        title, above = f"{e.id}   {e.target} {e.probability:.3f}", 1.5 * HEAD_INCHES
-        for scores in e.scores:
-            draw = partial(_draw_columns, e=e, scores=scores)
-            panels.append(Panel(above, _TRACK_INCHES, draw, title))
-            title, above = "", GAP_INCHES
+        tracks = [(_TRACK_INCHES, partial(_draw_columns, e=e, scores=scores)) for scores in e.scores]
+        panels += strips(f"{e.id}   {e.target} {e.probability:.3f}", 1.5 * HEAD_INCHES, *tracks)
     longest = max((e.alignment.columns for e in drawn), default=20)
     write_figure(path, panels, _COLUMN_INCHES * longest, len(shown) - len(drawn), "alignment")
 
@@ -219,11 +204,7 @@ _LOGO_INCHES, _SEQUENCES_TRACK_INCHES = 0.8, 0.5
 def plot_explanations(
     path: str | Path, explanations: Sequence[Explanation], alphabet: Alphabet, site: int | None = None
 ) -> None:
-    """Draw each record's letters by their effects and one track for each method.
-
-    Explanations may be of any methods and members, in any order; those of a record are drawn together, of at
-    most 20 records. The ``site`` is numbered +1 on the axis; positions are indices if it is None.
-    """
+    """Draw the letters of at most 20 records by their effects, and a track a method; the ``site`` is +1."""
     records: dict[int, list[Explanation]] = {}
     for explanation in explanations:
         records.setdefault(explanation.record, []).append(explanation)
@@ -231,26 +212,22 @@ def plot_explanations(
     first = -(site or 0)
     panels = []
     for group in shown:
-        title, above = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}", HEAD_INCHES
+        tracks: list[tuple[float, Callable[[Axes], None]]] = []
         effects = next((e.effects for e in group if e.effects is not None), None)
         if effects is not None:
             logo = letter_contributions(group[0].sequence, effects, alphabet)
-            draw = partial(_draw_effects, logo=logo, alphabet=alphabet, first=first)
-            panels.append(Panel(above, _LOGO_INCHES, draw, title))
-            title, above = "", GAP_INCHES
+            tracks.append((_LOGO_INCHES, partial(_draw_effects, logo=logo, alphabet=alphabet, first=first)))
         for e in group:
             draw = partial(_draw_scores, explanation=e, first=first, labels=e is group[-1])
-            panels.append(Panel(above, _SEQUENCES_TRACK_INCHES, draw, title))
-            title, above = "", GAP_INCHES
+            tracks.append((_SEQUENCES_TRACK_INCHES, draw))
+        title = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}"
+        panels += strips(title, HEAD_INCHES, *tracks)
     longest = max((len(group[0].sequence) for group in shown), default=20)
     write_figure(path, panels, _LETTER_INCHES * longest, len(records) - len(shown), "record")
 
 
 def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> Floats:
-    """(n, A): the contribution of each letter of the sequence in its column, 0 in the others.
-
-    ``effects`` (n, A) are changes of the log-odds for each replacement.
-    """
+    """(n, A): the contribution of each letter of the sequence, by `letter_effects`; 0 in other columns."""
     codes = alphabet.encode(sequence)
     logo = np.zeros(effects.shape)
     canonical = np.flatnonzero(codes < alphabet.unknown)

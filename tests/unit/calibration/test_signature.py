@@ -37,7 +37,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.serialization import from_mapping
-from seqray.inference.labeled import recognize_context
+from seqray.inference.origin import recognize_context
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.networks import build_model
 from tables import body, changed_model, facts, fasta, write

@@ -21,8 +21,8 @@ from seqray.evaluation.floor import (
     threshold_rows,
 )
 from seqray.evaluation.run import evaluate_scores, summary
-from seqray.inference import labeled as score
-from seqray.inference.labeled import known_context, model_probabilities
+from seqray.inference import sequences as score
+from seqray.inference.sequences import known_context, model_probabilities
 
 CLASSES = ("background", "promoter")
 

@@ -23,9 +23,9 @@ from seqray.explanations.checks import (
     random_ranks,
     rank_correlation,
     ranks_of,
+    shuffled_copies,
     stability,
 )
-from seqray.explanations.letters import shuffled_copies
 
 
 def test_ranks_begin_with_the_highest_and_ties_keep_their_order():

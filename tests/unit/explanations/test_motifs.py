@@ -12,13 +12,14 @@ from seqray.core.explanation import Explanation
 from seqray.explanations.motifs import (
     PROMOTER_ELEMENTS,
     consensus_letters,
+    extract_seqlets,
     find_motifs,
     information,
     informative_places,
     motif_of_sites,
     similarity,
+    window_peaks,
 )
-from seqray.explanations.seqlets import extract_seqlets, window_peaks
 
 EVEN = np.full(4, 0.25)
 

@@ -57,11 +57,7 @@ _MAX_NAME_LENGTH = 21
 
 
 def cell_relevance(explanation: AlignmentExplanation) -> Floats:
-    """Relevance of each cell that was read, from 0 to 1: (R', C').
-
-    The score by the first method that scores cells, or else the score of the column: the square root of its
-    size relative to the largest.
-    """
+    """Relevance (R', C') of each cell, from 0 to 1: the root of its share of the largest score."""
     grid = next((np.abs(s.grid) for s in explanation.scores if s.grid is not None), None)
     if grid is None:
         grid = np.tile(np.abs(explanation.scores[0].columns), (len(explanation.rows), 1))
@@ -231,16 +227,14 @@ def render_alignments(report: AlignmentReport) -> str:
     if explanations:
         key = _color_key(explanations[0].alignment.alphabet)
         reading = templates("alignments.html").reading(methods, key) + BAR_DEFINITIONS
-    alignments = {
-        f"r{i}": (name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)
-    }
+    panels = {f"r{i}": (name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)}
     return document(
         report.title,
         facts(report, len(explanations), "alignment", (e.target for e in explanations), methods),
         {
             "verdict": verdict_section(report, "column"),
             "reading": ("How to read the alignments", reading),
-            **alignments,
+            **panels,
             "set": ("All alignments together", checks(report.faithfulness, "column")),
             "card": card_section(ModelText.of(report.card)),
         },
@@ -255,18 +249,14 @@ def _alignment(e: AlignmentExplanation, card: Card, width: int) -> Markup:
     for read, all_, unit in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
         if len(read) < all_:
             omitted.append(f"{counted(all_ - len(read), unit)} of the file that the model did not read")
-    ranks = Markup().join((_classes(e, card), *(_ranks(e, scores) for scores in e.scores)))
-    return templates("alignments.html").alignment(e, alignment_panel(e, width), omitted, ranks)
-
-
-def _classes(e: AlignmentExplanation, card: Card) -> Markup:
-    """Probability of each class, the highest first, and the sum of those that are not shown."""
     share = templates("explained.html").share
     order = np.argsort(-np.array(e.probabilities), kind="stable").tolist()
-    rows = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MAX_CLASSES]]
+    classes = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MAX_CLASSES]]
     rest = sum(e.probabilities[i] for i in order[_MAX_CLASSES:])
-    rows += [["all others", share(rest)]] if len(order) > _MAX_CLASSES else []
-    return table(["class", "probability"], rows, caption="classes")
+    classes += [["all others", share(rest)]] if len(order) > _MAX_CLASSES else []
+    called = table(["class", "probability"], classes, caption="classes")
+    ranks = Markup().join((called, *(_ranks(e, scores) for scores in e.scores)))
+    return templates("alignments.html").alignment(e, alignment_panel(e, width), omitted, ranks)
 
 
 def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
@@ -274,10 +264,7 @@ def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
     rows = []
     for rank, index in enumerate(ranking(scores.columns), start=1):
         column = int(e.columns[index])
-        query = (
-            str(positions[column] + 1) if positions[column] >= 0 else "gap"
-        )  # without a letter of the query
-        rows.append(
-            [str(rank), str(column + 1), query, letters[column], number(float(scores.columns[index]))]
-        )
+        query, score = str(positions[column] + 1), number(float(scores.columns[index]))
+        query = query if positions[column] >= 0 else "gap"  # without a letter of the query
+        rows.append([str(rank), str(column + 1), query, letters[column], score])
     return table(["rank", "column", "query", "base", "score"], rows, caption=scores.method)

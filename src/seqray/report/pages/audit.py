@@ -71,10 +71,6 @@ def _label(figure_label: str) -> str:
 
 def _scores(audit: Audit, section: str) -> Markup:
     """AUROC and MCC of each rule or baseline, a row each, the highest first."""
-
-    def with_interval(f: AuditFigure | None) -> Markup | str:
-        return shown_value(f.value, f.low, f.high) if f else MISSING
-
     figures = {(f.split, f.label, f.quantity): f for f in audit.figures if f.section == section}
     auroc = [f for f in figures.values() if f.quantity.endswith("_auroc")]
     auroc.sort(key=lambda f: (-f.value if math.isfinite(f.value) else 1.0, f.quantity, f.label))
@@ -82,7 +78,7 @@ def _scores(audit: Audit, section: str) -> Markup:
     for f in auroc:
         rule = f.quantity.removesuffix("_auroc")
         mcc = figures.get((f.split, f.label, f"{rule}_mcc"))
-        cells = (rule.replace("_", " "), _label(f.label), f.split, with_interval(f), with_interval(mcc))
+        cells = (rule.replace("_", " "), _label(f.label), f.split, shown_value(f), shown_value(mcc))
         rows.append(cells)
     head = ("rule", "class", "split", "AUROC (95 % interval)", "MCC (95 % interval)")
     return wide_table(head, rows, "checks") if rows else Markup()
@@ -114,10 +110,7 @@ def _shape(figures: Sequence[AuditFigure]) -> Markup:
 def _class_table(
     cells: Iterable[tuple[str, str, str, str]], headings: Mapping[str, str], missing: str
 ) -> Markup:
-    """A row for each split and class; empty where there are no cells.
-
-    The cells are split, class, column and text; ``missing`` is the text of a cell that is not given.
-    """
+    """A row for each split and class of cells: split, class, column, text; ``missing`` stands for no cell."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for split, label, column, text in cells:
         rows.setdefault((split, label), {})[column] = text

@@ -50,11 +50,6 @@ def compared_sources(evaluation: Evaluation) -> list[str]:
     return [a.source for a in evaluation.answers if a.source in SHOWN]
 
 
-def _shown(figure: Figure | None, decimals: int = 3) -> Markup:
-    """A value with its interval."""
-    return Markup(MISSING) if figure is None else shown_value(figure.value, figure.low, figure.high, decimals)
-
-
 def by_key(evaluation: Evaluation, label: str) -> dict[Key, Figure]:
     """Figures of one class by subset, source and metric."""
     return {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == label}
@@ -72,13 +67,6 @@ def _metrics(
             yield metric.replace("_", " ") + lower, row
 
 
-def figures_table(evaluation: Evaluation, label: str) -> Markup:
-    """One row per metric, one column per source."""
-    sources = [answers.source for answers in evaluation.answers]
-    rows = ([metric, *map(_shown, row)] for metric, row in _metrics(evaluation, label, sources))
-    return wide_table(["", *sources], rows)
-
-
 def differences_table(evaluation: Evaluation) -> Markup:
     """The model minus what it is compared with; empty where there is nothing."""
     sources = [f"model-{source}" for source in evaluation.mcnemar]
@@ -86,7 +74,7 @@ def differences_table(evaluation: Evaluation) -> Markup:
         return Markup()
     head = ["", *(cell for s in sources for cell in (s.replace("model-", "model minus "), "p"))]
     rows = (
-        [metric, *(cell for f in row for cell in (_shown(f), number(f.p, 2) if f else MISSING))]
+        [metric, *(cell for f in row for cell in (shown_value(f), number(f.p, 2) if f else MISSING))]
         for metric, row in _metrics(evaluation, judged_label(evaluation), sources)
     )
     return wide_table(head, rows)
@@ -94,9 +82,9 @@ def differences_table(evaluation: Evaluation) -> Markup:
 
 def threshold_table(evaluation: Evaluation) -> Markup:
     """Calls at other thresholds; empty unless there are two classes."""
-    if len(evaluation.classes) != 2:
+    k, model = _positive(evaluation), evaluation.answers[0]
+    if k is None:
         return Markup()
-    k, model = evaluation.classes.index(evaluation.positive), evaluation.answers[0]
     labels = (evaluation.labels == k).astype(np.int64)
     rows = []
     for row in threshold_rows(labels, model.scores[:, k], model.threshold):
@@ -127,7 +115,7 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
         if subset.startswith(kind):
             one = next((f for key, f in found.items() if key[0] == subset), None)
             counts = [str(one.positives or MISSING), str(one.groups)] if one else [MISSING, MISSING]
-            cells = (_shown(found.get((subset, *column)), 2) for column in columns)
+            cells = (shown_value(found.get((subset, *column)), 2) for column in columns)
             rows.append([name(subset.partition(":")[2]), str(records), *counts, *cells])
     head = ["", "records", "positives", "groups", *(f"{source} {metric}" for source, metric in columns)]
     return wide_table(head, rows) if rows else Markup()
@@ -151,10 +139,7 @@ _BINS = 20
 def render_evaluation(
     evaluation: Evaluation, title: str, provenance: Sequence[str], card: Mapping[str, Any] | None = None
 ) -> str:
-    """Write the page as HTML that runs nothing; names may hold any text and are escaped.
-
-    The title is the name of what was evaluated, the card has facts of the model.
-    """
+    """Write the page of what has a title as HTML that runs nothing; ``card`` has facts of the model."""
     evaluation = for_people(evaluation)
     confusions = (confusion_table(evaluation, source) for source in compared_sources(evaluation))
     return document(
@@ -195,7 +180,10 @@ def _figures(evaluation: Evaluation) -> Markup:
     else:
         labels = {"all": "All classes at once", "macro": "Mean over the classes, each against the rest"}
         labels |= {c: f"Class {name(c)} against the rest" for c in evaluation.classes[: 2 * _MAX_CLASSES]}
-    tables = {Markup(heading): figures_table(evaluation, label) for label, heading in labels.items()}
+    sources, tables = [answers.source for answers in evaluation.answers], {}
+    for label, heading in labels.items():
+        rows = ([metric, *map(shown_value, row)] for metric, row in _metrics(evaluation, label, sources))
+        tables[Markup(heading)] = wide_table(["", *sources], rows)
     words = templates("evaluation.html")
     return words.tables(evaluation.answers, tables, differences_table(evaluation), evaluation.mcnemar)
 

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core.arrays import Floats
+from seqray.core.arrays import Floats, Ints
 from seqray.core.records import Intervals
-from seqray.core.results import Call
+from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, count_genes
-from seqray.report.html import MISSING, ModelText, card_section, document, fixed, number, resource, templates
-from seqray.report.pages.calls import (
-    CallCard,
-    call_histogram,
-    card_of,
-    places_table,
-    short_names,
-    table_data,
-    title_of,
+from seqray.report.html import (
+    MINUS,
+    MISSING,
+    ModelText,
+    card_section,
+    clean,
+    document,
+    fixed,
+    number,
+    resource,
+    templates,
+    wide_table,
 )
-from seqray.report.svg.charts import number_ticks
-from seqray.report.svg.genome import DrawnContig, DrawnGene, density, genome_lines
+from seqray.report.svg.charts import Frame, count_ticks, number_ticks
+from seqray.report.svg.genome import (
+    CALL_REACH,
+    DrawnContig,
+    DrawnGene,
+    MarkedBox,
+    density,
+    draw_surroundings,
+    genome_lines,
+    letter_strip,
+)
 
 MAX_CALL_MAPS = 24  # of the best calls, and as many of the doubtful
 _MAX_TABLE_ROWS = 20_000
@@ -83,24 +98,17 @@ class ScanReport:
 
 
 def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
-    """Choose the calls that have a map of their own, by the scores (n,) of all calls.
-
-    Returns the indices of the `MAX_CALL_MAPS` best calls, the best first, and of as many doubtful ones, those
-    nearest to the threshold first. No call is in both; ties go by position.
-    """
+    """Indices of the `MAX_CALL_MAPS` best of scores (n,), and of as many doubtful ones, the lowest first."""
     ranked = np.argsort(-scores, kind="stable").tolist()
     return ranked[:MAX_CALL_MAPS], ranked[MAX_CALL_MAPS:][::-1][:MAX_CALL_MAPS]
 
 
 def render_scan(report: ScanReport) -> str:
-    """Write the page as HTML that refers to nothing outside itself.
-
-    Names of genes and contigs may hold any text and are escaped.
-    """
+    """Write the page as HTML that refers to nothing outside itself; names may hold any text."""
     words = templates("scan.html")
     report = _with_short_names(report)
     best, doubtful = shown_calls(np.array([call.score for call in report.calls]))
-    cards = {i: _card(report, i) for i in [*best, *doubtful]}
+    cards = {i: call_card(report, i) for i in [*best, *doubtful]}
     return document(
         report.title,
         _figures(report),
@@ -124,6 +132,22 @@ def render_scan(report: ScanReport) -> str:
         style=resource("scan.css"),
         script=resource("scan.js"),
     )
+
+
+def short_names(genes: Mapping[str, Sequence[Gene]]) -> dict[str, str]:
+    """Shorter names of predicted genes, without the words of NCBI before the accession, where unique.
+
+    ``gi|9626243|ref|NC_001416.1|_46`` becomes ``NC_001416.1_46``; names that stay are left out.
+    """
+    pairs = []
+    for contig, its_genes in genes.items():
+        accession = contig.rstrip("|").rpartition("|")[2]
+        for gene in its_genes:
+            number = gene.name.removeprefix(f"{contig}_")
+            is_numbered = "|" in contig and number != gene.name and number.isdigit()
+            pairs.append((gene.name, f"{accession}_{number}" if is_numbered else gene.name))
+    uses = Counter(short for _, short in pairs)
+    return {name: short for name, short in pairs if name != short and uses[short] == 1}
 
 
 def _with_short_names(report: ScanReport) -> ScanReport:
@@ -183,12 +207,14 @@ def _genes_within(report: ScanReport) -> int:
     """Genes of which a letter lies in the parts, also beyond the origin of a circle."""
     count = 0
     for contig in report.contigs:
-        parts, within = Intervals.merge(contig.parts or ()), []
-        for gene in report.genes.get(contig.name, ()):
-            before = parts.count_covered(np.array(_halves(gene, contig.length)))
-            if (before[:, 1] > before[:, 0]).any():
-                within.append(gene)
-        count += count_genes(within)
+        parts = Intervals.merge(contig.parts or ())
+        count += count_genes(
+            [
+                gene
+                for gene in report.genes.get(contig.name, ())
+                if np.diff(parts.count_covered(np.array(_halves(gene, contig.length)))).any()
+            ]
+        )
     return count
 
 
@@ -196,35 +222,20 @@ def _size(letters: int) -> str:
     return f"{number(letters / 1e6, 3)} Mb" if letters >= 1_000_000 else f"{number(letters / 1e3, 3)} kb"
 
 
-def _card(report: ScanReport, i: int) -> CallCard:
-    call = report.calls[i]
-    contig = next(c for c in report.contigs if c.name == call.contig)
-    return card_of(
-        call,
-        f"c{i}",
-        report.genes.get(call.contig, ()),
-        contig.length if contig.circular else None,
-        report.profiles.get(i),
-        report.letters.get(i, ""),
-        report.shares.get(i),
-        report.threshold,
-    )
-
-
 def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
     """The strip of the genome; only the longest contigs of a large or scattered input, in its order."""
-    contigs, letters = report.contigs, 0
-    longest: set[int] = set()
-    for i in sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))[:_MAX_STRIP_CONTIGS]:
-        letters += contigs[i].length
-        if letters <= _MAX_STRIP_LETTERS or not longest:
-            longest.add(i)
-    there: dict[str, list[tuple[int, Call]]] = {contigs[i].name: [] for i in sorted(longest)}
+    contigs = report.contigs
+    order = sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))[:_MAX_STRIP_CONTIGS]
+    letters = np.cumsum([contigs[i].length for i in order])
+    longest = sorted(
+        {*order[:1], *(i for i, sum_ in zip(order, letters, strict=True) if sum_ <= _MAX_STRIP_LETTERS)}
+    )
+    there: dict[str, list[tuple[int, Call]]] = {contigs[i].name: [] for i in longest}
     for i, call in enumerate(report.calls):
         if call.contig in there:
             there[call.contig].append((i, call))
     drawn = []
-    for contig in (contigs[i] for i in sorted(longest)):
+    for contig in (contigs[i] for i in longest):
         genes = [
             DrawnGene(start, end, gene.strand, gene.name, title_of(gene))
             for gene in report.genes.get(contig.name, ())
@@ -272,3 +283,167 @@ def _all_calls(report: ScanReport) -> Markup:
     data = table_data([report.calls[i] for i in rows], rows, named) if rows else ""
     left = len(report.calls) - len(rows)
     return templates("scan.html").all_calls(data, len(rows), left, named, report)
+
+
+# --- Figures over all calls: where they lie, how far from the next gene, and how high they score
+
+PLACES = (
+    "upstream of a gene, between genes",
+    "at the first base of a gene",
+    "upstream of a gene, inside another gene",
+    "inside a gene, on its strand",
+    "inside a gene, antisense",
+    "between genes, no gene follows",
+)
+
+
+def place_index(context: CallContext) -> int:
+    """Which of `PLACES` a call lies in."""
+    if context.gene:
+        if context.distance == 0:
+            return 1
+        return 2 if context.within else 0
+    if context.within:
+        return 3 if context.within_strand == "same" else 4
+    return 5
+
+
+def places_table(contexts: Sequence[CallContext]) -> Markup:
+    """Number and share of calls in each place, with bars."""
+    counts = np.bincount([place_index(context) for context in contexts], minlength=len(PLACES)).tolist()
+    rows = []
+    for place, many in zip(PLACES, counts, strict=True):
+        share = 100 * many / len(contexts)
+        drawn = f"<path d='M0 6h{round(1.6 * share)}'/>"
+        bar = f"<td><svg class=part width=160 height=12 aria-hidden=true>{drawn}</svg>"
+        figures = (f"<td class=n>{many:,}", f"<td class=n>{share:.0f} %", bar)
+        rows.append([place, *map(Markup, figures)])
+    return wide_table(("place", "calls", "share", ""), rows, "places")
+
+
+def call_histogram(
+    values: Sequence[float], edges: Floats | Ints, ticks: Mapping[float, str], title: str
+) -> Markup:
+    """Histogram of a number of each call."""
+    counts = np.histogram(values, bins=edges)[0].tolist()
+    frame = Frame(float(edges[0]), float(edges[-1]), 0.0, float(max(1, *counts)), 430, 210)
+    body = frame.ticks_y(count_ticks(frame.high_y)) + frame.bars("bin", edges.tolist(), counts)
+    return frame.drawing(body + frame.ticks_x(ticks), title, "calls", f"Number of calls by {title}")
+
+
+# --- All calls as compact data, which ``scan.js`` lays out, sorts and searches
+
+
+def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) -> Markup:
+    """Write calls by column, with their numbers in the anchors; ascending ones as differences, names once."""
+    contexts = [call.context or CallContext() for call in calls]
+    names: dict[str, int] = {}
+
+    def indices(texts: Iterable[str]) -> list[int]:
+        return [names.setdefault(clean(text), len(names)) for text in texts]
+
+    def known(values: Iterable[float | None]) -> list[float]:
+        return [-1 if value is None else value for value in values]
+
+    data: dict[str, Any] = {
+        "first": np.diff(numbers, prepend=0).tolist(),
+        "contig": indices(call.contig for call in calls),
+        "site": np.diff([call.site + 1 for call in calls], prepend=0).tolist(),
+        "minus": "".join("01"[call.strand == "-"] for call in calls),
+        "score": [round(call.score, 3) for call in calls],
+    }
+    if any(context.trust for context in contexts):
+        data["trust"] = indices(context.trust for context in contexts)
+        shares = (context.precision for context in contexts)
+        # to the digits that are shown: a value that is rounded twice differs from that of the maps
+        data["precision"] = known(None if share is None else round(share, 2) for share in shares)
+    if with_genes:
+        data |= {
+            "gene": indices(context.gene for context in contexts),
+            "locus": indices(context.locus for context in contexts),
+            "distance": known(context.distance for context in contexts),
+            "within": indices(context.within for context in contexts),
+            "opposite": "".join("01"[context.within_strand == "opposite"] for context in contexts),
+            "place": "".join(str(place_index(context)) for context in contexts),
+            "places": PLACES,
+        }
+    if any(context.minus10 or context.minus35 for context in contexts):
+        data["minus35"] = indices(c.minus35.letters if c.minus35 else "" for c in contexts)
+        data["spacer"] = known(context.spacer for context in contexts)
+        data["minus10"] = indices(c.minus10.letters if c.minus10 else "" for c in contexts)
+    data["names"] = list(names)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(f"<script type=application/json id=data>{safe}</script>")
+
+
+# --- A call with what surrounds it
+
+
+@dataclass(frozen=True, slots=True)
+class CallCard:
+    """What the page shows of one call."""
+
+    anchor: str
+    call: Call
+    title: str
+    place: str  # in its contig
+    boxes: Sequence[MarkedBox]
+    map: Markup
+    strip: Markup
+
+
+def call_card(report: ScanReport, index: int) -> CallCard:
+    """Draw the call of an index."""
+    call, profiles, letters = (
+        report.calls[index],
+        report.profiles.get(index),
+        report.letters.get(index, ""),
+    )
+    contig = next(c for c in report.contigs if c.name == call.contig)
+    forward, context = call.strand == "+", call.context or CallContext()
+    circle = contig.length if contig.circular else 0
+
+    def offset(position: int) -> int:
+        """Place relative to the site in reading direction; on a circle the shorter way."""
+        distance = position - call.site
+        if circle:
+            distance = (distance + circle // 2) % circle - circle // 2
+        return distance if forward else -distance
+
+    boxes = [
+        MarkedBox(name, offset(box.start if forward else box.start + len(box.letters) - 1), box.letters)
+        for name, box in (("-35", context.minus35), ("-10", context.minus10))
+        if box is not None
+    ]
+    near = []
+    for gene in report.genes.get(call.contig, ()):
+        for turn in (
+            (-circle, 0, circle) if circle else (0,)
+        ):  # one may overlap the map on either side of the origin
+            left, right = gene.start + turn - call.site, gene.end + turn - call.site
+            start, end = (left, right) if forward else (1 - right, 1 - left)
+            if start <= CALL_REACH and end > -CALL_REACH:
+                strand = "+" if gene.strand == call.strand else "-"
+                near.append(DrawnGene(start, end, strand, gene.name, title_of(gene)))
+    around = None
+    if profiles:
+        plus, minus = (np.asarray(p, dtype=np.float64) for p in profiles)
+        around = (plus, minus) if forward else (minus[::-1], plus[::-1])
+    # position from 1 and strand, as genome browsers write them behind the name of the contig
+    place = f"{call.site + 1:,} ({'+' if forward else MINUS})"
+    title = context.gene or "no gene within reach"
+    if call.context is None:
+        title = place
+    elif context.within and not context.gene:
+        title = f"{'inside' if context.within_strand == 'same' else 'antisense to'} {context.within}"
+    name = f"Map of the call {title}, score {fixed(call.score)}"
+    map_ = draw_surroundings(near, around, boxes, report.threshold, name)
+    about = f"Bases around the site: {letters}"
+    strip = letter_strip(letters, boxes, report.shares.get(index), about) if letters else Markup()
+    return CallCard(f"c{index}", call, title, place, boxes, map_, strip)
+
+
+def title_of(gene: Gene) -> str:
+    """Name and product of a gene."""
+    return f"{gene.name}: {gene.product}" if gene.product else gene.name

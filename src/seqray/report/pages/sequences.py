@@ -99,11 +99,7 @@ def facts(
 
 
 def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
-    """State first of all whether the rankings of units (``position`` or ``column``) can be trusted.
-
-    A badge summarizes the gains of a method over random rankings, where there is such a check, and whether
-    random weights would rank alike.
-    """
+    """State whether rankings of units (``position`` or ``column``) can be trusted, a badge a method."""
     faithfulness = report.faithfulness
     checks = faithfulness.checks if faithfulness else ()
     methods = faithfulness.verdicts if faithfulness else ()
@@ -165,10 +161,7 @@ def ranking(scores: Floats) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A method and the members it was computed from: one track of every record.
-
-    ``label`` is its name on the page, ``mark`` the class of all elements that belong to it.
-    """
+    """A method and its members: a track of every record, with a name and the class of its elements."""
 
     number: int
     label: str
@@ -252,10 +245,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
 
 
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
-    """The positions ranked first; columns that the record lacks are left out.
-
-    Positions on the genome count from 1, as in GFF3; nothing lies beyond the ends of a contig.
-    """
+    """The positions ranked first; on the genome they count from 1, and beyond a contig have none."""
     top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
     decimals = decimals_for(reach(item.scores))
     places = None if item.place is None else [item.place.positions()[i] for i in top]

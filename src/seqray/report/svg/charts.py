@@ -81,10 +81,7 @@ class Frame:
         return f'<path class=rule d="{rules}"/>{texts}'
 
     def path(self, x: Floats, y: Floats, *, steps: bool = False) -> str:
-        """Data of a line through (n,) values, with ``steps`` along the axes.
-
-        Points that fall on the same tenth of a pixel are drawn once, nan is left out.
-        """
+        """Data of a line through (n,) values, with ``steps`` along the axes; without nan and repeats."""
         points: list[str] = []
         last = ("", "")
         for a, b in zip(x.tolist(), y.tolist(), strict=True):
@@ -179,10 +176,7 @@ def curve_plot(curves: Sequence[Curve], shades: Mapping[str, str], title_x: str,
 
 
 def position_histogram(positions: Ints, site: int | None, longest: int, name: str) -> Markup:
-    """Count sites by the index of their first letter, over the whole length of the longest record.
-
-    Indices are relative to the ``site`` of the records if it is known.
-    """
+    """Count sites by the index of their first letter, relative to the ``site`` of the records if known."""
     zero = site or 0
     low, high = -zero, max(longest, int(positions.max(initial=0)) + 1) - zero
     width = next((w for w in _BIN_WIDTHS if (high - low) / w <= _MAX_BINS), -(-(high - low) // _MAX_BINS))

@@ -22,10 +22,7 @@ _MAX_HEAD_LENGTH = 6.0  # px
 
 
 def arrow_path(left: float, right: float, top: float, height: float, heads: str) -> str:
-    """Outline of an arrow whose box is in px.
-
-    ``heads`` is ``>`` or ``<`` for the end that has a head; empty for none.
-    """
+    """Outline of an arrow whose box is in px; its head is ``>`` or ``<``, or empty for none."""
     head = min(_MAX_HEAD_LENGTH, right - left) if heads else 0.0
     a, b, c = compact(left), compact(right), compact(height)
     half, tip = compact(height / 2), compact(head)
@@ -46,10 +43,7 @@ def fitting_name(name: str, room: float) -> str:
 
 
 def named_arrow(path: str, name: str, box: tuple[float, float, float], title: str) -> str:
-    """Draw a gene.
-
-    ``box`` is left, right and base line of the name, px; ``title`` is text for the pointer.
-    """
+    """Draw a gene; ``box`` is left, right and base line of its name, px, ``title`` is for the pointer."""
     left, right, y = box
     shown = fitting_name(name, right - left - 8)
     text = f"<text x={compact((left + right) / 2)} y={compact(y)}>{escape(shown)}</text>" if shown else ""
@@ -57,10 +51,7 @@ def named_arrow(path: str, name: str, box: tuple[float, float, float], title: st
 
 
 def strongest(values: Floats, columns: int) -> Floats:
-    """(columns,) highest of the values that fall into each column; nan where all are nan.
-
-    The columns have equal width; there are at least as many of the (n,) values.
-    """
+    """(columns,) highest of the (n,) values in each column, nan where all are; n is at least columns."""
     starts = np.arange(columns) * len(values) // columns
     filled = np.where(np.isnan(values), -np.inf, values)
     highest = np.maximum.reduceat(filled, starts)
@@ -68,11 +59,7 @@ def strongest(values: Floats, columns: int) -> Floats:
 
 
 def outline(heights: Sequence[int | None], left: int, base: int, *, up: bool) -> str:
-    """Outline of columns 1 px wide that rise from a line or hang from it.
-
-    The heights are half pixels, None where nothing is drawn; the first column begins at ``left``, the line is
-    at ``base``, px. ``up`` says whether the columns rise.
-    """
+    """Outline of columns 1 px wide that rise from ``base``, or hang; heights are half pixels or None."""
     sign = -1 if up else 1
     path, x, level, drawing = "", left, 0, False
     for height, run in groupby(heights):
@@ -107,15 +94,12 @@ _TICKS = (0.1, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class NearbyGene:
-    """A gene near a call: edges relative to the site in reading direction, half-open.
-
-    ``same`` says whether it lies on the strand of the call.
-    """
+class DrawnGene:
+    """A gene, half-open: on the plus strand of a contig; or relative to a site, where ``+`` is its strand."""
 
     start: int
     end: int
-    same: bool
+    strand: str
     name: str
     title: str
 
@@ -135,7 +119,7 @@ class MarkedBox:
 
 
 def draw_surroundings(
-    genes: Iterable[NearbyGene],
+    genes: Iterable[DrawnGene],
     profiles: tuple[Floats, Floats] | None,
     boxes: Sequence[MarkedBox],
     threshold: float | None,
@@ -152,8 +136,8 @@ def draw_surroundings(
     body += f'<path class=strand d="{lines}"/>'
     for gene in genes:
         left, right = _x(max(gene.start, -CALL_REACH)), _x(min(gene.end, CALL_REACH + 1))
-        whole = gene.end <= CALL_REACH + 1 if gene.same else gene.start >= -CALL_REACH
-        top, head = (same, ">") if gene.same else (other, "<")
+        whole = gene.end <= CALL_REACH + 1 if gene.strand == "+" else gene.start >= -CALL_REACH
+        top, head = (same, ">") if gene.strand == "+" else (other, "<")
         path = arrow_path(left, right, top, _LANE, head if whole else "")
         body += named_arrow(path, gene.name, (left, right, top + 12), gene.title)
     for box in boxes:
@@ -168,9 +152,7 @@ def draw_surroundings(
     body += f'<path class=tip d="M{compact(x + 29)} {top}l-9-4.5v9z"/>'
     places = offset_ticks(-CALL_REACH, CALL_REACH + 1, 100)
     marks = "".join(f"M{compact(_x(place + 0.5))} {_BOTTOM + 2}v4" for place in places)
-    texts = "".join(
-        tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place)) for place in places[::2]
-    )
+    texts = "".join(tick_label(compact(_x(p + 0.5)), _BOTTOM + 17, offset(p)) for p in places[::2])
     body += f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDTH}{marks}"/>{texts}'
     return Markup(
         f'<svg class=callmap viewBox="0 0 {_TOTAL} {_TOTAL_HEIGHT}" role=img '
@@ -210,11 +192,7 @@ def _score_curves(profiles: tuple[Floats, Floats], threshold: float | None) -> s
 
 
 def letter_strip(letters: str, boxes: Sequence[MarkedBox], shares: Floats | None, name: str) -> Markup:
-    """Write the letters around the boxes, with what each letter contributes, signed, above it.
-
-    The letters and shares are those from ``STRIP_START`` to ``STRIP_END`` around the site in reading
-    direction; ``name`` is for readers who do not see the drawing.
-    """
+    """Write the letters from ``STRIP_START`` to ``STRIP_END`` around the site, their signed shares above."""
     top = 34 if shares is not None else 16
     high = top + 26 + (12 if shares is not None and float(np.nanmin(shares, initial=0.0)) < 0 else 0)
     marks = [(box.kind, box.start, len(box.letters), box.name.replace("-", MINUS)) for box in boxes]
@@ -264,22 +242,8 @@ _MAX_ARROW_SCALE = 25  # letters per pixel up to which calls are bent arrows
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnGene:
-    """A gene: half-open interval on the plus strand, within the contig."""
-
-    start: int
-    end: int
-    strand: str
-    name: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnContig:
-    """A contig with its genes, and with the sites, strands (``+`` is True) and scores of its calls.
-
-    ``parts`` are half-open intervals that were searched; None for everything.
-    """
+    """A contig, its genes and calls (``plus`` is their strand), and the parts searched, if not all."""
 
     name: str
     length: int
@@ -320,14 +284,8 @@ def line_letters(total: int) -> int:
 def genome_lines(contigs: Sequence[DrawnContig]) -> Iterator[Markup]:
     """Draw contigs end to end, one drawing for each line."""
     per_line = int(line_letters(sum(contig.length for contig in contigs)))
-    for stretches in _wrap(contigs, per_line):
-        yield _line(stretches, alone=len(contigs) == 1)
-
-
-def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stretch]]:
-    scale = per_line / _GENOME_WIDTH
+    scale, alone, used = per_line / _GENOME_WIDTH, len(contigs) == 1, 0
     line: list[_Stretch] = []
-    used = 0
     for contig in contigs:
         start = 0
         while start < contig.length:
@@ -335,10 +293,10 @@ def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stret
             line.append(_Stretch(contig, start, end, _GENOME_LEFT + used / scale, scale))
             used, start = used + end - start, end
             if used == per_line:
-                yield line
+                yield _line(line, alone=alone)
                 line, used = [], 0
     if line:
-        yield line
+        yield _line(line, alone=alone)
 
 
 def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
@@ -427,15 +385,12 @@ def density(contigs: Sequence[DrawnContig]) -> Markup:
     top = max(1, *(int(c.max()) for c in counts))
     step, half = _GENOME_WIDTH // _BINS, 34
     scale = step * _BINS / total  # pixels per letter
-    body = _shade(
-        (
-            (_GENOME_LEFT + (first + start) * scale, _GENOME_LEFT + (first + end) * scale)
-            for contig, first in zip(contigs, firsts.tolist(), strict=True)
-            for start, end in contig.parts or ()
-        ),
-        4,
-        78,
-    )
+    spans = [
+        (first + start, first + end)
+        for contig, first in zip(contigs, firsts.tolist(), strict=True)
+        for start, end in contig.parts or ()
+    ]
+    body = _shade([(_GENOME_LEFT + a * scale, _GENOME_LEFT + b * scale) for a, b in spans], 4, 78)
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):
         heights = np.repeat(np.rint(2 * half * values / top).astype(int), step).tolist()
         body += f'<path class={kind} d="{outline(heights, _GENOME_LEFT, 40 if up else 42, up=up)}"/>'

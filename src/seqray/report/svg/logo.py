@@ -28,10 +28,7 @@ _TOP, _BOTTOM = 22, 26
 
 
 def picture(cells: npt.NDArray[np.uint8], colors: Sequence[str], width: int, height: int) -> str:
-    """Draw numbers of colors (rows, columns) as an image, px, that is its own content.
-
-    There are at most 256 colors; up to 16 take half a byte a cell.
-    """
+    """Draw numbers (rows, columns) of at most 256 colors as an image, px; 16 take half a byte a cell."""
     image, buffer = Image.fromarray(cells), io.BytesIO()
     image.putpalette([part for color in colors for part in components(color)])
     image.save(buffer, "PNG", optimize=True)
@@ -41,10 +38,7 @@ def picture(cells: npt.NDArray[np.uint8], colors: Sequence[str], width: int, hei
 
 
 def attention_map(attention: Floats, width: int, site: int | None) -> str:
-    """Draw the attention of CLS to each letter, (layers, heads, n) weights, as wide as a line of the page.
-
-    Each head is a row; the largest weight is the darkest. ``site`` is None if it is not in the record.
-    """
+    """Draw the attention of CLS to each letter, (layers, heads, n), a row a head; the largest is darkest."""
     layers, heads, letters = attention.shape
     high, wide = layers * heads * _ROW, width * SLOT
     steps = scaled(attention, _SHADES).clip(min=0).astype(np.uint8).reshape(-1, letters)
@@ -99,21 +93,14 @@ def logo_style(alphabet: Alphabet) -> str:
 
 
 def letter_effects(effects: Floats) -> Floats:
-    """Contribution of each letter (n,): minus the mean effect of replacing it; nan where that is not known.
-
-    ``effects`` (n, A) are changes of the log-odds, 0 for the letter itself. A contribution above 0 supports
-    the class explained.
-    """
+    """Contribution (n,) of each letter: minus its mean effect, of (n, A), 0 for itself; nan if unknown."""
     known = np.asarray(np.isfinite(effects).all(axis=1))
     others = max(1, effects.shape[1] - 1)
     return np.where(known, -np.where(known[:, None], effects, 0.0).sum(axis=1) / others, np.nan)
 
 
 def effect_letters(sequence: str, scores: Floats, largest: float) -> str:
-    """Draw one line of an effect logo around y = 0; ``largest`` is the score of the tallest letter.
-
-    Letters whose score (n,) is nan or next to nothing are left out.
-    """
+    """Draw a line of an effect logo around y = 0; letters whose score (n,) is nan or tiny are left out."""
     glyphs: list[str] = []
     bars: dict[str, list[str]] = {}
     heights = scaled(scores, MAX_LETTER_HEIGHT, largest).tolist()

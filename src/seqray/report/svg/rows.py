@@ -29,10 +29,7 @@ def reach(values: Floats) -> float:
 
 
 def scaled(values: Floats, height: int, largest: float | None = None) -> np.ndarray:
-    """Whole numbers from ``-height`` to ``height``, that of ``largest``; what is not finite becomes 0.
-
-    The values have any shape; the largest is that of the values by default.
-    """
+    """Whole numbers from ``-height`` to ``height``, that of ``largest`` or the largest; 0 if not finite."""
     top = reach(values) if largest is None else largest
     if not top > 0:
         return np.zeros(values.shape, dtype=np.int64)
@@ -195,21 +192,13 @@ def bar_extent(signed: bool) -> tuple[int, int]:
 
 
 def score_bars(scores: Floats, signed: bool, title: str, largest: float, first: bool) -> str:
-    """Draw the scores (n,) of a line as bars around y = 0, with the method's name in the gutter.
-
-    The highest bar of the record is that of ``largest``, which the ``first`` line states.
-    """
+    """Draw the scores (n,) of a line as bars around y = 0; the ``first`` line states what ``largest`` is."""
     heights = scaled(scores, bar_extent(signed)[0], largest).tolist()
     scale = f"largest ±{number(largest)}" if signed else f"highest {number(largest)}"
     text = label(title, scale if first else "", y=-1 if signed else 1 - _SHARE_HEIGHT // 2)
-    bars = f"<path class={'bs' if signed else 'bu'} d={bars_path(heights)} />"
-    return f"{text}{bars}<path class=axis d=M0,0h{len(heights) * SLOT} />"
-
-
-def bars_path(heights: list[int]) -> str:
-    """Outline of bars that rise from y = 0 or hang from it, 1 wide each; ``style.css`` stretches them."""
-    path, level = "M0,0", 0
+    outline, level = "M0,0", 0  # of bars 1 wide, which ``style.css`` stretches
     for height, run in groupby(heights):
-        path += (f"v{level - height}" if height != level else "") + f"h{len(list(run))}"
+        outline += (f"v{level - height}" if height != level else "") + f"h{len(list(run))}"
         level = height
-    return f"{path}V0"
+    bars = f"<path class={'bs' if signed else 'bu'} d={outline}V0 />"
+    return f"{text}{bars}<path class=axis d=M0,0h{len(heights) * SLOT} />"

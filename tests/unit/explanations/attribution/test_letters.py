@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.alphabet import DNA
-from seqray.explanations.letters import shares, to_letters
+from seqray.explanations.targets import shares, to_letters
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 2), KmerTokenizer(DNA, 5)]

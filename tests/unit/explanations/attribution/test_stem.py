@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.explanations.letters import letter_changes, spread_by_sensitivity
+from seqray.explanations.targets import letter_changes, spread_by_sensitivity
 from seqray.modelfile.networks import build_model
 
 STEMS = [

@@ -9,14 +9,29 @@ import pytest
 
 from seqray.core.results import Box, Call, CallContext
 from seqray.genome.genes import Gene
-from seqray.report.pages.calls import PLACES, card_of, place_index, short_names
-from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
+from seqray.report.html import ModelText
+from seqray.report.pages.scan import (
+    PLACES,
+    ScannedContig,
+    ScanReport,
+    call_card,
+    place_index,
+    render_scan,
+    short_names,
+    shown_calls,
+)
 from seqray.report.svg.genome import CALL_REACH, arrow_path
 
 
 def embedded(page):
     """The data of the table, as the page's script reads them."""
     return json.loads(re.search(r"<script type=application/json id=data>(.*?)</script>", page)[1])
+
+
+def card_of(call, circle=None, **parts):
+    contigs = [ScannedContig("c", circle or 1000, circular=circle is not None)]
+    settings = {"threshold": 0.5, "provenance": (), "model": ModelText("m")}
+    return call_card(ScanReport(title="", calls=[call], contigs=contigs, **settings, **parts), 0)
 
 
 def test_the_page_holds_every_section(made_scan):
@@ -173,7 +188,7 @@ def test_a_scan_without_calls_says_so(made_scan):
 def test_a_gene_across_the_origin_is_drawn_on_both_sides():
     call = Call("c", 10, 11, "-", 10, 0.9, "start", CallContext(gene="ori"))
     gene = Gene(950, 1020, "-", "ori")  # on a circle of 1000: 950 to 999 and 0 to 19
-    drawn = card_of(call, "c0", [gene], 1000, None, "", None, 0.5).map
+    drawn = card_of(call, 1000, genes={"c": [gene]}).map
     # reading direction of "-": offsets from 10 - 19 = -9 to 10 - (-50) = 60, so 70 letters right of -9
     left, right = 28 + (400 - 9) / 801 * 400, 28 + (400 + 61) / 801 * 400
     found = re.findall(r'<path d="M([\d.]+) [\d.]+H([\d.]+)', drawn)
@@ -186,7 +201,7 @@ def test_a_gene_across_the_origin_is_drawn_on_both_sides():
 def test_boxes_are_drawn_where_they_are_in_reading_direction(strand, site, box):
     context = CallContext(minus10=Box(box, "TATAAT"))
     call = Call("c", site, site + 1, strand, site, 0.9, "start", context)
-    marked = card_of(call, "c0", [], None, None, "", None, 0.5).boxes
+    marked = card_of(call).boxes
     assert [(b.name, b.start, b.letters) for b in marked] == [("-10", -12, "TATAAT")]
 
 
@@ -195,7 +210,7 @@ def test_profiles_turn_with_the_call():
     minus[CALL_REACH] = 1.0  # the call itself, on the minus strand
     plus[0] = 1.0  # the leftmost letter, which is 400 downstream of the call
     call = Call("c", 500, 501, "-", 500, 1.0, "start")
-    drawn = card_of(call, "c0", [], None, (plus, minus), "", None, 0.5).map
+    drawn = card_of(call, profiles={0: (plus, minus)}).map
     own = re.search(r'class=own d="([^"]+)"', drawn)[1]
     other = re.search(r'class=other d="([^"]+)"', drawn)[1]
     assert own == "M28 62h200v-46h1v46h199V62z"  # 801 letters in 400 columns: 200 begins with letter 400
