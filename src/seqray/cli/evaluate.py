@@ -354,8 +354,8 @@ def _model_answers(
     from seqray.core.records import LabeledSequence
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import label_indices
-    from seqray.inference.origin import FileCheck
-    from seqray.inference.sequences import TRUNCATED, model_probabilities, reweight
+    from seqray.inference.origin import FileCheck, model_probabilities
+    from seqray.inference.sequences import TRUNCATED, reweight
     from seqray.kinds.kinds import kind_of
 
     card, how = model.card, request.how

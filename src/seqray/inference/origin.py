@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,10 +25,17 @@ from seqray.calibration.signature import (
 )
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.errors import InputError, setting
-from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
+from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
-from seqray.inference.sequences import TRUNCATED, known_context, reweight, score_ragged
+from seqray.inference.sequences import (
+    TRUNCATED,
+    PredictOptions,
+    known_context,
+    predict_batches,
+    reweight,
+    score_ragged,
+)
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -470,3 +477,38 @@ class FileCheck:
             )
         if unusual:
             yield unusual
+
+
+# --- Labeled examples, each read as what it is from
+
+
+def model_probabilities(
+    model: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
+    **settings: Any,
+) -> Floats:
+    """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
+    options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
+    alignments = [example for example in examples if isinstance(example, Alignment)]
+    contexts = [None if alignments else known_context(model, example.context) for example in examples]
+    files = {one.file for one in examples if isinstance(one, LabeledSequence)}
+    source = files.pop() if len(files) == 1 else ""
+    for name in dict.fromkeys(contexts):
+        rows = [i for i, context in enumerate(contexts) if context == name]
+        if alignments:
+            from seqray.inference.alignments import predict_alignment_batches
+
+            batches = predict_alignment_batches(model, alignments, options)
+        else:
+            reader = model if name is None else model.with_context(name)
+            records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
+            batches = predict_batches(reader, records, options, source)
+        done = 0
+        for _, predictions in batches:
+            part = rows[done : done + len(predictions)]
+            probabilities[part] = [prediction.probabilities for prediction in predictions]
+            done += len(predictions)
+            on_batch(predictions)
+    return probabilities

@@ -32,7 +32,7 @@ from seqray.core.errors import (
 )
 from seqray.core.host import as_guest, one_thread
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
+from seqray.core.records import SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import truncate
 from seqray.io.records import OnSkip, describe_record
@@ -195,41 +195,6 @@ def sequence_flags(model: TrainedModel, sequence: str) -> tuple[str, ...]:
     """The flags that `predict_records` gives a sequence."""
     read = Read("", model.read_codes(sequence), len(sequence), len(sequence) > model.card.window)
     return flags_of([read], model)[0]
-
-
-# --- Labeled examples to probabilities
-
-
-def model_probabilities(
-    model: TrainedModel,
-    examples: Sequence[Example],
-    *,
-    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
-    **settings: Any,
-) -> Floats:
-    """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
-    options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
-    alignments = [example for example in examples if isinstance(example, Alignment)]
-    contexts = [None if alignments else known_context(model, example.context) for example in examples]
-    files = {one.file for one in examples if isinstance(one, LabeledSequence)}
-    source = files.pop() if len(files) == 1 else ""
-    for name in dict.fromkeys(contexts):
-        rows = [i for i, context in enumerate(contexts) if context == name]
-        if alignments:
-            from seqray.inference.alignments import predict_alignment_batches
-
-            batches = predict_alignment_batches(model, alignments, options)
-        else:
-            reader = model if name is None else model.with_context(name)
-            records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
-            batches = predict_batches(reader, records, options, source)
-        done = 0
-        for _, predictions in batches:
-            part = rows[done : done + len(predictions)]
-            probabilities[part] = [prediction.probabilities for prediction in predictions]
-            done += len(predictions)
-            on_batch(predictions)
-    return probabilities
 
 
 def known_context(model: TrainedModel, context: str | None) -> str | None:

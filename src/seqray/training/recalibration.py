@@ -19,7 +19,8 @@ from seqray.core.records import Example, LabeledSequence, files_of
 from seqray.core.run_config import CalibrationMethod
 from seqray.core.text import round_number, truncate
 from seqray.core.version import __version__
-from seqray.inference.sequences import BatchSize, model_probabilities
+from seqray.inference.origin import model_probabilities
+from seqray.inference.sequences import BatchSize
 from seqray.metrics.classification import auroc
 from seqray.modelfile.model import TrainedModel
 from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups

@@ -21,8 +21,9 @@ from seqray.evaluation.floor import (
     threshold_rows,
 )
 from seqray.evaluation.run import evaluate_scores, summary
-from seqray.inference import sequences as score
-from seqray.inference.sequences import known_context, model_probabilities
+from seqray.inference import origin as score
+from seqray.inference.origin import model_probabilities
+from seqray.inference.sequences import known_context
 
 CLASSES = ("background", "promoter")
 
