@@ -94,13 +94,14 @@ def test_only_tasks_of_srun_are_the_processes_of_a_training_on_two_devices(
     assert environment.creates_processes_externally == waits
 
 
-def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples):
+@pytest.mark.parametrize("variables", [TASKS["Slurm"], {"RANK": "genus", "SLURM_PROCID": ""}])
+def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples, variables):
     table, out = tmp_path / "table.tsv", tmp_path / "m.safetensors"
     rows = ["\t".join(row) for row in zip(*examples, strict=True)]
     table.write_text("\n".join(["sequence\tlabel", *rows]) + "\n")
     words = ["train", "--train", str(table), "--members", "1", "--threads", "1", "--out", str(out)]
     words += [word for setting in SETTINGS for word in ("--set", setting)]
-    run(["-m", "seqray", *words], TASKS["Slurm"])
+    run(["-m", "seqray", *words], variables)
     assert seqray.load_model(out).card.classes == ("no", "yes")
     assert list((tmp_path / "m.safetensors.training/member-1/log").rglob("metrics.csv"))  # of the first rank
 

@@ -165,14 +165,17 @@ def test_a_backend_that_is_not_installed_and_a_hostile_style_cost_no_output(tmp_
     assert written["plain"] == written["hostile"]
 
 
-def test_the_table_is_written_where_the_figure_cannot_be_drawn(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("reason", "status"), [("no font", 1), ("failed to map segment", 2)])
+def test_the_table_is_written_where_the_figure_cannot_be_drawn(tmp_path, monkeypatch, capsys, reason, status):
     def fail(*_):
-        raise RuntimeError("no font")
+        raise RuntimeError(reason)
 
     monkeypatch.setattr("seqray.report.plots.plot_explanations", fail)
     records, table, figure = ROOT / "data/example/promoters.fa", tmp_path / "p.tsv", tmp_path / "p.png"
     words = ["explain", str(records), "-m", "ecoli-promoter", "--method", "rollout", "--no-check"]
-    assert main([*words, "--plot", str(figure), "--out", str(table)]) == 1
-    assert "can't be drawn (RuntimeError: no font)" in capsys.readouterr().err
+    assert main([*words, "--plot", str(figure), "--out", str(table)]) == status
+    assert (
+        f"can't be drawn (RuntimeError: {reason}); all other outputs are written" in capsys.readouterr().err
+    )
     assert table.is_file()
     assert not figure.exists()

@@ -16,7 +16,7 @@ import numpy as np
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
 from seqray.core.arrays import Reservoir
-from seqray.core.errors import ConfigError, InputError, SeqrayError
+from seqray.core.errors import ConfigError, InputError, SeqrayError, lacks_memory
 from seqray.core.explanation import AlignmentExplanation, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.records import Alignment, SequenceRecord, omits_letters
 from seqray.core.results import Call
@@ -159,8 +159,10 @@ class Explainer(ABC):
             raise
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            remedy = "all other outputs are written; update matplotlib"
-            return SeqrayError(f"can't be drawn ({reason})", where=path, remedy=remedy)
+            lacking = lacks_memory(error)
+            remedy = "give it more memory" if lacking else "update matplotlib"
+            kind, remedy = InputError if lacking else SeqrayError, f"all other outputs are written; {remedy}"
+            return kind(f"can't be drawn ({reason})", where=path, remedy=remedy)
         return None
 
     def facts(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from seqray.core.errors import (
     ConfigError,
     SeqrayError,
     Terminated,
+    lacks_memory,
     raise_if_terminated,
     settings_as_options,
     terminable,
@@ -179,17 +180,10 @@ def _end(words: list[str]) -> int:
     except SeqrayError as error:
         return _report(f"error: {error}", error.exit_code, debug)
     except Exception as error:
-        if _lacks_memory(error):
+        if lacks_memory(error):
             return _report(f"error: {LACKS_MEMORY}", 2, debug)
         known = f"{type(error).__name__}: {error}"
         return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)
-
-
-def _lacks_memory(error: Exception) -> bool:
-    """Whether memory ran out: in Python and numpy, in torch, or while a library was loaded."""
-    words = ("allocate memory", "out of memory", "failed to map segment", "can't start new thread")
-    words += ("could not create a primitive",)  # as oneDNN says it
-    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
 def _report(message: str, status: int, debug: bool) -> int:

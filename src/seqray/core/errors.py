@@ -201,6 +201,13 @@ def use_python_numbers(options: Any) -> None:
         object.__setattr__(options, field.name, python_number(getattr(options, field.name)))
 
 
+def lacks_memory(error: Exception) -> bool:
+    """Whether memory ran out: in Python and numpy, in torch, or while a library was loaded."""
+    words = ("allocate memory", "out of memory", "failed to map segment", "can't start new thread")
+    words += ("could not create a primitive",)  # as oneDNN says it
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
 # --- Ctrl-C, SIGTERM and SIGHUP that aren't lost
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
