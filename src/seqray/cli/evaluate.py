@@ -172,7 +172,7 @@ def run(request: EvaluateRequest) -> Outcome:
             facts = evaluation_mapping(evaluation, lines, material.card)
             write_json(staging.path(outputs.json), facts)
         if outputs.multiqc:
-            write_json(staging.path(outputs.multiqc), multiqc_mapping(evaluation, sample))
+            write_json(staging.path(outputs.multiqc), multiqc_mapping(evaluation, sample, material.name))
         if outputs.html:
             from seqray.report.pages.evaluation import render_evaluation
 

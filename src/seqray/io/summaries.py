@@ -28,17 +28,6 @@ COLUMNS = (
 _NUMBERS = ("value", "low", "high", "p")
 _NAMES = {"against": "the other"}  # of sources, in sentences
 _MULTIQC_ENDING = "_mqc.json"
-# Figures of a row of MultiQC's table, and whether more is better.
-_MULTIQC_METRICS = {
-    "mcc": ("MCC", "Matthews correlation coefficient", -1, 1, "RdYlGn"),
-    "auroc": ("AUROC", "area under the ROC curve", 0, 1, "RdYlGn"),
-    "auprc": ("AUPRC", "average precision; by chance it is the share of positives", 0, 1, "RdYlGn"),
-    "sensitivity": ("Sensitivity", "share of the positives that are called", 0, 1, "RdYlGn"),
-    "specificity": ("Specificity", "share of the negatives that are not called", 0, 1, "RdYlGn"),
-    "precision": ("Precision", "share of the calls that are positive", 0, 1, "RdYlGn"),
-    "ece": ("ECE", "expected calibration error", 0, 1, "RdYlGn-rev"),
-}
-_BESIDE = ("mcc", "auroc")  # shown of the floor too, and as a difference
 
 
 def write_figures(path: str | Path, evaluation: Evaluation, provenance: Sequence[str]) -> None:
@@ -124,48 +113,14 @@ def check_multiqc_path(path: str | Path) -> None:
         raise InputError(what, where=str(path), remedy=f"end it in {_MULTIQC_ENDING}")
 
 
-def multiqc_mapping(evaluation: Evaluation, sample: str) -> dict[str, Any]:
-    """MultiQC's custom content (https://docs.seqera.io/multiqc/custom_content): a table with one row.
-
-    Files of several samples share the section's id, and MultiQC puts their rows into one table.
-    """
-    label = evaluation.positive if len(evaluation.classes) == 2 else "macro"
-    values = {
-        (figure.source, figure.metric): _plain(figure.value)
-        for figure in evaluation.figures
-        if figure.subset == "all" and figure.label == label
-    }
-    row: dict[str, float | None] = {"records": _plain(len(evaluation.labels))}
-    headers: dict[str, Any] = {
-        "records": {"title": "Records", "description": "records evaluated", "format": "{:,.0f}", "min": 0}
-    }
-    for metric, (title, words, low, high, scale) in _MULTIQC_METRICS.items():
-        column = {"min": low, "max": high, "scale": scale, "format": "{:,.3f}"}
-        if ("model", metric) in values:
-            row[metric] = values["model", metric]
-            headers[metric] = {"title": title, "description": words[0].upper() + words[1:], **column}
-        if metric in _BESIDE and ("floor", metric) in values:
-            row[f"floor_{metric}"] = values["floor", metric]
-            headers[f"floor_{metric}"] = {
-                "title": f"Baseline {title}",
-                "description": f"{title} of logistic regression on k-mers, on the same records",
-                **column,
-            }
-    described = "Predictions against labels; the baseline is logistic regression on k-mers."
-    figures = {key: number for key, number in row.items() if number is not None}
-    return _multiqc_table("evaluate", described, headers, {sample: figures})
-
-
-def _multiqc_table(verb: str, described: str, headers: Mapping[str, Any], data: Mapping[str, Any]) -> dict:
-    return {
-        "id": f"seqray_{verb}",
-        "section_name": f"seqray {verb}",
-        "description": described,
-        "plot_type": "table",
-        "pconfig": {"id": f"seqray_{verb}_table", "title": f"seqray {verb}", "namespace": "seqray"},
-        "headers": dict(headers),
-        "data": dict(data),
-    }
+def multiqc_mapping(evaluation: Evaluation, sample: str, model: str) -> dict[str, Any]:
+    """The figures of an evaluation as MultiQC's custom content, with the columns of its summary."""
+    rows = [
+        {key: MISSING if cell is None or cell != cell else str(cell) for key, cell in row.items()}
+        for row in (figure_row(evaluation.split, figure) for figure in evaluation.figures)
+    ]
+    summary = _summarize_evaluation(rows, sample)
+    return summary_multiqc("evaluate", [{"sample": sample, "model": model} | summary])
 
 
 # --------------------------------------------- an audit: its findings as comments, and every figure as a row
@@ -244,8 +199,23 @@ def summary_multiqc(verb: str, rows: Sequence[Mapping[str, str]]) -> dict[str, A
         }
         for row in rows
     }
-    headers = {column: {"title": column.replace("_", " ")} for column in rows[0] if column != "sample"}
-    return _multiqc_table(verb, "One row for each sample.", headers, data)
+    return {
+        "id": f"seqray_{verb}",  # files of one id become one table
+        "section_name": f"seqray {verb}",
+        "description": "One row for each sample.",
+        "plot_type": "table",
+        "pconfig": {"id": f"seqray_{verb}_table", "title": f"seqray {verb}", "namespace": "seqray"},
+        "headers": {column: _multiqc_header(column) for column in rows[0] if column != "sample"},
+        "data": data,
+    }
+
+
+def _multiqc_header(column: str) -> dict[str, Any]:
+    header = {"title": column.replace("floor", "baseline").replace("_", " ")}
+    figure = column.removeprefix("floor_")
+    if figure.endswith(("_low", "_high")):
+        return header | {"hidden": True}
+    return header | ({"max": 1, "format": "{:,.3f}"} if figure in _METRICS else {})
 
 
 def plain_cells(row: Mapping[str, str]) -> dict[str, str | float | None]:

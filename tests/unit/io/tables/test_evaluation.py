@@ -88,16 +88,16 @@ def test_json_holds_the_figures_of_the_table(evaluation, tmp_path):
 
 def test_multiqc_gets_a_table_of_one_sample(evaluation, tmp_path):
     """The keys are those of MultiQC's custom content; each column of the data has a header."""
-    found = multiqc_mapping(evaluation, "sample 1")
+    found = multiqc_mapping(evaluation, "sample 1", "tiny")
     assert {"id", "section_name", "description", "plot_type", "pconfig", "headers", "data"} == set(found)
     assert found["plot_type"] == "table"
     assert found["pconfig"]["id"] != found["id"]
     [(sample, row)] = found["data"].items()
     assert sample == "sample 1"
     assert set(row) <= set(found["headers"])
-    assert row["mcc"] == float(format_number(evaluation.figure("mcc").value))
-    assert row["floor_auroc"] == float(format_number(evaluation.figure("auroc", "floor").value))
-    assert row["records"] == 40
-    assert all({"title", "description", "format"} <= set(column) for column in found["headers"].values())
+    assert row["mcc"] == evaluation.figure("mcc").value
+    assert row["floor_auroc"] == evaluation.figure("auroc", "floor").value
+    assert (row["n"], row["model"]) == (40, "tiny")
+    assert all("title" in column for column in found["headers"].values())
     write_json(tmp_path / "a_mqc.json", found)
     assert json.loads((tmp_path / "a_mqc.json").read_text()) == found
