@@ -116,8 +116,11 @@ def check_multiqc_path(path: str | Path) -> None:
 def multiqc_mapping(evaluation: Evaluation, sample: str, model: str) -> dict[str, Any]:
     """The figures of an evaluation as MultiQC's custom content, with the columns of its summary."""
     rows = [
-        {key: MISSING if cell is None or cell != cell else str(cell) for key, cell in row.items()}
-        for row in (figure_row(evaluation.split, figure) for figure in evaluation.figures)
+        {
+            key: format_number(cell) if isinstance(cell, float) else MISSING if cell is None else str(cell)
+            for key, cell in figure_row(evaluation.split, figure).items()
+        }
+        for figure in evaluation.figures
     ]
     summary = _summarize_evaluation(rows, sample)
     return summary_multiqc("evaluate", [{"sample": sample, "model": model} | summary])

@@ -95,8 +95,8 @@ def test_multiqc_gets_a_table_of_one_sample(evaluation, tmp_path):
     [(sample, row)] = found["data"].items()
     assert sample == "sample 1"
     assert set(row) <= set(found["headers"])
-    assert row["mcc"] == evaluation.figure("mcc").value
-    assert row["floor_auroc"] == evaluation.figure("auroc", "floor").value
+    assert row["mcc"] == float(format_number(evaluation.figure("mcc").value))
+    assert row["floor_auroc"] == float(format_number(evaluation.figure("auroc", "floor").value))
     assert (row["n"], row["model"]) == (40, "tiny")
     assert all("title" in column for column in found["headers"].values())
     write_json(tmp_path / "a_mqc.json", found)
