@@ -115,15 +115,16 @@ def check_multiqc_path(path: str | Path) -> None:
 
 def multiqc_mapping(evaluation: Evaluation, sample: str, model: str) -> dict[str, Any]:
     """The figures of an evaluation as MultiQC's custom content, with the columns of its summary."""
-    rows = [
-        {
-            key: format_number(cell) if isinstance(cell, float) else MISSING if cell is None else str(cell)
-            for key, cell in figure_row(evaluation.split, figure).items()
-        }
-        for figure in evaluation.figures
-    ]
+    figures = [figure_row(evaluation.split, figure) for figure in evaluation.figures]
+    rows = [{key: _cell(value) for key, value in row.items()} for row in figures]
     summary = _summarize_evaluation(rows, sample)
     return summary_multiqc("evaluate", [{"sample": sample, "model": model} | summary])
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:  # nan
+        return MISSING
+    return format_number(value) if isinstance(value, float) else str(value)
 
 
 # --------------------------------------------- an audit: its findings as comments, and every figure as a row
