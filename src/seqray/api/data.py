@@ -224,8 +224,8 @@ def evaluate(
     loaded = load_model(model) if isinstance(model, str | Path) else model
     card = loaded.card
     data = _labeled(loaded, sequences, labels, columns)
-    own = [one.group or ("", i) for i, one in enumerate(data)]
-    keys = own if groups is None else _as_many(groups, "groups", data)
+    own = [one.group or ("", i) for i, one in enumerate(data)] if groups is None else groups
+    keys = _as_many(own, "groups", data)
     groups_of = {id(one): key for one, key in zip(data, keys, strict=True)}
     examples, rest, _ = choose_split(data, split)
     is_grouped = groups is not None or (labels is None and any(one.group for one in examples))

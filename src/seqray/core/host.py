@@ -152,10 +152,7 @@ one_thread = _threads.one
 
 
 def as_guest(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function compute with `own_settings`, and where it gives an iterator, each of its steps.
-
-    Numbers of NumPy among its named arguments become those of Python.
-    """
+    """Let a function, or each step of its iterator, compute with `own_settings` and numbers of Python."""
 
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> T:

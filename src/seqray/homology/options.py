@@ -56,12 +56,10 @@ def shares_of_parts(given: Iterable[float]) -> tuple[float, float, float]:
     if len(numbers) == 2:
         numbers.insert(1, 0.0)
     total, shown = sum(numbers), ",".join(f"{number:g}" for number in numbers)
-    if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
-        remedy = "give three numbers, such as 0.8,0.1,0.1"
-        raise ConfigError(f"{field_name('shares')} is {shown}", remedy=remedy)
-    is_ratio = all(number.is_integer() for number in numbers)
-    if not is_ratio and min(abs(total - 1), abs(total / 100 - 1)) > 1e-6:
-        remedy = "give shares that sum to 1, or ratios such as 8,1,1"
-        raise ConfigError(f"{field_name('shares')} is {shown}, which sums to {total:g}", remedy=remedy)
+    sums = min(abs(total - 1), abs(total / 100 - 1)) <= 1e-6
+    fits = sums or all(number.is_integer() for number in numbers)
+    if len(numbers) != 3 or min(numbers) < 0 or numbers[0] == 0 or not fits:
+        what, remedy = f"is {shown}, which sums to {total:g}", "give shares that sum to 1, or ratios as 8,1,1"
+        raise ConfigError(f"{field_name('shares')} {what}", remedy=remedy)
     train, validation, test = (number / total for number in numbers)
     return train, validation, test

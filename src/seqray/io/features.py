@@ -157,12 +157,9 @@ def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: 
     else:
         file = _parse_features(data, name)
         # But those that stand for all of a contig.
-        end_of = file.lengths.get
-        features = [
-            f
-            for f in file.features
-            if f.kind not in CONTIGS or (f.start, f.end) != (0, end_of(f.contig, f.end))
-        ]
+        ends = [file.lengths.get(f.contig, f.end) if f.kind in CONTIGS else -1 for f in file.features]
+        pairs = zip(file.features, ends, strict=True)
+        features = [f for f, end in pairs if (f.start, f.end) != (0, end)]
         sites = []
         for f in (feature for feature in features if not feature.partial_start):
             where = f"{name}: {f.name or f.kind or 'feature'} at {f.start + 1}"
