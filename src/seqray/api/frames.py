@@ -96,9 +96,8 @@ def call_stretches(
 ) -> list[Stretch]:
     """The letters and genes around calls."""
     if calls is None:
-        raise ConfigError(
-            "a model for genomes is explained by its calls", remedy="give calls=seqray.scan(...)"
-        )
+        what = "a model for genomes is explained by its calls"
+        raise ConfigError(what, remedy="give calls=seqray.scan(...)")
     listed, named = listed_calls(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
     named = named if circular is None else circular
@@ -156,8 +155,7 @@ def distinct_records(records: Iterable[SequenceRecord]) -> Iterator[SequenceReco
     seen: set[str] = set()
     for record in records:
         if record.id in seen:
-            raise InputError(
-                "the name occurs twice", where=f"record '{record.id}'", remedy="give names that differ"
-            )
+            what = "the name occurs twice"
+            raise InputError(what, where=f"record '{record.id}'", remedy="give names that differ")
         seen.add(record.id)
         yield record

@@ -132,9 +132,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
             fits = array.dtype.kind in ("iu" if kind.kind == "i" else "iuf") or not array.size
             if fits and array.ndim and np.isfinite(array).all():
                 return array.astype(kind)
-        raise ConfigError(
-            f"{field_name(key)} is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}"
-        )
+        what = f"{field_name(key)} is {reprlib.repr(value)}"
+        raise ConfigError(what, remedy=f"give {_describe(annotation)}")
     if annotation is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a label or a name that YAML reads as a number
     if annotation is float and isinstance(value, int | float | str) and not isinstance(value, bool):
@@ -148,9 +147,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
     ):
         return value
     quoted = " in quotes, as in 'no'" if annotation is str and isinstance(value, bool | float) else ""
-    raise ConfigError(
-        f"{field_name(key)} is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}{quoted}"
-    )
+    what = f"{field_name(key)} is {reprlib.repr(value)}"
+    raise ConfigError(what, remedy=f"give {_describe(annotation)}{quoted}")
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:

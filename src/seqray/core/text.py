@@ -129,9 +129,8 @@ def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice
     if length <= window:
         return slice(0, length), slice(length, length)
     if rule == "none":
-        raise InputError(
-            f"has {length} letters, more than {window}", remedy=f"give {setting('truncate', 'ends')}"
-        )
+        what = f"has {length} letters, more than {window}"
+        raise InputError(what, remedy=f"give {setting('truncate', 'ends')}")
     behind = window // 2 if rule == "ends" else 0
     return slice(0, window - behind), slice(length - behind, length)
 

@@ -135,9 +135,8 @@ def read_labeled_alignments(
             held[source] = {a.id: a for a in read_alignments(source, alphabet)}
         alignment = _select(held[source], row, where)
         if (source, alignment.id) in named:
-            raise InputError(
-                f"names the alignment '{alignment.id}' of {row['file']} a second time", where=where
-            )
+            what = f"names the alignment '{alignment.id}' of {row['file']} a second time"
+            raise InputError(what, where=where)
         named.add((source, alignment.id))
         examples.append(_example(alignment, row.get("id") or alignment.id, row, where))
     if not examples:
@@ -185,9 +184,8 @@ def read_labeled_stockholm(
                 unlabeled += 1
                 continue
             if alignment.id in held_by:
-                raise InputError(
-                    f"contains '{alignment.id}', and so does {held_by[alignment.id]}", where=str(path)
-                )
+                what = f"contains '{alignment.id}', and so does {held_by[alignment.id]}"
+                raise InputError(what, where=str(path))
             held_by[alignment.id] = path
             where, row = rows[alignment.id]
             found.append(_example(alignment, alignment.id, row, where))

@@ -143,9 +143,8 @@ def motif_format(path: str | Path, alphabet: Alphabet) -> str:
             remedy="use .meme, .jaspar or .tsv",
         )
     if form == "jaspar" and alphabet.name != "dna":
-        raise InputError(
-            f"JASPAR's format is for DNA, not {alphabet.name}", where=str(path), remedy="write .meme or .tsv"
-        )
+        what = f"JASPAR's format is for DNA, not {alphabet.name}"
+        raise InputError(what, where=str(path), remedy="write .meme or .tsv")
     return form
 
 

@@ -189,9 +189,8 @@ class _Reader(io.RawIOBase):
         while count < len(view) and (step := self._read_some(view[count:])):
             count += step
         if not self._given and self._format and bytes(view[: min(count, 2)]) == _GZIP:
-            raise InputError(
-                f"is compressed twice, by {self._format} and gzip", where=self._where, remedy="unpack it once"
-            )
+            what = f"is compressed twice, by {self._format} and gzip"
+            raise InputError(what, where=self._where, remedy="unpack it once")
         if self._is_text and not self._given and bytes(view[:4]) == b"PAR1":
             raise InputError("is Parquet", where=self._where, remedy="write it as TSV or CSV")
         if self._is_text and (at := bytes(view[:count]).find(0)) >= 0:

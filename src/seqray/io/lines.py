@@ -172,9 +172,8 @@ def is_position(text: str) -> bool:
 def parse_position(text: str, where: str) -> int:
     """The number that `is_position` tells; raises `InputError` for any other text."""
     if not is_position(text):
-        raise InputError(
-            f"has '{text}' instead of a position", where=where, remedy="give a whole number, 0 or more"
-        )
+        what = f"has '{text}' instead of a position"
+        raise InputError(what, where=where, remedy="give a whole number, 0 or more")
     return int(text)
 
 
@@ -210,9 +209,8 @@ def parse_bed(lines: Iterable[tuple[str, str]], *, with_strand: bool = True) -> 
         if line.split(maxsplit=1)[0] in HEADER_WORDS and not is_row:
             continue
         if len(cells) < 3:
-            raise InputError(
-                f"has {counted(len(cells), 'column')}", where=where, remedy="BED needs contig, start and end"
-            )
+            what = f"has {counted(len(cells), 'column')}"
+            raise InputError(what, where=where, remedy="BED needs contig, start and end")
         start, end = parse_position(cells[1], where), parse_position(cells[2], where)
         if start > end or (with_strand and start == end):
             what = "empty interval" if start == end else "interval"

@@ -83,9 +83,8 @@ class TrackWriter:
     def begin(self, contig: str, length: int) -> None:
         """Begin the next contig; each comes once, also those that get no values."""
         if contig in self._contigs:
-            raise InputError(
-                f"two contigs are called '{contig}'", remedy="rename duplicates to write a track"
-            )
+            what = f"two contigs are called '{contig}'"
+            raise InputError(what, remedy="rename duplicates to write a track")
         self._contigs[contig] = length
 
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:

@@ -242,11 +242,9 @@ def _summarize_calls(facts: Mapping[str, str], count: int, where: str) -> dict[s
     calls = _STATED_CALLS.match(facts.get("calls", ""))
     threshold = facts.get("threshold", "").split(",")[0]
     if scanned is None or calls is None or not threshold:
-        raise InputError(
-            "has no header with what was scanned",
-            where=where,
-            remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
-        )
+        what = "has no header with what was scanned"
+        remedy = "give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'"
+        raise InputError(what, where=where, remedy=remedy)
     if int(calls[1]) != count:
         what = f"is cut short or was edited: its header states {calls[1]} calls, and it has {count}"
         raise InputError(what, where=where, remedy="write it again with 'seqray scan' or 'seqray gather'")

@@ -52,26 +52,22 @@ def delimited_rows(
             place, line = f"{where}: line {number}", line.rstrip("\n")
             if line.startswith("#"):
                 if delimiter in header and line.count(delimiter) == header.count(delimiter):
-                    raise InputError(
-                        "begins with '#' and has the cells of a row: it may be a record or a comment",
-                        where=place,
-                        remedy="put the first cell in double quotes, or remove the line",
-                    )
+                    what = "begins with '#' and has the cells of a row: it may be a record or a comment"
+                    remedy = "put the first cell in double quotes, or remove the line"
+                    raise InputError(what, where=place, remedy=remedy)
                 if comments is not None:
                     comments.append(line[1:].strip())
             elif line.strip(_BLANK):
                 if not header:
                     header, delimiter = line, "\t" if "\t" in line else ","
                     if ";" in header and delimiter not in header:
-                        raise InputError(
-                            "cells are separated by ';'", where=place, remedy="use tabs or commas"
-                        )
+                        what = "cells are separated by ';'"
+                        raise InputError(what, where=place, remedy="use tabs or commas")
                 try:
                     row = next(csv.reader([line], delimiter=delimiter, strict=True))
                 except csv.Error as error:
-                    raise InputError(
-                        f"is not a row of a table ({error})", where=place, remedy=_QUOTE
-                    ) from None
+                    what = f"is not a row of a table ({error})"
+                    raise InputError(what, where=place, remedy=_QUOTE) from None
                 width = width or len(row)
                 if len(row) != width:
                     what = f"has {counted(len(row), 'cell')}, the header has {width}"
@@ -146,9 +142,8 @@ def column_places(
             remedy = _OF_ALIGNMENTS
         elif columns is not None:
             remedy = f"{remedy}, or say how it is called: {setting('columns', {required[0]: 'NAME'})}"
-        raise InputError(
-            f"needs one column '{missing}', found {', '.join(names)}", where=place, remedy=remedy
-        )
+        what = f"needs one column '{missing}', found {', '.join(names)}"
+        raise InputError(what, where=place, remedy=remedy)
     for name in _ONCE:
         if names.count(name) > 1 and name not in renamed:
             raise InputError(f"names the column '{name}' twice", where=place, remedy="remove one of them")

@@ -114,11 +114,9 @@ def with_named_splits(parts: Sequence[tuple[str | None, Sequence[E]]]) -> list[E
         if others:
             count = f" ({len(others)} records are not of '{split}')"
             takes = f"--{split} takes its whole file as '{split}'{count}"
-            raise InputError(
-                f"is of the split '{others[0].split}', but {takes}",
-                where=others[0].where,
-                remedy="give the file with --train, which keeps its splits, or leave out the column 'split'",
-            )
+            what = f"is of the split '{others[0].split}', but {takes}"
+            remedy = "give the file with --train, which keeps its splits, or leave out the column 'split'"
+            raise InputError(what, where=others[0].where, remedy=remedy)
         examples += part if split is None else [replace(one, split=split) for one in part]
     return examples
 

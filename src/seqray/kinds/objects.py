@@ -230,6 +230,5 @@ def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
         names = [str(getattr(row, "id", f"row_{i}")) for i, row in enumerate(thing.sequences, start=1)]
         rows = [str(thing[i]).encode() for i in range(len(names))]
         return to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
-    raise InputError(
-        f"got {type(thing).__name__}, not an alignment", where=name, remedy=f"give {_ACCEPTED['alignment']}"
-    )
+    what = f"got {type(thing).__name__}, not an alignment"
+    raise InputError(what, where=name, remedy=f"give {_ACCEPTED['alignment']}")
