@@ -2,7 +2,7 @@
 
     python benchmarks/ways.py --write benchmarks/results/ways.tsv
 
-Each run is a process of its own with a profiler that sees every call, in all threads:
+Each run is a process of its own with a tracer that sees every call, in all threads:
 
 - *files* of ``src/seqray`` of which a function is called; what an import runs does not count;
 - *functions*: those called, without lambdas, comprehensions and the bodies of modules and classes;
@@ -105,15 +105,15 @@ def _is_import(frame: FrameType) -> bool:
 
 def _trace(place: Path, source: str, words: list[str]) -> None:
     """Run the command line, and write what it passed to a file."""
-    seen: set[CodeType] = set()
+    seen: dict[int, CodeType] = {}  # by identity: a code object hashes all of its constants
     frames: list[int] = []
     opens: list[str] = []
 
-    def watch(frame: FrameType, event: str, _: object) -> None:
+    def watch(frame: FrameType, _: str, __: object) -> None:
         code = frame.f_code
-        if event != "call" or code in seen or not _is_counted(code) or any(map(_is_import, _stack(frame))):
+        if id(code) in seen or not _is_counted(code) or any(map(_is_import, _stack(frame))):
             return
-        seen.add(code)
+        seen[id(code)] = code
         if code.co_name == "forward" and code.co_filename.startswith(NETWORKS):
             frames.append(sum(_is_counted(f.f_code) for f in _stack(frame)))
 
@@ -123,15 +123,16 @@ def _trace(place: Path, source: str, words: list[str]) -> None:
 
     sys.argv = ["seqray", *words]
     sys.addaudithook(hear)
-    threading.setprofile(watch)
-    sys.setprofile(watch)
+    # A tracer that returns nothing is told of the calls of Python alone; a profiler of all others too.
+    threading.settrace(watch)
+    sys.settrace(watch)
     try:
         runpy.run_module("seqray", run_name="__main__")
     except SystemExit as end:
         if end.code:
             raise
-    sys.setprofile(None)
-    codes = [code for code in seen if not code.co_name.startswith("<")]
+    sys.settrace(None)
+    codes = [code for code in seen.values() if not code.co_name.startswith("<")]
     way = Way(len({c.co_filename for c in codes}), len(codes), next(iter(frames), 0), opens.count(source))
     names = sorted(f"{c.co_filename.removeprefix(PACKAGE)}:{c.co_firstlineno} {c.co_name}" for c in codes)
     place.write_text(json.dumps([asdict(way), names]))
