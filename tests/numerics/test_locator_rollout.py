@@ -211,7 +211,7 @@ def test_integrated_gradients_add_up_to_the_change_from_mean_letters():
     end = NET.embed(*one._read(codes[None])).double()
     start = end.clone()
     start[0, 1 : 1 + len(codes), :4] = 0.25
-    [found] = METHODS["integrated-gradients"].score(one, codes[None], MethodSettings(steps=300))
+    [found] = METHODS["integrated-gradients"].score(one, codes[None], MethodSettings(steps=100))
     assert found.sum() == pytest.approx(double_score(end, 1) - double_score(start, 1), abs=1e-3)
 
 

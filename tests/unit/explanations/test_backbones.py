@@ -117,7 +117,7 @@ def test_integrated_gradients_sum_to_the_difference(kind, on_backbone, backbones
     ids, known, _, whole = gradient_by_hand(model, path, SEQUENCES[kind])
     start = torch.stack([mean if int(i) in letters else v for i, v in zip(ids, known, strict=True)])
     *_, without = gradient_by_hand(model, path, SEQUENCES[kind], start[None])
-    found = scores(model, SEQUENCES[kind], "integrated-gradients", steps=400)
+    found = scores(model, SEQUENCES[kind], "integrated-gradients", steps=100)
     assert found.sum() == pytest.approx(whole - without, rel=0.02, abs=0.01)
 
 
