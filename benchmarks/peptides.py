@@ -21,8 +21,9 @@ Half of the sets are for choices (``choose``), and half are for judging them (``
 the name alone. A set that is in the table is not measured again. ``peptides_differences.tsv`` has the mean
 differences over the sets with 95 % intervals (t, paired); sets count as independent, though some share
 sequences. ``best`` is the best of the five others in each set. A slope is noisy in a small test part: the row
-``calibrated`` has what the mean of the absolute logarithm is above that of a model whose probabilities are
-right, by simulation with the size, the share of positives, and our AUROC of each test part.
+``calibrated`` has how far the mean of its absolute logarithm is above that of a model whose probabilities
+are right, by simulation with the size, the share of positives, and our AUROC of each test part; ``won``
+counts the sets where it is below.
 """
 
 from __future__ import annotations
@@ -202,8 +203,8 @@ def measure(name: str, split: str, args: object) -> list[object]:
 def differences(rows: Sequence[Mapping[str, str]]) -> Iterator[list[object]]:
     """Mean of ours minus theirs over the sets, with an interval, for each half and split.
 
-    Of the slopes the mean is that of the absolute logarithm, of ours alone; slopes outside of 0.1 to 10 count
-    as these.
+    Of our slopes there are the mean of the logarithm, that of its absolute value, and how far the latter is
+    above the one of a calibrated model.
     """
     for half in ("all", "choose", "judge"):
         for split in SPLITS:
@@ -217,16 +218,21 @@ def differences(rows: Sequence[Mapping[str, str]]) -> Iterator[list[object]]:
                     gaps = table[:, 0] - table[:, i]
                     head = [half, split, figure, against, len(gaps), int((gaps > 0).sum())]
                     yield [*head, *with_decimals(mean_and_interval(gaps))]
-            spread = deviation(np.array([float(row["slope_seqray"]) for row in own]))
-            yield [half, split, "slope", "", len(own), "", *with_decimals(mean_and_interval(spread))]
-            gaps = spread - [calibrated_deviation(row) for row in own]
-            head = [half, split, "slope", "calibrated", len(own), int((gaps < 0).sum())]
-            yield [*head, *with_decimals(mean_and_interval(gaps))]
+            logs = log_slopes([float(row["slope_seqray"]) for row in own])
+            gaps = abs(logs) - [calibrated_deviation(row) for row in own]
+            for figure, against, values in (
+                ("log slope", "", logs),
+                ("|log slope|", "", abs(logs)),
+                ("|log slope|", "calibrated", gaps),
+            ):
+                lower = int((gaps < 0).sum()) if against else ""
+                head = [half, split, figure, against, len(own), lower]
+                yield [*head, *with_decimals(mean_and_interval(values))]
 
 
-def deviation(slopes: np.ndarray) -> np.ndarray:
-    """Absolute logarithms of slopes, which are bounded."""
-    return np.abs(np.log(np.clip(slopes, 0.1, 10)))
+def log_slopes(slopes: Sequence[float]) -> np.ndarray:
+    """Logarithms of slopes; those outside of 0.1 to 10 count as these."""
+    return np.log(np.clip(slopes, 0.1, 10))
 
 
 def calibrated_deviation(row: Mapping[str, str]) -> float:
@@ -243,7 +249,7 @@ def calibrated_deviation(row: Mapping[str, str]) -> float:
         if 0 < truth.sum() < tested:
             log_odds = rng.normal(logit(share) + (truth - 0.5) * apart**2, apart)
             slopes.append(slope(truth, expit(log_odds)))
-    return float(deviation(np.array(slopes)).mean())
+    return float(abs(log_slopes(slopes)).mean())
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float, float]:
