@@ -158,6 +158,7 @@ def test_genes_of_a_file_and_none_and_predicted_ones(scan):
     assert unknown.facts["threshold"].startswith("0.55,")
     assert unknown.rows != known.rows
     assert predicted.facts["genes"].startswith("predicted by pyrodigal")
+    assert ["predicted by pyrodigal" in found.err for found in (known, unknown, predicted)] == [0, 0, 1]
     assert scan("genome.fa --genes predict --codon-table 11").rows == predicted.rows
 
 
@@ -373,6 +374,7 @@ def test_one_gene_with_its_neighbors(scan, tmp_path):
     [
         ("--genes genes.gff3 --gene cds-302", "no gene 'cds-302'; did you mean"),
         ("--genes none --gene cds-301", "--genes FILE"),
+        ("--genes predict --gene ompC", "names such as one_1"),
         ("--genes genes.gff3 --gene cds-301 --region one", "--gene and other parts"),
         ("--out c.xlsx", ".csv, which spreadsheets open"),
         ("--out c.tsv --upstream 9", "--out FILE.fa"),

@@ -203,7 +203,7 @@ def scan(
     Parameters
     ----------
     model, sequences, context, batch_size, device, engine, progress
-        As for `predict`; each sequence needs a name of its own. The model ``auto`` is the shipped locator for
+        As for `predict`; each sequence needs a name of its own. The model ``auto`` is the shipped one for
         the kingdom whose ribosomal RNA the sequences have.
     dtype
         ``bf16`` is faster and less exact than ``fp32``.
@@ -212,8 +212,8 @@ def scan(
     skip_unusable
         Leave out sequences without letters, or with letters that the model does not know, too.
     genes, codon_table
-        For a locator: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave, ``predict``, or None
-        or ``none`` for no genes. ``auto`` takes those of a GenBank file or of Biopython records; else it
+        For a model for genomes: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave,
+        ``predict``, or None or ``none`` for no genes. ``auto`` takes those of a GenBank file or of Biopython records; else it
         predicts them where the extra ``genes`` is installed and sequences are no longer than a bacterium's,
         and else warns. The codon table is that of predicted genes.
     **options
@@ -223,8 +223,8 @@ def scan(
     -------
     pandas.DataFrame
         ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
-        half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
-        lists. Its method ``genes()`` gives a row a gene: the best start, or why there is none.
+        half-open, on the plus strand of the contig; of a model for genomes also the columns that
+        docs/formats.md lists. Its method ``genes()`` gives a row a gene: the best start, or why there is none.
         Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
         read, number and source of the ``genes``, the ``circular`` sequences that have calls, the reason why
@@ -321,7 +321,7 @@ def explain(
     Parameters
     ----------
     model, sequences, context, device, truncate, columns, skip_unusable, progress
-        As for `predict`; a locator and ``calls`` leave nothing out.
+        As for `predict`; a model for genomes and ``calls`` leave nothing out.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
         `seqray.explanations.methods.OF_ALIGNMENTS`.
@@ -329,12 +329,12 @@ def explain(
         Keep that many letters or columns of each only, the best in rank.
     calls
         Explain these calls instead of the sequences: what `scan` gave for the same sequences, or GFF3 that
-        ``seqray scan`` wrote. A locator explains nothing but its calls.
+        ``seqray scan`` wrote. A model for genomes explains nothing but its calls.
     genes
-        For a locator: as in `scan`.
+        For a model for genomes: as in `scan`.
     circular
-        For a locator: whether all sequences are circular, or the names of those that are, beside those that
-        their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
+        For a model for genomes: whether all sequences are circular, or the names of those that are, beside
+        those that their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
         with ``Is_circular``.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of

@@ -268,6 +268,7 @@ class ScanRequest(Request):
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
     from seqray.core.alphabet import ALPHABETS, DNA
+    from seqray.core.text import counted
     from seqray.inference.origin import MAX_MICROBE_LETTERS, choose_locator
     from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
@@ -314,6 +315,9 @@ def run(request: ScanRequest) -> Outcome:
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
     findings, last = _scan_and_write(request, files, model, scorer, options, source)
+    if source.genome is not None and source.genome.predict is not None:
+        moved = "the genes of an annotation (--genes FILE) move some calls"
+        findings = [f"{counted(source.genome.count, 'gene')} {source.genome.source}; {moved}", *findings]
     request.note(*chosen, *source.notes, *_left_out(model, scorer, options), *findings)
     return Outcome(records=source.count, last=last)
 
@@ -420,7 +424,12 @@ def _around_gene(request: ScanRequest, source: GenomeInput, options: ScanOptions
     if not names:
         raise ConfigError("--gene needs genes", remedy="give --genes FILE, or pip install pyrodigal")
     if not regions:
-        remedy = did_you_mean(wanted or "", sorted(names), otherwise="give a name or a locus tag of a gene")
+        otherwise = "give a name or a locus tag of a gene"
+        if source.genome is not None and source.genome.predict is not None:
+            otherwise = (
+                f"its genes are predicted, with names such as {min(names)}; see --genes-out genes.gff3"
+            )
+        remedy = did_you_mean(wanted or "", sorted(names), otherwise=otherwise)
         raise InputError(f"has no gene '{wanted}'", where=request.input, remedy=remedy)
     return tuple(regions)
 

@@ -76,8 +76,8 @@ def rollout(
     MethodSettings(residual=residual, heads=heads)  # checks both
     if isinstance(weights, Trace):
         if not (mask is along is gradients is values is None):
-            remedy = "call grad_rollout or value_rollout"
-            raise ConfigError("a trace takes no mask, gradients or values", remedy=remedy)
+            remedy = "leave them out: a trace knows its padding, and grad_rollout and value_rollout the rest"
+            raise ConfigError("a trace takes no mask, along, gradients or values", remedy=remedy)
         start = weights.start if query is None else _start(query, weights.start, None)
         return _rolled(start, weights.layers, residual, heads)
     layers, like, real = _stored([_tensor(layer) for layer in weights], mask, along, values)
