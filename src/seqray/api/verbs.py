@@ -213,9 +213,9 @@ def scan(
         Leave out sequences without letters, or with letters that the model does not know, too.
     genes, codon_table
         For a model for genomes: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave,
-        ``predict``, or None or ``none`` for no genes. ``auto`` takes those of a GenBank file or of Biopython records; else it
-        predicts them where the extra ``genes`` is installed and sequences are no longer than a bacterium's,
-        and else warns. The codon table is that of predicted genes.
+        ``predict``, or None or ``none`` for no genes. ``auto`` takes those of a GenBank file or of
+        Biopython records; else it predicts them where the extra ``genes`` is installed and sequences are no
+        longer than a bacterium's, and else warns. The codon table is that of predicted genes.
     **options
         Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
 
@@ -224,8 +224,8 @@ def scan(
     pandas.DataFrame
         ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
         half-open, on the plus strand of the contig; of a model for genomes also the columns that
-        docs/formats.md lists. Its method ``genes()`` gives a row a gene: the best start, or why there is none.
-        Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
+        docs/formats.md lists. Its method ``genes()`` gives a row a gene: the best start, or why there is
+        none. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
         read, number and source of the ``genes``, the ``circular`` sequences that have calls, the reason why
         each of the ``skipped`` sequences was, and ``findings`` as `predict` gives them.
@@ -334,8 +334,8 @@ def explain(
         For a model for genomes: as in `scan`.
     circular
         For a model for genomes: whether all sequences are circular, or the names of those that are, beside
-        those that their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
-        with ``Is_circular``.
+        those that their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``,
+        GFF3 in lines with ``Is_circular``.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
         alignments of `AlignmentOptions`: ``target``, ``rows``, ``seed``.
