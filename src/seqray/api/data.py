@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from seqray.api.estimator import restored_state
 from seqray.api.verbs import Model, listed, predict
 from seqray.core.alphabet import ANY_LETTERS, Alphabet, alphabet_of
 from seqray.core.card import Card
-from seqray.core.errors import InputError, require_number
+from seqray.core.errors import InputError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
 from seqray.core.records import LabeledSequence, SequenceRecord
@@ -24,7 +25,7 @@ from seqray.core.results import Answers, Audit
 from seqray.core.text import INTERVAL_DRAWS, Truncation, counted
 from seqray.datasets.audit.run import audit as find_faults
 from seqray.datasets.negatives.genome import read_genome_context
-from seqray.datasets.negatives.make import make_negatives
+from seqray.datasets.negatives.make import cautions, make_negatives, positives_among, positives_in
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.evaluation.run import check_probabilities, evaluate_scores, label_indices
@@ -39,7 +40,7 @@ from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns, column_places
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
-from seqray.kinds.objects import as_records
+from seqray.kinds.objects import as_records, is_path
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX
 from seqray.modelfile.model import TrainedModel
@@ -428,6 +429,7 @@ def negatives(
     seed: int = NEGATIVES.seed,
     label: str = NEGATIVES.label,
     positive: str = "promoter",
+    columns: Columns | None = None,
     segments: int = NEGATIVES.segments,
     keep: int = NEGATIVES.keep,
     genome: str | None = SOURCE.genome,
@@ -444,7 +446,8 @@ def negatives(
     Parameters
     ----------
     positives
-        Sequences as for `predict`, each with a name of its own.
+        Sequences as for `predict`, each with a name of its own. Of a frame with labels, or a table, which
+        needs them, the rows of the label ``positive``; others are left out, with a warning.
     recipe
         Names of recipes, which ``seqray negatives --help`` describes, or ``name=share``.
     alphabet
@@ -453,6 +456,8 @@ def negatives(
         Negatives per positive.
     label, positive
         Names of both classes.
+    columns
+        As for `train`.
     seed, segments, keep, genome, annotation, starts, feature, distance, gc_bins, max_overlap, block
         The options of the command. ``gc_bins`` 0 matches windows in length alone.
 
@@ -471,15 +476,25 @@ def negatives(
     letters = alphabet_of(alphabet)
     mix = parse_mix(listed(recipe))
     require_number(ratio, "ratio")
-    examples = [LabeledSequence(one.sequence, positive, one.id) for one in as_records(positives, letters)]
+    require(label != positive, "label", "must not be that of the positives")
+    others = Counter[str]()  # labels of rows that are left out
+    if is_path(positives):
+        examples = positives_in(positives, positive, letters, others, columns=columns)
+    elif isinstance(positives, pd.DataFrame) and (
+        "label" in (columns or {}) or "label" in map(str.lower, map(str, positives.columns))
+    ):
+        rows, _ = read_sequence_examples(labeled_files(positives, columns), letters)
+        examples = positives_among(rows, positive, others, "the frame")
+    else:
+        records = as_records(positives, letters, columns=columns)
+        examples = [LabeledSequence(one.sequence, positive, one.id) for one in records]
     source = GenomeSource(genome, annotation, starts, feature, distance)
     context, _ = read_genome_context(source, letters, mix, warnings.warn)
     share = Fraction(str(ratio))
     options = NegativeOptions(mix, share, seed, label, segments, keep, gc_bins, max_overlap, block)
     made = make_negatives(examples, options, letters, context)
-    for name, count in made.made.items():
-        if count < made.wanted[name]:
-            warnings.warn(f"recipe '{name}' gave {count} of {made.wanted[name]} negatives", stacklevel=2)
+    for line in cautions(made, others):
+        warnings.warn(CAUTION + line, stacklevel=3)
     frame = labeled_frame([*made.positives, *made.negatives])
     frame.attrs["teaches"] = {name: RECIPES[name].teaches for name in mix}
     return frame

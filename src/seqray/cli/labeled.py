@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, option
 from seqray.core.errors import ConfigError, InputError, OtherLettersError
-from seqray.core.text import class_name_fault, counted, first_and_more
+from seqray.core.text import MAX_SHOWN_LABELS, class_name_fault, counted, describe_labels
 
 if TYPE_CHECKING:
     from seqray.core.records import LabeledSequence
@@ -51,7 +51,6 @@ class AlignmentLabelOptions(Options, heading=TITLE, only_for="model, examples, s
 # --- Labeled sequences on the command line: the options that name their files, and how they are read
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
-MAX_SHOWN_LABELS = 8
 ALPHABET_NAMES = ("dna", "rna", "protein")
 
 ALPHABET = option("--alphabet", "alphabet of the sequences", "dna", choices=ALPHABET_NAMES)
@@ -188,9 +187,3 @@ def drop_unknown_labels(
         left_out = describe_labels(dropped)
         notes.append(f"examples of labels that the model does not know are left out: {left_out}")
     return kept
-
-
-def describe_labels(counts: Counter[str]) -> str:
-    """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
-    words = (f"{count} '{label}'" for label, count in counts.most_common())
-    return first_and_more(words, MAX_SHOWN_LABELS, of="labels")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # --- The table of verbs, and the parser of each; a verb's module is loaded when it is used
 
+OPTIONS_OF = {"circular_ids": "--circular-id", "positive": "--label-positive"}  # where names differ
 VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file, or alignments"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
@@ -157,7 +158,7 @@ def _end(words: list[str]) -> int:
     """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
-        with terminable(), single_reading_of_pipes(), settings_as_options({"circular_ids": "--circular-id"}):
+        with terminable(), single_reading_of_pipes(), settings_as_options(OPTIONS_OF):
             try:
                 status = _dispatch(words)
             except SystemExit as done:  # argparse ends a verb's --help so

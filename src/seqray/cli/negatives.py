@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
-from seqray.cli.labeled import ALPHABET, COLUMNS, describe_labels, naming_alphabet, noting_unread
+from seqray.cli.labeled import ALPHABET, COLUMNS, naming_alphabet, noting_unread
 from seqray.cli.options import (
     ClassName,
     ColumnNames,
@@ -26,6 +24,7 @@ from seqray.cli.options import (
 )
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
+from seqray.core.text import describe_labels
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def run(request: NegativesRequest) -> Outcome:
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives.genome import read_genome_context
-    from seqray.datasets.negatives.make import NegativeSet, make_negatives
+    from seqray.datasets.negatives.make import NegativeSet, make_negatives, shortages
     from seqray.io.files import Staging, encode_text, keep_pipes, open_output
     from seqray.io.sequences import write_labeled_table
     from seqray.io.tables import describe_alphabet, provenance_lines
@@ -184,7 +183,7 @@ def run(request: NegativesRequest) -> Outcome:
         head = provenance_lines(request.command, "", "", letters)
         with SkipLog(skip_path, head, quiet=request.quiet) as skipped, naming_alphabet():
             others = Counter[str]()  # labels of rows that are left out, because they are not of the positives
-            positives = list(read_positives(request, alphabet, skipped, others))
+            positives = read_positives(request, alphabet, skipped, others)
         source = fill(GenomeSource, genome)
         context, notes = read_genome_context(source, alphabet, mix, request.notes_at_end.append)
         result = NegativeSet((), (), dict.fromkeys(mix, 0), dict.fromkeys(mix, 0), None)
@@ -226,38 +225,24 @@ def output_format(output: TableOutput) -> str:
 
 def read_positives(
     request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip, others: Counter[str]
-) -> Iterator[LabeledSequence]:
+) -> list[LabeledSequence]:
     """Read positives from sequences, or rows of a table with their label; ``others`` counts other labels."""
-    from seqray.core.records import LabeledSequence
-    from seqray.io.files import open_input
-    from seqray.io.records import UniqueIds, detect_format
-    from seqray.io.sequences import read_labeled_table, read_sequences
+    from seqray.datasets.negatives.make import positives_in
 
     path, label, options = request.positives, request.output.label_positive, request.records
-    with open_input(path) as handle:
-        head = handle.peek(1)
     try:
-        if not head.strip() or detect_format(head):
-            skip = None if options.strict else on_skip
-            for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
-                yield LabeledSequence(record.sequence, label, record.id, file=path)
-            return
-        rows = read_labeled_table(
-            path, alphabet, on_unread=noting_unread(request), columns=request.records.columns
+        return positives_in(
+            *(path, label, alphabet, others),
+            duplicates=options.duplicates,
+            on_skip=None if options.strict else on_skip,
+            on_unread=noting_unread(request),
+            columns=options.columns,
         )
     except NoRecordsError as error:
         if options.allow_empty:
-            return
+            return []
         remedy = "--allow-empty gives an empty table instead"
         raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
-    chosen = [row for row in rows if row.label == label]
-    if not chosen:
-        labels = ", ".join(sorted({row.label for row in rows}))
-        remedy = f"name one of its labels with --label-positive: {labels}"
-        raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
-    others.update(row.label for row in rows if row.label != label)
-    ids = UniqueIds(options.duplicates, path)
-    yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
 
 
 def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:
@@ -276,30 +261,11 @@ def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -
     return about
 
 
-def shortages(result: NegativeSet) -> list[str]:
-    """A line for each recipe that gave fewer negatives than requested."""
-    return [
-        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, "
-        + ("no more were found" if RECIPES[name].genome else "the positives assigned to it allow no more")
-        for name, count in result.made.items()
-        if count < result.wanted[name]
-    ]
-
-
 def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
     """Summarize what was made, what a model learns from it, and cautions; ``others`` as in `facts`."""
+    from seqray.datasets.negatives.make import cautions
+
     lines = [
         f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
     ]
-    cautions = shortages(result)
-    if others:
-        left_out = describe_labels(others)
-        cautions.append(f"rows of other labels than that of the positives are left out: {left_out}")
-    n, placed = len(result.positives), result.placed
-    if placed is not None and placed < n:
-        lost = f"{n - placed} of {n} positives were not found in the genome"
-        cautions.append(f"{lost}, so a negative may overlap one of them")
-    ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
-    if placed is not None and ambiguous:
-        cautions.append(f"{ambiguous} positives contain ambiguous bases, which windows never do")
-    return [*lines, *(f"caution: {caution}" for caution in cautions)]
+    return [*lines, *(f"caution: {caution}" for caution in cautions(result, others))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -46,6 +47,15 @@ def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: 
     every = [str(name) for name in names]
     more = f" and {len(every) - most} more{of and ' ' + of}" if len(every) > most else ""
     return separator.join(every[:most]) + more
+
+
+MAX_SHOWN_LABELS = 8
+
+
+def describe_labels(counts: Counter[str]) -> str:
+    """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
+    words = (f"{count} '{label}'" for label, count in counts.most_common())
+    return first_and_more(words, MAX_SHOWN_LABELS, of="labels")
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

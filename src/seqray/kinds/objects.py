@@ -50,7 +50,7 @@ def as_records(
     columns: Columns | None = None,
 ) -> Iterator[SequenceRecord]:
     """Turn whatever holds sequences into validated records, one at a time; ``columns`` are of tables."""
-    if _is_path(sequences):
+    if is_path(sequences):
         skips = {"on_skip": on_skip, "skip_unusable": on_skip is not None or None}
         return read_sequences(sequences, alphabet, soft_masks=soft_masks, columns=columns or {}, **skips)
 
@@ -90,13 +90,14 @@ def as_alignments(
     return _each(_named(alignments, "alignment"), partial(_alignments, alphabet=alphabet), on_skip)
 
 
-def _is_path(sequences: Any) -> bool:
+def is_path(sequences: Any) -> bool:
+    """Whether what `as_records` takes is a path, not letters."""
     return isinstance(sequences, Path) or (isinstance(sequences, str) and bool(_OF_PATHS.search(sequences)))
 
 
 def holds_genes(sequences: Any) -> bool:
     """Whether what `as_records` takes is the path of a GenBank file, which can be read a second time."""
-    return _is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
+    return is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
 
 
 def annotated_records(sequences: Any) -> list[SeqRecord]:
@@ -209,7 +210,7 @@ def _text(thing: Any, where: str) -> str:
 
 
 def _alignments(name: str, thing: Any, alphabet: Alphabet) -> Iterable[Alignment]:
-    if _is_path(thing) or (isinstance(thing, str) and os.path.isfile(thing)):
+    if is_path(thing) or (isinstance(thing, str) and os.path.isfile(thing)):
         return read_alignments(thing, alphabet)
     return [_alignment(name, thing, alphabet)]
 

@@ -107,6 +107,28 @@ def test_negatives_are_those_of_the_command(table, tmp_path):
         assert made[name].fillna("").tolist() == written[name].tolist()
 
 
+def test_negatives_are_made_for_the_rows_of_the_positive_label_as_by_the_command(table, tmp_path):
+    frame, path = table
+    words = (
+        f"negatives {path} {NAMED} --recipe shuffle --label-positive background --label-negative no --seed 2"
+    )
+    written = command(words, tmp_path / "n.tsv")
+    for data in (frame, path):
+        with pytest.warns(UserWarning, match="caution: rows of other labels .* left out: 30 'promoter'"):
+            made = seqray.negatives(data, positive="background", label="no", columns=COLUMNS, seed=2)
+        assert made.label.value_counts().to_dict() == {"background": 30, "no": 30}
+        for name in ("sequence", "label", "id", "group"):
+            assert made[name].tolist() == written[name].tolist()
+        with pytest.raises(
+            InputError, match=r"no row labeled 'yes'.*with positive=...: background, promoter"
+        ):
+            seqray.negatives(data, positive="yes", columns=COLUMNS)
+    unlabeled = seqray.negatives(frame[["seq"]].head(3), columns={"sequence": "seq"})
+    assert unlabeled.label.tolist() == ["promoter"] * 3 + ["background"] * 3
+    with pytest.raises(seqray.ConfigError, match="'label' must not be that of the positives"):
+        seqray.negatives(frame, label="promoter", columns=COLUMNS)
+
+
 def test_figures_are_those_of_the_command(table, tmp_path):
     frame, path = table
     words = f"evaluate --model ecoli-promoter --test {path} {NAMED},group=gene --bootstrap 0 --seed 2"

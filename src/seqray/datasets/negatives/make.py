@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from seqray.core.alphabet import Alphabet, dinucleotide_shuffle, reverse_complement
 from seqray.core.arrays import Codes, Ints
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import Intervals, LabeledSequence
-from seqray.core.text import counted
+from seqray.core.text import counted, describe_labels
 from seqray.datasets.negatives.genome import (
     STRANDS,
     AllowedRegions,
@@ -28,6 +29,47 @@ from seqray.datasets.negatives.genome import (
 )
 from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, allot
 from seqray.homology.kmers import kmer_groups, merge_groups, position_groups
+from seqray.io.files import open_input
+from seqray.io.records import Duplicates, OnSkip, UniqueIds, detect_format
+from seqray.io.sequences import OnUnread, read_labeled_table, read_sequences
+from seqray.io.tables import Columns
+
+# --- Positives: sequences, or the rows of labeled examples that have their label
+
+
+def positives_in(
+    path: str | Path,
+    label: str,
+    alphabet: Alphabet,
+    others: Counter[str],
+    *,
+    duplicates: Duplicates = "error",
+    on_skip: OnSkip | None = None,
+    on_unread: OnUnread | None = None,
+    columns: Columns | None = None,
+) -> list[LabeledSequence]:
+    """Read positives from FASTA or GenBank, or a labeled table; ``others`` counts rows of other labels."""
+    with open_input(path) as handle:
+        head = handle.peek(1)
+    if not head.strip() or detect_format(head):
+        records = read_sequences(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+        return [LabeledSequence(one.sequence, label, one.id, file=str(path)) for one in records]
+    rows = read_labeled_table(path, alphabet, on_unread=on_unread, columns=columns)
+    ids = UniqueIds(duplicates, str(path))
+    chosen = positives_among(rows, label, others, str(path))
+    return [replace(row, id=ids.resolve(row.id)) for row in chosen]
+
+
+def positives_among(
+    rows: Sequence[LabeledSequence], label: str, others: Counter[str], where: str
+) -> list[LabeledSequence]:
+    """The examples of a label, of which there must be one; ``others`` counts those of other labels."""
+    others.update(row.label for row in rows if row.label != label)
+    if len(rows) == others.total():
+        remedy = f"name one of its labels with {setting('positive')}: {', '.join(sorted(others))}"
+        raise InputError(f"has no row labeled '{label}'", where=where, remedy=remedy)
+    return [row for row in rows if row.label == label]
+
 
 # --- Groups that a split keeps whole: a positive and the negatives made from it, and neighbors on the genome
 
@@ -229,6 +271,32 @@ class NegativeSet:
     wanted: Mapping[str, int]
     made: Mapping[str, int]
     placed: int | None
+
+
+def shortages(result: NegativeSet) -> list[str]:
+    """A line for each recipe that gave fewer negatives than requested."""
+    return [
+        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, "
+        + ("no more were found" if RECIPES[name].genome else "the positives assigned to it allow no more")
+        for name, count in result.made.items()
+        if count < result.wanted[name]
+    ]
+
+
+def cautions(result: NegativeSet, others: Counter[str]) -> list[str]:
+    """What is to be known of negatives before they are used; ``others`` counts rows of other labels."""
+    lines = shortages(result)
+    if others:
+        left_out = describe_labels(others)
+        lines.append(f"rows of other labels than that of the positives are left out: {left_out}")
+    n, placed = len(result.positives), result.placed
+    if placed is not None and placed < n:
+        lost = f"{n - placed} of {n} positives were not found in the genome"
+        lines.append(f"{lost}, so a negative may overlap one of them")
+    ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
+    if placed is not None and ambiguous:
+        lines.append(f"{ambiguous} positives contain ambiguous bases, which windows never do")
+    return lines
 
 
 def make_negatives(
