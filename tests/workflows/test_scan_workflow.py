@@ -135,6 +135,36 @@ def test_a_second_run_does_nothing(run, finished):
     assert [path.stat().st_mtime_ns for path in files] == before
 
 
+@pytest.mark.parametrize(
+    ("setting", "files"),
+    [
+        ({"html": True}, ["calls.html"]),
+        ({"track": "bigwig"}, ["score.plus.bw", "score.minus.bw"]),
+        ({"html": False}, []),
+    ],
+)
+def test_a_changed_setting_makes_its_files(run, finished, tmp_path, setting, files):
+    changed = write(tmp_path / "changed.yaml", yaml.safe_dump({"scan": setting}))
+    done = run(finished, "--cores", "1", "--dry-run", "--configfile", str(changed))
+    assert done.returncode == 0, done.stderr
+    told = done.stdout + done.stderr
+    assert all(f"results/alpha/tiny/{name}" in told for name in files)
+    assert ("Nothing to be done" in told) == (not files)
+
+
+def test_a_threshold_of_a_model_takes_the_place_of_the_shared_one(run, tmp_path, tiny_model_file):
+    scan = {"threshold": 0.3, "extra": {"tiny": ["--threshold", 0.95]}}
+    models = [str(tiny_model_file), "ecoli-promoter"]
+    folder = make_project(tmp_path / "own", tiny_model_file, models=models, scan=scan)
+    done = run(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    assert done.returncode == 0, done.stderr
+    scans = [line for line in (done.stdout + done.stderr).splitlines() if "seqray scan" in line]
+    assert len(scans) == 4
+    for line in scans:
+        own = str(tiny_model_file) in line
+        assert ("--threshold 0.95" in line, "--threshold 0.3" in line) == (own, not own)
+
+
 def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_model_file, tmp_path):
     other = make_project(tmp_path / "elsewhere", tiny_model_file, **SETTINGS)
     done = run(other, "--cores", "2", "--set-scatter", "shards=1", commands=seqray_forks.folder)
@@ -150,18 +180,33 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_
         ({"scan": {"stride": 0}}, "0 is less than the minimum of 1"),
         ({"scan": {"strid": 5}}, "'strid' was unexpected"),
         ({"scan": 5}, "5 is not of type 'object'"),
-        ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "should not be valid under"),
+        ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "scan: threshold and fdr can't both be set"),
         ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up'"),
         ({"sheet": "sample\tfasta\nbenchmarks\tdata/alpha.fa\n"}, "line 2: sample 'benchmarks'"),
         ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "'a' has two rows"),
-        ({"sheet": "#\nsample\tfasta\tcircular\n\na\tx.fa\nb\tdata/beta.fa\tYes\n"}, "line 5: sample 'b'"),
+        (
+            {"sheet": "#\nsample\tfasta\tcircular\n\na\tdata/alpha.fa\nb\tdata/beta.fa\tYes\n"},
+            "line 5: sample 'b'",
+        ),
         ({"sheet": "sample,fasta\na,data/alpha.fa\n"}, "line 1: no column 'sample'"),
         ({"models": ["bacteria-genome"], "scan": {"stride": 5}}, "--stride"),
         ({"models": ["ecoli-promoter", "bacteria-genome"], "scan": {"fdr": 0.1}}, "--fdr"),
         ({"scan": {"extra": {"tiny": ["--strand=plus", "--precision=0.7"]}}}, "--precision"),
         ({"sheet": "sample\nalpha\n"}, "'fasta' is a required property"),
         ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
-        ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),
+        (
+            {"sheet": "sample\tfasta\na\tdata/none.fa\n"},
+            "config/samples.tsv: line 2: sample 'a': data/none.fa: no such file",
+        ),
+        (
+            {"sheet": "sample\tfasta\tgenes\na\tdata/alpha.fa\tnone.gff3\n"},
+            "line 2: sample 'a': none.gff3: no such file",
+        ),
+        ({"models": ["a/x.safetensors"]}, "models: a/x.safetensors: no such file"),
+        (
+            {"models": ["bacteria-genome", "ecoli-promoter"], "scan": {"genes_table": True}},
+            "models, scan.genes_table: 'ecoli-promoter' is a model of windows",
+        ),
         ({"models": ["a/x.safetensors", "b/x.safetensors"]}, "two models of the configuration"),
         ({"models": ["a/my model.safetensors"]}, "'a/my model.safetensors' can't name results"),
         ({"models": ["a/mod\u00e8le.safetensors"]}, "letters, digits, '.', '_' and '-'"),
@@ -171,7 +216,9 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, seqray_forks, finished, tiny_
         ({"samples": "data/latin.tsv"}, "data/latin.tsv: the sheet is not text in UTF-8"),
         ({"outdir": ""}, "'' should be non-empty"),
         ({"scan": {"extra": {"other": ["--strand", "plus"]}}}, "scan.extra: 'other'"),
-        ({"scan": {"extra": {"tiny": ["--out=x.tsv"]}}}, "'--out=x.tsv' does not match"),
+        ({"scan": {"extra": {"tiny": ["--out=x.tsv"]}}}, "scan.extra: '--out' is set by the workflow"),
+        ({"scan": {"extra": {"tiny": ["--stride", 1]}}}, "scan.extra: '--stride' is set by the workflow"),
+        ({"explain": {"extra": {"tiny": ["-ox.tsv"]}}}, "explain.extra: '-o' is set by the workflow"),
         ({"explain": {"extra": {"tiny": "--genes"}}}, "'--genes' is not of type 'array'"),
     ],
 )
@@ -253,6 +300,14 @@ def test_further_options_reach_their_model_alone(two_models):
     assert "</html>" in (two_models / "results" / "alpha" / "bacteria-genome" / "calls.html").read_text()
 
 
+def test_a_table_of_genes_is_made_after_a_finished_run(run, two_models, tmp_path):
+    settings = {"models": ["bacteria-genome"], "scan": {"genes_table": True}}
+    changed = write(tmp_path / "changed.yaml", yaml.safe_dump(settings))
+    done = run(two_models, "--cores", "1", "--dry-run", "--configfile", str(changed))
+    assert done.returncode == 0, done.stderr
+    assert "results/alpha/bacteria-genome/genes.tsv" in done.stdout + done.stderr
+
+
 def test_an_empty_section_takes_the_defaults(run, tmp_path, tiny_model_file):
     folder = make_project(tmp_path / "plain", tiny_model_file, scan=None)
     done = run(folder, "--cores", "1", "--dry-run", "--printshellcmds")
@@ -278,6 +333,11 @@ def test_one_report_shows_summary_calls_and_explanations(run, finished, tmp_path
 MODULE = """
 configfile: "config/other.yaml"
 
+rule beta:
+    output: "data/beta.fa"
+    log: "beta.log"
+    shell: "echo '>ring' > {{output}} 2> {{log}}"
+
 module scan:
     snakefile: {snakefile!r}
     config: config["scan"]
@@ -298,6 +358,7 @@ def test_another_workflow_takes_it_as_a_module(snakemake, tmp_path, tiny_model_f
     settings = yaml.safe_load((folder / "config" / "config.yaml").read_text())
     (folder / "config" / "other.yaml").write_text(yaml.safe_dump({"scan": settings}))
     (folder / "config" / "config.yaml").unlink()
+    (folder / "data" / "beta.fa").unlink()  # which a rule makes
     (folder / "Snakefile").write_text(MODULE.format(snakefile=str(SNAKEFILE)))
     done = snakemake(folder / "Snakefile", folder, "--cores", "1", "--dry-run")
     assert done.returncode == 0, done.stderr

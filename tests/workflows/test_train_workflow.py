@@ -89,8 +89,10 @@ def test_a_changed_setting_trains_again(run, seqray_forks, finished, tmp_path):
     [
         ("config.yaml", "seeds: [1]", "seeds: []", "[] should be non-empty"),
         ("config.yaml", "seeds:", "seed:", "'seed' was unexpected"),
-        ("sets.tsv", "set\ttable", "set\ttabel", "'tabel' was unexpected"),
-        ("sets.tsv", "labelled", "none", "data/none.tsv"),
+        ("sets.tsv", "set\ttable", "set\ttabel", "config/sets.tsv: line 2: set 'made': "),
+        ("sets.tsv", "labelled", "none", "config/sets.tsv: line 2: set 'made': data/none.tsv: no such file"),
+        ("sets.tsv", "held_out", "none", "line 2: set 'made': data/none.tsv: no such file"),
+        ("config.yaml", "tiny.yaml", "none.yaml", "configs: 'tiny': config/none.yaml: no such file"),
     ],
 )
 def test_a_wrong_project_stops_before_any_work(run, tmp_path, file, old, new, complaint):

@@ -13,9 +13,22 @@ for section in ("scan", "explain", "resources"):
 # First without defaults: on a section of the wrong type, filling them in fails before the error is reported.
 validate(config, schema="../schemas/config.schema.yaml", set_default=False)
 validate(config, schema="../schemas/config.schema.yaml")
+if None not in (config["scan"]["threshold"], config["scan"]["fdr"]):
+    raise WorkflowError("scan: threshold and fdr can't both be set")
 
 
 NAME = r"[A-Za-z0-9._-]+"
+
+# The files that the settings name must be there, unless the rules of a workflow around this one, or a storage, may give them.
+ALONE = (
+    len(workflow.included_stack) == 2  # the Snakefile, and this file
+    and workflow.storage_settings.default_storage_provider is None
+)
+
+
+def check_file(path, place):
+    if ALONE and not Path(path).exists():
+        raise WorkflowError(f"{place}: {path}: no such file")
 
 
 def read_rows(path):
@@ -41,16 +54,17 @@ def read_rows(path):
 
 
 def check_row(path, number, row):
-    """Check a row against the schema, and fill in defaults."""
+    """Check a row against the schema, fill in defaults, and look for its files."""
+    place = f"{path}: line {number}: sample '{row.get('sample', '')}'"
     try:
         validate(row, schema="../schemas/samples.schema.yaml")
     except WorkflowError as error:
         fault = error.__context__  # which names neither the sheet nor the line
         column = "".join(f"column '{name}': " for name in fault.path)
-        name = row.get("sample", "")
-        raise WorkflowError(
-            f"{path}: line {number}: sample '{name}': {column}{fault.message}"
-        ) from None
+        raise WorkflowError(f"{place}: {column}{fault.message}") from None
+    for column in ("fasta", "genes"):
+        if column in row:
+            check_file(row[column], place)
 
 
 def read_samples(path):
@@ -74,6 +88,8 @@ def check_model(model, options):
 
     Nothing is known where only the jobs have seqray, or of a model file that another rule makes.
     """
+    if Path(model).suffix == ".safetensors":
+        check_file(model, "models")
     try:
         from seqray.core.errors import SeqrayError
         from seqray.modelfile.header import locate_model, read_card
@@ -104,16 +120,28 @@ def read_models(models):
             raise WorkflowError(
                 f"the model '{model}' can't name results: rename its file to letters, digits, '.', '_' and '-'"
             )
-    for name, model in named.items():
-        words = config["scan"]["extra"].get(name, [])
-        extra = [str(word).partition("=")[0] for word in words]
-        check_model(model, [*shared_options(name), *extra])
     if len(named) < len(models):
         raise WorkflowError("two models of the configuration have the same name")
+    for name, model in named.items():
+        check_model(model, [*shared_options(name), *extra_names("scan", name)])
     return named
 
 
-CHOOSING = ("--precision", "--per-kb")
+CHOOSING = {"--threshold", "--fdr", "--precision", "--per-kb"}
+SET_BY_WORKFLOW = {
+    "scan": "-m --model -o --out --genes-out --html --track --format --skipped --shard --stride --threads --allow-empty",
+    "explain": "-m --model -o --out --html --faithfulness --calls --best-calls --method --threads --allow-empty",
+}
+
+
+def extra_names(section, model):
+    """Names of the further options of a model, without their values."""
+    words = map(str, config[section]["extra"].get(model, []))
+    return [
+        word.partition("=")[0] if word.startswith("--") else word[:2]
+        for word in words
+        if word.startswith("-")
+    ]
 
 
 def shared_options(model):
@@ -121,21 +149,43 @@ def shared_options(model):
 
     A model whose further options choose its calls gets no threshold and no FDR.
     """
-    words = [
-        str(word).partition("=")[0] for word in config["scan"]["extra"].get(model, [])
-    ]
-    names = (
-        ("stride",) if set(CHOOSING) & set(words) else ("stride", "threshold", "fdr")
-    )
+    chosen = CHOOSING & set(extra_names("scan", model))
+    names = ("stride",) if chosen else ("stride", "threshold", "fdr")
     return [f"--{name}" for name in names if config["scan"][name] is not None]
 
 
 def check_extra(section):
-    """Raise for further options of a model that isn't configured: they would be used nowhere."""
+    """Raise for further options that would be used nowhere, and for those that the workflow sets itself."""
     for model in config[section]["extra"]:
         if model not in MODELS:
             raise WorkflowError(
                 f"{section}.extra: '{model}' names none of the models: {', '.join(MODELS)}"
+            )
+        for name in extra_names(section, model):
+            if name in SET_BY_WORKFLOW[section].split():
+                raise WorkflowError(
+                    f"{section}.extra: '{name}' is set by the workflow; '{model}' can't have it here"
+                )
+
+
+def reads_genes(model):
+    """Whether a model takes genes, as far as it is known here."""
+    try:
+        from seqray.modelfile.header import locate_model, read_card
+    except ModuleNotFoundError:
+        return True
+    name = MODELS[model]
+    if Path(name).suffix == ".safetensors" and not Path(name).is_file():
+        return True
+    return read_card(locate_model(name)).model.is_locator
+
+
+def check_genes_table():
+    """Raise for a table of genes from a model that reads none."""
+    for model in MODELS:
+        if config["scan"]["genes_table"] and not reads_genes(model):
+            raise WorkflowError(
+                f"models, scan.genes_table: '{model}' is a model of windows; a table of genes is for models for genomes"
             )
 
 
@@ -143,6 +193,7 @@ SAMPLES = read_samples(config["samples"])
 MODELS = read_models(config["models"])
 check_extra("scan")
 check_extra("explain")
+check_genes_table()
 OUTDIR = config["outdir"]
 TRACK = {"none": None, "bedgraph": "bedgraph", "bigwig": "bw"}[config["scan"]["track"]]
 EXPLANATIONS = expand(
@@ -171,18 +222,6 @@ def genes_file(wildcards):
     """The file of genes of a sample, if its row names one and the model reads genes."""
     genes = SAMPLES[wildcards.sample].get("genes")
     return [genes] if genes and reads_genes(wildcards.model) else []
-
-
-def reads_genes(model):
-    """Whether a model takes genes, as far as it is known here."""
-    try:
-        from seqray.modelfile.header import locate_model, read_card
-    except ModuleNotFoundError:
-        return True
-    name = MODELS[model]
-    if Path(name).suffix == ".safetensors" and not Path(name).is_file():
-        return True
-    return read_card(locate_model(name)).model.is_locator
 
 
 def sequences(wildcards):
@@ -267,10 +306,14 @@ def list_failures():
             continue
         for model in MODELS:
             calls = Path(f"{OUTDIR}/{sample}/{model}/calls.tsv").is_file()
-            rows.append([sample, f"{model} ({'done, not summarized' if calls else 'failed'})"])
+            rows.append(
+                [sample, f"{model} ({'done, not summarized' if calls else 'failed'})"]
+            )
     summary = Path(f"{OUTDIR}/summary.tsv")
     summary.parent.mkdir(parents=True, exist_ok=True)
     with summary.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle, delimiter="\t", lineterminator="\n")
-        writer.writerows(row + ["."] * (len(columns) - len(row)) for row in [columns, *rows])
+        writer.writerows(
+            row + ["."] * (len(columns) - len(row)) for row in [columns, *rows]
+        )
     os.utime(summary, (0, 0))

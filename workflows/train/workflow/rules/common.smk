@@ -13,6 +13,32 @@ validate(config, schema="../schemas/config.schema.yaml", set_default=False)
 validate(config, schema="../schemas/config.schema.yaml")
 
 
+# The files that the settings name must be there, unless the rules of a workflow around this one, or a storage, may give them.
+ALONE = (
+    len(workflow.included_stack) == 2  # the Snakefile, and this file
+    and workflow.storage_settings.default_storage_provider is None
+)
+
+
+def check_file(path, place):
+    if ALONE and not Path(path).exists():
+        raise WorkflowError(f"{place}: {path}: no such file")
+
+
+def check_row(path, number, row):
+    """Check a row against the schema, and look for its files."""
+    place = f"{path}: line {number}: set '{row.get('set', '')}'"
+    try:
+        validate(row, schema="../schemas/sets.schema.yaml")
+    except WorkflowError as error:
+        fault = error.__context__  # which names neither the sheet nor the line
+        column = "".join(f"column '{name}': " for name in fault.path)
+        raise WorkflowError(f"{place}: {column}{fault.message}") from None
+    for column in ("table", "calibrate", "explain"):
+        if column in row:
+            check_file(row[column], place)
+
+
 def read_sets(path):
     """Rows of the sheet by set name, checked against the schema."""
     try:
@@ -31,7 +57,7 @@ def read_sets(path):
     sets = {}
     for (number, _), row in zip(lines[1:], rows):
         row = {column: cell for column, cell in row.items() if cell}
-        validate(row, schema="../schemas/sets.schema.yaml")
+        check_row(path, number, row)
         if row["set"] in sets:
             raise WorkflowError(
                 f"{path}: line {number}: the set '{row['set']}' has two rows"
@@ -44,6 +70,8 @@ def read_sets(path):
 
 SETS = read_sets(config["sets"])
 CONFIGS = config["configs"]
+for name, settings in CONFIGS.items():
+    check_file(settings, f"configs: '{name}'")
 SEEDS = config["seeds"]
 OUTDIR = config["outdir"]
 RUN = f"{OUTDIR}/{{set}}/{{config}}/seed-{{seed}}"
