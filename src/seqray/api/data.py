@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from seqray.api.estimator import restored_state
-from seqray.api.verbs import Model, listed, predict
+from seqray.api.verbs import Model, listed, predict, warned
 from seqray.core.alphabet import ANY_LETTERS, Alphabet, alphabet_of
 from seqray.core.card import Card
 from seqray.core.errors import InputError, require, require_number
@@ -28,7 +28,7 @@ from seqray.datasets.negatives.genome import read_genome_context
 from seqray.datasets.negatives.make import cautions, make_negatives, positives_among, positives_in
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
-from seqray.evaluation.run import check_probabilities, evaluate_scores, label_indices
+from seqray.evaluation.run import check_probabilities, evaluate_scores, group_keys, label_indices
 from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
@@ -46,6 +46,7 @@ from seqray.modelfile.header import SUFFIX
 from seqray.modelfile.model import TrainedModel
 from seqray.training.members import RunOptions
 from seqray.training.plan import TrainSettings, model_name, plan_training
+from seqray.training.recalibration import seen_in_training
 
 RELATION, SPLIT, NEGATIVES, SOURCE = RelationOptions(), SplitOptions(), NegativeOptions({}), GenomeSource()
 
@@ -190,7 +191,8 @@ def evaluate(
     columns
         As for `train`.
     groups
-        (N,) values that relatives share, for the intervals; by default those of labeled data.
+        (N,) values that relatives share, drawn together for the intervals; by default the column ``group`` of
+        labeled data, else sequences that share words are relatives.
     threshold
         Of the positive class; None for the model's.
     prior
@@ -213,7 +215,8 @@ def evaluate(
     -------
     pandas.DataFrame
         A row per figure: ``class``, ``metric``, ``value``, its interval and more, see docs/formats.md. Its
-        ``attrs`` hold ``findings``: those of `predict`, and notes on the figures.
+        ``attrs`` hold ``findings``: those of `predict`, and notes on the figures, as of records that training
+        used. Those that begin with ``caution:`` are warnings, too.
 
     Examples
     --------
@@ -225,12 +228,12 @@ def evaluate(
     loaded = load_model(model) if isinstance(model, str | Path) else model
     card = loaded.card
     data = _labeled(loaded, sequences, labels, columns)
-    own = [one.group or ("", i) for i, one in enumerate(data)] if groups is None else groups
-    keys = _as_many(own, "groups", data)
-    groups_of = {id(one): key for one, key in zip(data, keys, strict=True)}
-    examples, rest, _ = choose_split(data, split)
-    is_grouped = groups is not None or (labels is None and any(one.group for one in examples))
-    groups = [groups_of[id(one)] for one in examples] if is_grouped else None
+    examples, rest, part = choose_split(data, split)
+    if groups is None:
+        keys, _ = group_keys(examples, loaded.alphabet)
+    else:
+        key_of = dict(zip(map(id, data), _as_many(groups, "groups", data), strict=True))
+        keys = [key_of[id(one)] for one in examples]
     labels = [str(one.label) for one in examples]
     read = [
         SequenceRecord(one.id, card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
@@ -241,23 +244,28 @@ def evaluate(
     scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
     limit = card.threshold if threshold is None else threshold
     beside: list[Answers] = []
-    if against is not None:
-        other = against if isinstance(against, pd.DataFrame) else predict(against, read, **how)
+    known = list(seen_in_training(card, data, part, examples))
+    other = load_model(against) if isinstance(against, str | Path) else against
+    if other is not None:
+        if not isinstance(other, pd.DataFrame):
+            known += [f"against: {note}" for note in seen_in_training(other.card, data, part, examples)]
+            other = predict(other, read, **how)
         beside.append(_answers_beside(other, [one.id for one in examples], card))
     if baseline or train is not None:
         known_data, known_labels = train if isinstance(train, tuple) else (train, None)
         learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
-        keys = list(range(len(examples))) if groups is None else groups
         names = (card.classes, card.positive, loaded.alphabet)
-        beside += floor_answers(examples, learned, *names, keys, seed=seed)
+        own = list(range(len(examples))) if keys is None else keys
+        beside += floor_answers(examples, learned, *names, own, seed=seed)
     evaluation = evaluate_scores(
-        *(labels, scores, card.classes, card.positive, limit, groups),
+        *(labels, scores, card.classes, card.positive, limit, keys),
         beside=beside,
         draws=bootstrap,
         seed=seed,
     )
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
-    frame.attrs["findings"] = [*predicted.attrs["findings"], *evaluation.notes]
+    notes = warned([*(CAUTION + note for note in known), *evaluation.notes])
+    frame.attrs["findings"] = [*predicted.attrs["findings"], *notes]
     return frame
 
 

@@ -176,7 +176,7 @@ def predict(
     frame.attrs = {
         "context": loaded.context,
         "skipped": _warned_of(skipped),
-        "findings": _warned(check.lines()),
+        "findings": warned(check.lines()),
     }
     return frame
 
@@ -293,7 +293,7 @@ def scan(
         "genes": None if result.genes is None else f"{result.genes.count}, {result.genes.source}",
         "circular": sorted(result.calls.circular),
         "skipped": _warned_of(skipped),
-        "findings": _warned([*chosen, *result.findings]),
+        "findings": warned([*chosen, *result.findings]),
     }
     return frame
 
@@ -476,7 +476,7 @@ def _in_context(
     return recognize_context(model, records) if context == "auto" else (model, records)
 
 
-def _warned(findings: Iterable[str]) -> list[str]:
+def warned(findings: Iterable[str]) -> list[str]:
     """Warn of each caution among findings, and list all."""
     lines = list(findings)
     for line in lines:

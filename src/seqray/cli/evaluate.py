@@ -227,6 +227,7 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
     from seqray.cli import evaluate_data
     from seqray.core.alphabet import ALPHABETS
     from seqray.kinds.kinds import kind_of
+    from seqray.training.recalibration import seen_in_training
 
     model, how = _open(request, str(request.model), request.backbone), request.how
     alphabet, card = request.given.alphabet, model.card
@@ -245,7 +246,7 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
         data = drop_unknown_labels(data, card.classes, notes)
     examples, train, split = choose_split(data, how.split)
     evaluate_data.check_labels([*examples, *train], card.classes)
-    notes += evaluate_data.seen_in_training(card, data, split, examples)
+    notes += seen_in_training(card, data, split, examples)
     answers, more = _model_answers(request, model, examples, "model")
     if how.prior is not None:
         notes.append(
@@ -398,8 +399,9 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
     """Answers of the other model or table on the same records, and notes about them."""
     import numpy as np
 
-    from seqray.cli.evaluate_data import seen_in_training, table_answers
+    from seqray.cli.evaluate_data import table_answers
     from seqray.io.predictions import read_prediction_table, rows_by_id
+    from seqray.training.recalibration import seen_in_training
 
     tables, against = request.given, str(request.how.against)
     if _is_table(against):
@@ -435,7 +437,7 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
 
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
-    from seqray.cli.evaluate_data import NO_FLOOR, floor_of, group_keys, shared_with_training
+    from seqray.cli.evaluate_data import NO_FLOOR, floor_of, shared_with_training
     from seqray.core.labels import label_faults
     from seqray.evaluation.run import (
         Records,
@@ -443,6 +445,7 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
         by_similarity,
         by_subclass,
         evaluate_answers,
+        group_keys,
         label_indices,
     )
 

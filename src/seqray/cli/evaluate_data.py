@@ -13,20 +13,15 @@ from seqray.cli.model import AUTO, NO_CONTEXT, naming_other_models
 from seqray.core.alphabet import Alphabet, canonical_strand
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import ONE_LABEL, joined_labels, small_difference
-from seqray.core.records import Example, LabeledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Answers
-from seqray.core.text import describe_learned
-from seqray.homology.kmers import kmer_groups, word_length
 from seqray.io.predictions import Table, numeric_column, probability_column, scores_and_calls
 from seqray.kinds.kinds import LabeledFiles
 
 if TYPE_CHECKING:
-    from seqray.core.card import Card
     from seqray.modelfile.model import TrainedModel
 
 NO_FLOOR = "these figures have no baseline, so they do not show what a simple rule would reach"
-MAX_KNOWN_SHARE = 0.1
-"""Of records of the training data: up to it, figures are nearly those of new records."""
 
 
 @dataclass(slots=True)
@@ -98,19 +93,6 @@ def check_labels(examples: Sequence[LabeledSequence], classes: Sequence[str]) ->
             )
 
 
-def group_keys(examples: Sequence[LabeledSequence], alphabet: Alphabet) -> tuple[list[object] | None, str]:
-    """Groups that the bootstrap draws as a whole: a key for each example or None, and a description."""
-    if any(example.group for example in examples):  # those without are groups of their own
-        keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
-        return keys, "groups of the column 'group' drawn whole"
-    sequences = [example.sequence for example in examples]
-    if all(sequences):
-        k = word_length(sequences, alphabet)
-        keys = kmer_groups(sequences, k, alphabet=alphabet).tolist()
-        return keys, f"sequences that share {k} letters drawn together"
-    return None, "records drawn one by one"
-
-
 # --- Tables of predictions, joined with labels by id
 
 
@@ -161,42 +143,7 @@ def table_answers(
     )
 
 
-# --- Notes about data that a model knows, contexts, and the floor
-
-
-def seen_in_training(
-    card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
-) -> Iterator[str]:
-    """Notes where the model has learned from, or was calibrated on, all or some of the records evaluated.
-
-    The checksum of a card is of all data given to training, of which the split ``test`` was left out.
-    """
-    from seqray.training.recalibration import count_calibration_data, count_training_data, is_training_data
-
-    fitted = count_calibration_data(card, examples)
-    if fitted and fitted.known:
-        which = describe_learned(fitted.known, fitted.checked, len(examples))
-        yield (
-            f"the model was calibrated on {which}: brier, log_loss, ece and the figures at its threshold are "
-            "too good; evaluate records that neither training nor calibration used"
-        )
-    learned = [example for example in data if example.split != "test"]
-    remedy = "evaluate a part that training left out (seqray split)"
-    evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
-    count = count_training_data(card, examples)
-    if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
-        which = "these data"
-    elif count and count.known:
-        which = describe_learned(count.known, count.checked, len(examples))
-        if count.known <= MAX_KNOWN_SHARE * count.checked:
-            yield f"the model's training used {which}: the figures may be slightly too good; {remedy}"
-            return
-    else:
-        return
-    yield (
-        f"the model's training used {which}: the figures show what it remembers, not how well it "
-        f"classifies new records; {remedy}"
-    )
+# --- Contexts, data that the floor knows, and the floor
 
 
 def read_in_contexts(

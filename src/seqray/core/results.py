@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Floats
+from seqray.core.text import counted
 
 # --- Results of reading, prediction and scanning: plain, immutable values
 
@@ -195,6 +196,14 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     mcnemar: dict[str, tuple[int, int, float]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        label = self.positive if len(self.classes) == 2 else "all"
+        shown = [f for f in self.figures if (f.subset, f.source, f.label) == ("all", "model", label)]
+        values = ", ".join(f"{one.metric} {one.value:.3g}" for one in shown[:4])
+        return (
+            f"Evaluation({counted(len(self.labels), 'record')}, {len(self.figures)} figures: {values}, ...)"
+        )
+
     def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
         """Find one figure; raises `KeyError` if there is none.
 
@@ -274,6 +283,11 @@ class Audit:
     histograms: Sequence[Histogram]
     findings: Sequence[Finding]  # worst first
     settings: Mapping[str, str]  # what the figures depend on, such as the length of the words: name and value
+
+    def __repr__(self) -> str:
+        shown = [f"{one.severity} {one.kind}" for one in self.findings[:4]]
+        more = ["..."] * (len(self.findings) > len(shown))
+        return f"Audit({counted(len(self.findings), 'finding')}: {', '.join(shown + more)})"
 
     @property
     def alarming(self) -> bool:

@@ -18,6 +18,7 @@ from seqray.core.records import Example, LabeledSequence
 from seqray.core.results import Answers, Evaluation, Figure
 from seqray.core.text import INTERVAL_DRAWS, align_columns, class_counts, counted, format_interval
 from seqray.evaluation.floor import answers_from_probabilities
+from seqray.homology.kmers import kmer_groups, word_length
 from seqray.homology.options import INSEPARABLE
 from seqray.homology.similarity import best_matches
 from seqray.metrics.baselines import mcnemar
@@ -35,6 +36,19 @@ from seqray.metrics.classification import class_metrics, macro_metrics, multicla
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
 CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
 MIN_SUBSET_RECORDS = 10  # a column of unique names has none, and figures of fewer records say little
+
+
+def group_keys(examples: Sequence[Example], alphabet: Alphabet) -> tuple[list[object] | None, str]:
+    """Groups that the bootstrap draws as a whole: a key for each example or None, and a description."""
+    if any(example.group for example in examples):  # those without are groups of their own
+        keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
+        return keys, "groups of the column 'group' drawn whole"
+    sequences = [example.sequence for example in examples]
+    if all(sequences):
+        k = word_length(sequences, alphabet)
+        keys = kmer_groups(sequences, k, alphabet=alphabet).tolist()
+        return keys, f"sequences that share {k} letters drawn together"
+    return None, "records drawn one by one"
 
 
 def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Example, LabeledSequence, files_of
 from seqray.core.run_config import CalibrationMethod
-from seqray.core.text import round_number, truncate
+from seqray.core.text import describe_learned, round_number, truncate
 from seqray.core.version import __version__
 from seqray.inference.origin import model_probabilities
 from seqray.inference.sequences import BatchSize
@@ -27,6 +27,8 @@ from seqray.training.partitions import content_sha256, data_sha256, learned_keys
 
 REVERSED_P_VALUE = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
+MAX_KNOWN_SHARE = 0.1
+"""Of evaluated records that training used: up to it, figures are nearly those of new records."""
 MIN_EXAMPLES = 20
 """Examples of each class below which a calibration says next to nothing."""
 
@@ -117,6 +119,39 @@ def count_calibration_data(card: Card, data: Sequence[Example]) -> SketchCount |
     """Count examples that `recalibrate` used, of whatever label; None for a card without a sample of them."""
     sample = card.domain.calibrated if card.domain else None
     return count_in_sketch(sample, learned_keys(card, data)) if sample else None
+
+
+def seen_in_training(
+    card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
+) -> Iterator[str]:
+    """Notes where the model has learned from, or was calibrated on, all or some of the records evaluated.
+
+    The checksum of a card is of all data given to training, of which the split ``test`` was left out.
+    """
+    fitted = count_calibration_data(card, examples)
+    if fitted and fitted.known:
+        which = describe_learned(fitted.known, fitted.checked, len(examples))
+        yield (
+            f"the model was calibrated on {which}: brier, log_loss, ece and the figures at its threshold are "
+            "too good; evaluate records that neither training nor calibration used"
+        )
+    learned = [example for example in data if example.split != "test"]
+    remedy = "evaluate a part that training left out (seqray split)"
+    evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
+    count = count_training_data(card, examples)
+    if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
+        which = "these data"
+    elif count and count.known:
+        which = describe_learned(count.known, count.checked, len(examples))
+        if count.known <= MAX_KNOWN_SHARE * count.checked:
+            yield f"the model's training used {which}: the figures may be slightly too good; {remedy}"
+            return
+    else:
+        return
+    yield (
+        f"the model's training used {which}: the figures show what it remembers, not how well it "
+        f"classifies new records; {remedy}"
+    )
 
 
 def refuse_training_data(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import lightning
 import numpy as np
 import pandas as pd
@@ -94,6 +96,9 @@ def test_an_audit_is_that_of_the_command(table, tmp_path):
     found = [seqray.audit(data, columns=COLUMNS, baselines=False) for data in table]
     assert found[0].findings == found[1].findings
     assert len(found[0].findings) >= 2
+    kinds = [f"{one.severity} {one.kind}" for one in found[0].findings]
+    assert repr(found[0]).startswith(f"Audit({len(kinds)} findings: {kinds[0]}, {kinds[1]}")
+    assert len(repr(found[0])) < 200
     assert len(written)
 
 
@@ -129,19 +134,49 @@ def test_negatives_are_made_for_the_rows_of_the_positive_label_as_by_the_command
         seqray.negatives(frame, label="promoter", columns=COLUMNS)
 
 
-def test_figures_are_those_of_the_command(table, tmp_path):
+@pytest.mark.parametrize("group", [{}, {"group": "gene"}])
+def test_figures_and_intervals_are_those_of_the_command(table, tmp_path, group):
     frame, path = table
-    words = f"evaluate --model ecoli-promoter --test {path} {NAMED},group=gene --bootstrap 0 --seed 2"
-    written = command(words, tmp_path / "e.tsv").query("subset == 'all'")
-    columns = {**COLUMNS, "group": "gene"}
-    found = seqray.evaluate("ecoli-promoter", frame, columns=columns, bootstrap=0, seed=2, baseline=True)
+    words = f"evaluate --model ecoli-promoter --test {path} {NAMED}{',group=gene' if group else ''}"
+    written = command(f"{words} --bootstrap 20 --seed 2", tmp_path / "e.tsv").query("subset == 'all'")
+    how = {"bootstrap": 20, "seed": 2}
+    found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS | group, baseline=True, **how)
     joined = found.merge(written, on=["source", "class", "metric"], suffixes=("", "_written"))
     assert len(joined) == len(found)
-    shown = pd.to_numeric(joined.value_written, errors="coerce")
-    assert joined.value.tolist() == pytest.approx(shown.tolist(), rel=1e-5, nan_ok=True)
-    labels = frame["class"].tolist()
-    plain = seqray.evaluate("ecoli-promoter", frame.seq.tolist(), labels, bootstrap=0)
-    assert plain.value.tolist() == pytest.approx(found.value[: len(plain)].tolist(), nan_ok=True)
+    for name in ("value", "low", "high", "groups"):
+        shown = pd.to_numeric(joined[f"{name}_written"], errors="coerce")
+        assert joined[name].tolist() == pytest.approx(shown.tolist(), rel=1e-5, nan_ok=True)
+    labels, own = frame["class"].tolist(), frame.gene.tolist() if group else None
+    plain = seqray.evaluate("ecoli-promoter", frame.seq.tolist(), labels, groups=own, **how)
+    for name in ("value", "low", "high"):
+        assert plain[name].tolist() == pytest.approx(found[name][: len(plain)].tolist(), nan_ok=True)
+
+
+def test_an_evaluation_warns_of_records_that_training_used(data, tmp_path):
+    model = seqray.train(data, tmp_path / "m.safetensors", set=QUICK, **HOW)
+    pd.DataFrame([[one.sequence, one.label] for one in data], columns=["sequence", "label"]).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    words = f"evaluate --model {tmp_path / 'm.safetensors'} --test {tmp_path / 't.csv'} --bootstrap 0"
+    assert (
+        main([*words.split(), "--json", str(tmp_path / "e.json"), "-o", str(tmp_path / "e.tsv"), "-q"]) == 0
+    )
+    [note] = [one for one in json.loads((tmp_path / "e.json").read_text())["notes"] if "training used" in one]
+    texts, labels = [one.sequence for one in data], [one.label for one in data]
+    with pytest.warns(UserWarning, match="caution: the model's training used these data: the figures show"):
+        seqray.evaluate(model, data, bootstrap=0)
+    with pytest.warns(UserWarning, match="caution: against: the model's training used"):
+        figures = seqray.evaluate(model, texts, labels, bootstrap=0, against=model)
+    assert f"caution: {note}" in figures.attrs["findings"]
+    new = [text[::-1] + "GATTACA" for text in texts]
+    assert "training used" not in str(seqray.evaluate(model, new, labels, bootstrap=0).attrs["findings"])
+
+
+def test_an_evaluation_is_shown_in_a_line():
+    scores = [0.9, 0.2, 0.6, 0.8] * 500
+    found = seqray.evaluate_scores(["a", "b", "b", "a"] * 500, scores, ["a", "b"], "a", draws=0)
+    assert repr(found).startswith(f"Evaluation(2000 records, {len(found.figures)} figures: ")
+    assert len(repr(found)) < 200
 
 
 def test_a_part_is_measured_against_other_predictions_as_by_the_command(table, tmp_path):
