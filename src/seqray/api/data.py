@@ -258,10 +258,7 @@ def evaluate(
         own = list(range(len(examples))) if keys is None else keys
         beside += floor_answers(examples, learned, *names, own, seed=seed)
     evaluation = evaluate_scores(
-        *(labels, scores, card.classes, card.positive, limit, keys),
-        beside=beside,
-        draws=bootstrap,
-        seed=seed,
+        *(labels, scores, card.classes, card.positive, limit, keys), beside=beside, draws=bootstrap, seed=seed
     )
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     notes = warned([*(CAUTION + note for note in known), *evaluation.notes])
@@ -488,9 +485,10 @@ def negatives(
     others = Counter[str]()  # labels of rows that are left out
     if is_path(positives):
         examples = positives_in(positives, positive, letters, others, columns=columns)
-    elif isinstance(positives, pd.DataFrame) and (
-        "label" in (columns or {}) or "label" in map(str.lower, map(str, positives.columns))
-    ):
+    elif isinstance(positives, pd.DataFrame) and "label" in {
+        *(columns or ()),
+        *map(str.lower, map(str, positives)),
+    }:
         rows, _ = read_sequence_examples(labeled_files(positives, columns), letters)
         examples = positives_among(rows, positive, others, "the frame")
     else:

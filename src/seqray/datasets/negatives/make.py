@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from seqray.datasets.negatives.genome import (
 from seqray.datasets.negatives.recipes import RECIPES, NegativeOptions, allot
 from seqray.homology.kmers import kmer_groups, merge_groups, position_groups
 from seqray.io.files import open_input
-from seqray.io.records import Duplicates, OnSkip, UniqueIds, detect_format
+from seqray.io.records import ReadOptions, UniqueIds, detect_format
 from seqray.io.sequences import OnUnread, read_labeled_table, read_sequences
 from seqray.io.tables import Columns
 
@@ -42,20 +42,18 @@ def positives_in(
     label: str,
     alphabet: Alphabet,
     others: Counter[str],
-    *,
-    duplicates: Duplicates = "error",
-    on_skip: OnSkip | None = None,
     on_unread: OnUnread | None = None,
     columns: Columns | None = None,
+    **options: Unpack[ReadOptions],
 ) -> list[LabeledSequence]:
     """Read positives from FASTA or GenBank, or a labeled table; ``others`` counts rows of other labels."""
     with open_input(path) as handle:
         head = handle.peek(1)
     if not head.strip() or detect_format(head):
-        records = read_sequences(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+        records = read_sequences(path, alphabet, **options)
         return [LabeledSequence(one.sequence, label, one.id, file=str(path)) for one in records]
     rows = read_labeled_table(path, alphabet, on_unread=on_unread, columns=columns)
-    ids = UniqueIds(duplicates, str(path))
+    ids = UniqueIds(options.get("duplicates", "error"), str(path))
     chosen = positives_among(rows, label, others, str(path))
     return [replace(row, id=ids.resolve(row.id)) for row in chosen]
 
