@@ -8,7 +8,7 @@ Rows of the table:
 - base pairs: the seed alignments with a consensus structure (``SS_cons``) of ten pairs or more. Scores: the
   row-attention maps of a model (symmetrised, average-product corrected), here the shipped rna-family-type,
   which learned types and no structure; mutual information with the same correction; the same with columns
-  weighted by how many rows have letters in both, `seqray.core.alignment`; helices, which is what
+  weighted by how many rows have letters in both, `seqray.core.records`; helices, which is what
   ``model.helices`` tells a network (`seqray.models.alignment`), of all rows and of the first one; and chance.
 - contacts: 20 domains whose alignment and structure are known; residues are in contact where their C-beta
   atoms (C-alpha of glycine) are at most 8 Å apart. Scores: as above; the maps are those of a network that

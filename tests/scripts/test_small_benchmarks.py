@@ -347,11 +347,12 @@ def test_differences_over_sets_of_peptides_have_an_interval_of_student():
     """Differences of .1, .2 and .3: mean .2, standard error .1 / sqrt(3), and 4.303 of these."""
     row = dict.fromkeys((f"{f}_{m}" for f in peptides.FIGURES for m in peptides.MODELS), "0.5")
     row |= {"split": "random", "half": "judge", "slope_seqray": "1"}
+    row |= {"tested": "40", "positives": "50", "records": "100"}
     rows = [row | {"mcc_seqray": str(0.6 + gap), "mcc_svm": "0.6"} for gap in (0.1, 0.2, 0.3)]
     found = {tuple(line[:4]): line[4:] for line in peptides.differences(rows)}
     assert found["judge", "random", "mcc", "svm"] == [3, 3, "0.2000", "-0.0484", "0.4484"]
     assert found["all", "random", "mcc", "best"] == found["judge", "random", "mcc", "svm"]
-    assert found["judge", "random", "slope", ""] == [3, "", "0.0000", "0.0000", "0.0000"]
+    assert found["judge", "random", "log slope", ""] == [3, "", "0.0000", "0.0000", "0.0000"]
     assert not any(key[0] == "choose" for key in found)
     assert {peptides.half_of(name) for name in ("acp_anticp", "hiv_sqv")} == {"choose"}
     assert {peptides.half_of(name) for name in ("pip_pipel", "hiv_v3")} == {"judge"}
