@@ -13,8 +13,8 @@ import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.records import SequenceRecord
 from seqray.explanations import sequences
-from seqray.explanations.methods import GENERAL_METHODS, METHODS
-from seqray.explanations.options import SHUFFLES, ExplainOptions
+from seqray.explanations.methods import GENERAL_METHODS, METHODS, OF_ALIGNMENTS
+from seqray.explanations.options import SHUFFLES, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
 from seqray.modelfile.model import TrainedModel
@@ -31,6 +31,11 @@ def random_records(lengths, seed=0):
 
 
 ALL = ExplainOptions(methods=GENERAL_METHODS, shuffles=2, attention=True)
+
+
+def test_options_name_every_method():
+    assert ExplainOptions.known == tuple(METHODS)
+    assert set(AlignmentOptions.known) == set(OF_ALIGNMENTS)
 
 
 @pytest.fixture(scope="module")
