@@ -123,7 +123,7 @@ def _trace(place: Path, source: str, words: list[str]) -> None:
 
     sys.argv = ["seqray", *words]
     sys.addaudithook(hear)
-    # A tracer that returns nothing is told of the calls of Python alone; a profiler of all others too.
+    # A tracer that returns nothing sees calls of Python functions only; a profiler also sees those of C.
     threading.settrace(watch)
     sys.settrace(watch)
     try:

@@ -112,18 +112,23 @@ def test_a_sample_that_fails_has_a_row_until_it_is_mended(run, seqray_forks, tin
     folder = make_project(
         tmp_path / "damaged", tiny_model_file, scan={"threshold": 0.3}, explain={"calls": 0}
     )
-    write(folder / "data" / "beta.fa", ">ring\nACGT!\n")
+    damaged = ">ring\nACGT!\n"
+    write(folder / "data" / "beta.fa", damaged)
     summary = folder / "results" / "summary.tsv"
     done = run(folder, "--cores", "1", "--keep-going", commands=seqray_forks.folder)
     assert done.returncode != 0
     alpha, beta = read_table(summary)
     assert [alpha] == read_table(folder / "results" / "alpha" / "summary.tsv")
     assert {**beta, "sample": "", "model": ""} == {**dict.fromkeys(alpha, "."), "sample": "", "model": ""}
-    assert (beta["sample"], beta["model"]) == ("beta", "tiny (failed)")
+    assert (beta["sample"], beta["model"]) == ("beta", "tiny (failed or not run)")
     write(folder / "data" / "beta.fa", fasta({"ring": letters(250, 2)}))
     done = run(folder, "--cores", "1", commands=seqray_forks.folder)
     assert done.returncode == 0, done.stderr
     assert [row["model"] for row in read_table(summary)] == ["tiny", "tiny"]
+    write(folder / "data" / "beta.fa", damaged)  # what the run before made of it does not count
+    done = run(folder, "--cores", "1", "--keep-going", commands=seqray_forks.folder)
+    assert done.returncode != 0
+    assert [row["calls"] == "." for row in read_table(summary)] == [False, True]
 
 
 def test_a_second_run_does_nothing(run, finished):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
-from seqray.core.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import MISSING_TEXTS, Example
 from seqray.core.text import counted, first_and_more, format_number, parse_float
 
@@ -186,6 +186,7 @@ def choose_split(
     chosen = [example for example in data if example.split == split]
     if not chosen:
         known = ", ".join(sorted(name for name in names if name)) or "none"
-        raise InputError(f"no example of split '{split}'", remedy=f"splits: {known}; or --split all")
+        remedy = f"splits: {known}; or {setting('split', 'all')}"
+        raise InputError(f"no example of split '{split}'", remedy=remedy)
     rest = [example for example in data if example.split in (None, "train") and split != "train"]
     return sorted(chosen, key=order), sorted(rest, key=order), split

@@ -290,7 +290,7 @@ MIN_RELIABLE_RECORDS = 20
 # Fewer have no verdict and no interval: with all records on one side a sign test would still say chance.
 MIN_RECORDS = 6
 MIN_AGREEMENT = 0.3  # rank correlation of members below which they disagree
-MAX_RANDOM_CORRELATION = 0.5  # with random weights, from which on a ranking reflects the architecture
+MAX_RANDOM_CORRELATION = 0.5  # if random weights rank as alike as this, the ranking shows the architecture
 
 
 def conclude(

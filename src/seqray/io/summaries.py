@@ -179,13 +179,13 @@ def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
         raise InputError("holds two tables", where=where, remedy="give each in a file of its own")
     if any(len(row) != len(header) for row in rows):
         raise InputError("is cut short: rows lack cells", where=where, remedy=_WRITE_AGAIN)
-    cells = [dict(zip(header, row, strict=True)) for row in rows]
+    cells = (dict(zip(header, row, strict=True)) for row in rows)
     if {"contig", "site", "score"} <= set(header):
         verb, summary = "scan", _summarize_calls(facts, len(rows), where)
     elif {"source", "metric", "value"} <= set(header):
-        verb, summary = "evaluate", _summarize_evaluation(cells, where)
+        verb, summary = "evaluate", _summarize_evaluation(list(cells), where)
     elif {"label", "flags"} <= set(header):
-        verb, summary = "predict", _summarize_predictions(facts, header, cells)
+        verb, summary = "predict", _summarize_predictions(facts, header, list(cells))
     else:
         remedy = "give a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate'"
         raise InputError("is no table of predictions, calls or an evaluation", where=where, remedy=remedy)

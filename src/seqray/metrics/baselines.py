@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,14 +43,14 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[
 # --- Baselines for a transformer: k-mers with positions, a forest, and the position weight matrix
 
 
-class Baseline(ClassifierMixin, BaseEstimator):
+class Baseline(ClassifierMixin, BaseEstimator, ABC):
     """A classifier of sequences that gives probabilities."""
 
     classes_: np.ndarray
 
+    @abstractmethod
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, K)."""
-        raise NotImplementedError
 
     def predict(self, sequences: Sequence[str]) -> np.ndarray:
         """Return the most probable class of each sequence (N,)."""

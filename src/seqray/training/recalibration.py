@@ -78,9 +78,8 @@ def recalibrate(
     }
     info, domain = fitted.info, card.domain
     threshold = info.get("scan_threshold")
-    if (
-        isinstance(threshold, int | float) and len(card.classes) == 2
-    ):  # moved to where the same windows are called
+    if isinstance(threshold, int | float) and len(card.classes) == 2:
+        # moved to where the same windows are called
         moved = Calibration.of(fitted).convert(float(threshold), before)
         info = info | {"scan_threshold": round_number(moved)}
     if domain is not None:

@@ -101,7 +101,7 @@ class Bootstrap:
     def figures(
         self, prefix: AuditFigure, rows: Ints, truth: Bools, scores: Floats, calls: Bools
     ) -> Iterator[AuditFigure]:
-        """MCC and AUROC of a rule with intervals, named from ``prefix``, on rows (M,) that were tested."""
+        """MCC and AUROC of a rule on the test rows (M,), with intervals; ``prefix`` begins their names."""
         measured = mcc_and_auroc(truth, scores, calls, self.groups[rows], self.resamples, self.seed)
         for metric, m in measured.items():
             name = f"{prefix.quantity}_{metric}"

@@ -295,20 +295,24 @@ def share(wildcards):
 def list_failures():
     """After a failure: the rows of the samples that are done, and a row that says so for each scan that is not.
 
-    The file gets an old date, so that the next run makes it anew.
+    Files of an earlier run do not count. The file gets an old date, so that the next run makes it anew.
     """
+    left = {
+        (job.rule.name, *job.wildcards)
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name in ("gather", "summary_of_sample")
+    }
     columns, rows = ["sample", "model"], []
     for sample in SAMPLES:
-        table = Path(f"{OUTDIR}/{sample}/summary.tsv")
-        if table.is_file():
-            columns, *lines = csv.reader(table.open(encoding="utf-8"), delimiter="\t")
+        if ("summary_of_sample", sample) not in left:
+            text = Path(f"{OUTDIR}/{sample}/summary.tsv").read_text(encoding="utf-8")
+            columns, *lines = csv.reader(text.splitlines(), delimiter="\t")
             rows += lines
             continue
         for model in MODELS:
-            calls = Path(f"{OUTDIR}/{sample}/{model}/calls.tsv").is_file()
-            rows.append(
-                [sample, f"{model} ({'done, not summarized' if calls else 'failed'})"]
-            )
+            failed = ("gather", sample, model) in left
+            state = "failed or not run" if failed else "done, not summarized"
+            rows.append([sample, f"{model} ({state})"])
     summary = Path(f"{OUTDIR}/summary.tsv")
     summary.parent.mkdir(parents=True, exist_ok=True)
     with summary.open("w", encoding="utf-8", newline="") as handle:
