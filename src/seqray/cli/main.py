@@ -36,7 +36,7 @@ VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file, or alignments"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
     "gather": ("seqray.cli.gather", "merge the shards of one scan"),
-    "summary": ("seqray.cli.summary", "summarize several scans or evaluations, one row each"),
+    "summary": ("seqray.cli.summary", "summarize predictions, scans or evaluations, one row each"),
     "compare": ("seqray.cli.compare", "compare the calls of two strains: same, moved, lost, gained"),
     "explain": ("seqray.cli.explain", "rank the positions that drive a call, and check the ranking"),
     "negatives": ("seqray.cli.negatives", "make negatives, and report what each kind teaches"),
