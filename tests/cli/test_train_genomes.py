@@ -44,6 +44,13 @@ def test_a_genome_becomes_a_locator_that_lends_its_settings(train, run):
     run("train --like m.safetensors --out n.safetensors", words)
     other = card_of("n.safetensors")
     assert (other.name, other.model, other.training) == ("n", card.model, card.training)
+    run("train --like m.safetensors --init m.safetensors --teacher m.safetensors --out t.safetensors", words)
+    assert card_of("t.safetensors").training["data_sha256"] == card.training["data_sha256"]
+    run.refused(
+        "train --like m.safetensors --teacher ecoli-promoter --out o.safetensors",
+        words,
+        names=("the teacher 'ecoli-promoter'", "'model.kind' locator"),
+    )
     run.refused(
         "train --like ecoli-promoter --out o.safetensors", words, names=("--genome", "--like bacteria-genome")
     )

@@ -144,7 +144,6 @@ class TrainRequest(Request):
     teacher: str | None = option(
         "--teacher NAME|FILE",
         "model whose probabilities are learned beside the labels, to distill an ensemble into one network",
-        only_for="examples",
     )
     init: str | None = option(
         "--init NAME|FILE",

@@ -33,13 +33,16 @@ from seqray.training.trainer import WorkDir, is_main_process, run_identity
 
 
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
-    """Refuse a teacher of other letters, shorter windows or other classes than the student."""
+    """Refuse a teacher of other inputs, letters, tracks or classes, or shorter windows than the student."""
     if config.data.subclasses:
         raise ConfigError(
             "a teacher knows classes, not their subclasses", remedy="leave 'data.subclasses' out"
         )
     card = teacher.card
+    if card.model.is_locator != config.model.is_locator:
+        raise ConfigError(f"the teacher '{card.name}' is {card.model.kind}, 'model.kind' {config.model.kind}")
     differing = {
+        "tracks": (", ".join(card.model.tracks), ", ".join(config.model.tracks)),
         "alphabet": (card.model.alphabet, config.model.alphabet),
         "classes": (", ".join(card.classes), ", ".join(classes)),
     }

@@ -229,17 +229,16 @@ def _plan_locator(config: RunConfig, asked: TrainSettings) -> Plan:
     else:
         remedy = f"give {setting('genome')} and {setting('sites')}, or {setting('sheet')}"
         raise InputError("no genome with sites is given", remedy=remedy)
-    options = {
+    options: dict[str, Any] = {
         "hold_out": tuple(asked.get("hold_out") or ()),
         "site_class": asked.get("site_class"),
         "folds": tuple(asked.get("fold") or ()),
     }
-    start = {"start": load_initial_weights(locate_model(init))} if (init := asked.get("init")) else {}
-    return Plan(
-        config,
-        len(rows),
-        lambda **run: (train_locator(config, rows, **options, **start, **run), config),
-    )
+    if init := asked.get("init"):
+        options["start"] = load_initial_weights(locate_model(init))
+    if teacher := asked.get("teacher"):
+        options["teacher"] = load_model(teacher)
+    return Plan(config, len(rows), lambda **run: (train_locator(config, rows, **options, **run), config))
 
 
 # --- Settings that the data decide on: the first member is trained with each, and the best go on

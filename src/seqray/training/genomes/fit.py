@@ -29,6 +29,7 @@ from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, build_network
 from seqray.models.locator import LocatorTransformer
 from seqray.training.final_card import training_facts
+from seqray.training.fit import check_teacher
 from seqray.training.genomes.chunks import (
     MASKED,
     SHORT_CONTIG_DIVISOR,
@@ -66,24 +67,46 @@ SCALE = 100.0
 _TRACKS = 0.05  # of the loss of predicted genes
 
 
+def _site_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    each = F.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    return SCALE * (each * weights).sum() / (weights.sum() + 1)
+
+
 class LocatorModule(NetworkModule):
     """A locator in training, whose calls of the class ``positive`` are measured on validation chunks."""
 
     network: LocatorTransformer
 
-    def __init__(self, config: RunConfig, seed: int, validation: list[Chunk], positive: int) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        seed: int,
+        validation: list[Chunk],
+        positive: int,
+        teachers: Sequence[Network] = (),
+    ) -> None:
         super().__init__(config, seed, build_network(config.model))
         self._validation, self._positive = validation, positive
+        self._teachers = tuple(teachers)  # no part of the module: neither trained nor in its checkpoints
 
     def training_step(self, batch: LocatorBatch, number: int) -> Tensor:
         self.seed_step(number)
         shown = batch.tracks * (~batch.hidden)[:, None, None]
         out = self.network(batch.letters, shown)
-        each = F.binary_cross_entropy_with_logits(out.logits.float(), batch.labels, reduction="none")
-        loss = SCALE * (each * batch.weights).sum() / (batch.weights.sum() + 1)
+        logits = out.logits.float()
+        loss = _site_loss(logits, batch.labels, batch.weights)
+        if self._teachers:
+            share, told = self.config.optimizer.teacher, self._teach(batch.letters, shown)
+            loss = (1 - share) * loss + share * _site_loss(logits, told, (batch.weights > 0).float())
         loss = loss + self._gene_loss(out.tracks.float(), batch)
         self.add_train_loss(loss, len(batch.letters))
         return loss
+
+    @torch.no_grad()
+    def _teach(self, letters: Tensor, shown: Tensor) -> Tensor:
+        """Mean probability of the teachers, which read what the network reads: (B, C, K)."""
+        networks = [network.to(self.device) for network in self._teachers]
+        return torch.stack([network(letters, shown).logits.float() for network in networks]).mean(0).sigmoid()
 
     def _gene_loss(self, logits: Tensor, batch: LocatorBatch) -> Tensor | float:
         """Of the genes that were hidden, all tracks but the first, which says whether they are known."""
@@ -147,6 +170,7 @@ def train_locator(
     site_class: str | None = None,
     folds: Sequence[str | Path] = (),
     metrics: Mapping[str, Any] | None = None,
+    teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
     """Train the members on genomes, measure them on development regions, and save one model file.
@@ -155,6 +179,8 @@ def train_locator(
     not seen some of the species, goes onto the card. The rest is as in `seqray.training.fit.train`.
     """
     classes = check_config(config)
+    if teacher is not None:
+        check_teacher(teacher, config, classes)
     threads = run.use_threads()
     if out is not None:
         check_model_path(out)
@@ -175,9 +201,15 @@ def train_locator(
     )
     parts = divide_genomes(genomes, classes, hold_out, config)
     sha256 = data_sha256(genomes, hold_out)
-    identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
+    identity = run_identity(
+        config,
+        classes,
+        sha256,
+        teacher=teacher.sha256 if teacher else "",
+        start=start.sha256 if start else "",
+    )
     folder = run.folder(config, identity)
-    shared, letters = {"parts": parts, "start": start}, parts.counts["letters"]
+    shared, letters = {"parts": parts, "teacher": teacher, "start": start}, parts.counts["letters"]
     members = train_members(train_member, config, shared, folder, run, letters=letters)
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, parts, fold_cards, metrics or {})
@@ -217,6 +249,14 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
     return tuple(classes)
 
 
+def teaching_networks(teacher: TrainedModel) -> tuple[Network, ...]:
+    """Its networks as they were trained: without dropout, and without what is added to scores afterwards."""
+    networks = tuple(build_network(replace(teacher.card.model, dropout=0.0)) for _ in teacher.networks)
+    for network, trained in zip(networks, teacher.networks, strict=True):
+        network.load_state_dict(trained.state_dict())
+    return networks  # in the mode of training, in which nothing is added
+
+
 def train_member(
     config: RunConfig,
     number: int,
@@ -224,13 +264,15 @@ def train_member(
     folder: WorkDir,
     *,
     progress: bool | OnProgress = False,
+    teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
     """Train one member, or load it from ``folder`` if it is finished."""
 
     def build(seed: int) -> tuple[LocatorModule, GenomeData]:
         positive = check_config(config).index(config.data.positive)
-        module = LocatorModule(config, seed, parts.validation, positive)
+        teachers = teaching_networks(teacher) if teacher else ()
+        module = LocatorModule(config, seed, parts.validation, positive, teachers)
         if start is not None:
             module.apply_initial_weights(start.for_member(number))
         return module, GenomeData(parts, config, seed)

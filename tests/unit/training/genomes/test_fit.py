@@ -11,13 +11,24 @@ import torch
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.calibration.signature import KmerCounter, Signature
 from seqray.core.alphabet import DNA
+from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import headline_metric
-from seqray.genome.genes import Gene
+from seqray.genome.genes import TRACKS, Gene
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
+from seqray.modelfile.model import TrainedModel
+from seqray.modelfile.networks import build_network
+from seqray.training.genomes.chunks import Chunk, divide_genomes, read_chunks
 from seqray.training.genomes.evaluation import measure
-from seqray.training.genomes.fit import PIECE, LocatorModule, check_config, species_domain, train_locator
+from seqray.training.genomes.fit import (
+    PIECE,
+    LocatorModule,
+    check_config,
+    species_domain,
+    teaching_networks,
+    train_locator,
+)
 from seqray.training.genomes.sheet import DEV, GenomeRow
 from seqray.training.members import RunOptions
 
@@ -108,6 +119,33 @@ def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_conf
     other = make_config(model={"locator": {"window": 5, "stem": 8}})
     with pytest.raises(ConfigError, match=r"'model\.locator'"):
         train_locator(other, rows(motif_files), None, RunOptions(tmp_path / "c"), start=start)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_network_that_is_its_teacher_learns_from_the_labels_alone(
+    motif_files, make_config, make_genome, tmp_path, share
+):
+    """The gradient of the cross-entropy is p - t for each letter: 0 where t is what the network itself says.
+
+    What is added to scores after training, and dropout, are no part of what is taught.
+    """
+    added = {"tracks": TRACKS, "window": 4, "stem": 8, "no_gene_ahead": [-1.5]}
+    config = make_config(
+        model={"dropout": 0.0, "locator": added}, optimizer={"teacher": share}, genomes={"auxiliary": 0}
+    )
+    letters = DNA.decode(np.random.default_rng(0).integers(0, 4, 4000).astype(np.uint8))
+    sites = [(at, "+", 0, 1.0) for at in (900, 1900, 3500)]
+    genome = make_genome({"c": letters}, {"c": sites}, {"c": [(3000, 4000, DEV)]}, {"c": ()})
+    parts = divide_genomes([genome], ["promoter"], (), config)
+    network = build_network(config.model)
+    model, described = replace(config.model, dropout=0.5), {"name": "t", "positive": "promoter", "window": 53}
+    teacher = TrainedModel(Card(model=model, classes=("promoter",), **described), (network,))
+    module = LocatorModule(config, 1, parts.validation, 0, teaching_networks(teacher))
+    module.network.load_state_dict(network.state_dict())
+    batch = read_chunks([Chunk(parts.sources[0].strands[0], start) for start in (800, 1800)], (0, 1), config)
+    module.training_step(batch, 0).backward()
+    gradient = module.network.head.weight.grad.abs().max()
+    assert gradient < 1e-6 if share == 1 else gradient > 1e-2
 
 
 def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, tmp_path):
