@@ -1,7 +1,5 @@
 """Fixtures for all tests: random models so small that they answer at once."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Invented letters and tables for the tests of scripts."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Networks of random weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

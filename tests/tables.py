@@ -5,8 +5,6 @@
 - table, facts, body: rows and header of a TSV
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

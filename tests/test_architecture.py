@@ -5,8 +5,6 @@ literal handed to ``import_module``. Files import files. Only ``seqray`` itself 
 count as imports of the files that define them.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

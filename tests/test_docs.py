@@ -6,8 +6,6 @@ A line ``$ seqray ...`` in a ``console`` block is parsed by the command's own pa
 may differ in the digits that depend on the processor. A relative link names a file of the repository.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

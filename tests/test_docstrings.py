@@ -1,7 +1,5 @@
 """The examples in docstrings print what they say, and the names that they and the pages give exist."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import pkgutil

@@ -4,8 +4,6 @@ Versions and dependencies are those of the package; every option exists, with th
 real parser; the commands of Galaxy tools and Nextflow modules are rendered and run, and their own tests hold.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import os

@@ -1,7 +1,5 @@
 """Every argument of every verb, as the parsers declare it, and what it takes."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass

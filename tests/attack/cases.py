@@ -1,7 +1,5 @@
 """Bad values for each argument: files of every kind of damage, numbers, choices, names, outputs."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

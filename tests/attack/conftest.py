@@ -1,7 +1,5 @@
 """Files that attacks begin with, and the count of what was tried."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

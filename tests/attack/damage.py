@@ -1,7 +1,5 @@
 """Damage to files, and the places of a JSON value that a forger can change."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

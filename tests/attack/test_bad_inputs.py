@@ -1,7 +1,5 @@
 """Every argument of every verb with every kind of bad value: one line, status 2, and nothing left."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """The same bytes, whatever the threads, compression, line ends, case, locale, time zone and hash seed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

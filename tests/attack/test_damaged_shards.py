@@ -1,7 +1,5 @@
 """Shards that were damaged: refused with exit status 2, or the calls and scores of the whole scan."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Model files that were damaged or forged: refused with exit status 2, or the predictions of the original."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct

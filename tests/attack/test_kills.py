@@ -1,7 +1,5 @@
 """Every verb that writes, stopped at any moment: all outputs or none, and the next run leaves no litter."""
 
-from __future__ import annotations
-
 import random
 import signal
 

@@ -1,7 +1,5 @@
 """Streams that are closed or full, limits, full disks: all outputs and 0, or none and one line."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Verbs with all their outputs, run again and again in a folder, under attack."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What tests of several verbs share."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.report.pages import scan as page

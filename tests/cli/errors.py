@@ -4,8 +4,6 @@ Every line of a table is ``words | name | name ...``; the words stand behind the
 files are those of the fixture ``input_files`` and `FILES`.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Alignments through the verbs ``train``, ``predict``, ``evaluate`` and ``explain``."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``seqray audit``: what it reads, writes and tells, its options and exit codes."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """A classifier on a backbone goes through the verbs, without a network, and misuse is one line."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import socket

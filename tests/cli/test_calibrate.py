@@ -1,7 +1,5 @@
 """``seqray calibrate`` from a trained toy model and tables to a model file."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

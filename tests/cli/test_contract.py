@@ -1,7 +1,5 @@
 """What a pipeline may rely on, of every verb: streams, compression, exit codes, quiet, bytes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

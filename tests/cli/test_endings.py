@@ -3,8 +3,6 @@
 test_errors.py holds what is refused at once.
 """
 
-from __future__ import annotations
-
 import array
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What can't be done is one line that names what is wrong; exit 2, and nothing is left behind."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.errors import FILES, rows

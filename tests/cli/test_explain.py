@@ -1,7 +1,5 @@
 """``seqray explain`` from file to file, with the tiny random model of conftest."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 

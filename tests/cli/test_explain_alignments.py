@@ -1,7 +1,5 @@
 """``seqray explain`` with a model of alignments from file to file."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``seqray explain`` of the calls of a locator, from scan to page, and the same from Python."""
 
-from __future__ import annotations
-
 import pyBigWig
 import pytest
 

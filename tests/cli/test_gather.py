@@ -1,7 +1,5 @@
 """Shards of a scan, gathered: the bytes of the whole scan; and what ``gather`` refuses."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which packages a verb loads: a workflow pays for them in every job."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The command line as a whole: help, how a verb is called, and how it ends."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import types

@@ -1,7 +1,5 @@
 """``seqray models`` and ``seqray export``: what they print, find and write."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """``seqray negatives``: positives and annotation in, a labeled table out, the same bytes again."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Every input of every verb gives the same from a pipe as from a file, or is refused."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``seqray predict`` from file to file, with the tiny random model."""
 
-from __future__ import annotations
-
 import gzip
 import re
 

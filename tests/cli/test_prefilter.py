@@ -1,7 +1,5 @@
 """``seqray prefilter``, and scans with the model that it makes."""
 
-from __future__ import annotations
-
 import pytest
 
 from commands import Run

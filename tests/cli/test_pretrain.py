@@ -1,7 +1,5 @@
 """``seqray pretrain``, and ``seqray train --init`` after it."""
 
-from __future__ import annotations
-
 from seqray.modelfile.file import load_model
 from seqray.modelfile.initial_weights import load_pretrained
 from tables import fasta, letters, tsv, write

@@ -1,7 +1,5 @@
 """``seqray scan`` from the command line, with a tiny random model on sequences made here."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

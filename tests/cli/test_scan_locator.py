@@ -1,7 +1,5 @@
 """seqray scan with a locator."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import random

@@ -1,7 +1,5 @@
 """``seqray split``: tables and FASTA files in, a table whose parts hold no relatives out, and the proof."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Standard streams, and how a run tells of its progress."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import io

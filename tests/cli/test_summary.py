@@ -1,7 +1,5 @@
 """``seqray summary``: what it makes of tables, and the tables and names that it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """``seqray train``: from files to a model file, and what happens when it is stopped."""
 
-from __future__ import annotations
-
 import errno
 import json
 import random

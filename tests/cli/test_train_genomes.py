@@ -1,7 +1,5 @@
 """``seqray train`` on genomes: from files to a locator."""
 
-from __future__ import annotations
-
 import pytest
 
 from commands import Run

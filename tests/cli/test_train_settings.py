@@ -1,7 +1,5 @@
 """``seqray train`` without ``--config``: settings from the data or from a model, and their file."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@
 - `client`: what a shell starts under the name of the command; it stands for the fork
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

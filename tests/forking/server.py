@@ -6,8 +6,6 @@ A client sends a line of JSON with the words, the folder and the environment, an
 answers are the process id, and at the end the exit status and the seconds. The server ends with its input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Targets: alignments, and tables of labeled ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fuzz.target import Target, write_beside

@@ -8,8 +8,6 @@ corpus stays in the folder, and so do the figures of earlier calls: a second cal
 there are findings: for each, an input (``.bin``) and where it failed (``.txt``), in the folder ``findings``.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import importlib

@@ -3,8 +3,6 @@
 What a campaign found is a file in the folder ``cases``, named after its target. The others are made here.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

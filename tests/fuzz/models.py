@@ -4,8 +4,6 @@ Bytes changed at random only show that the checksum holds. So the header and the
 too, and signed anew.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import tempfile

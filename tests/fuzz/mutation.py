@@ -1,7 +1,5 @@
 """Changes of JSON that keep it JSON: one value becomes another, moves, or goes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

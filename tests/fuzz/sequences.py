@@ -1,7 +1,5 @@
 """Targets: FASTA and GenBank, plain and compressed."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

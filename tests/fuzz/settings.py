@@ -1,7 +1,5 @@
 """Targets: YAML of a training run, regions, and figures in JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

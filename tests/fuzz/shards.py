@@ -1,7 +1,5 @@
 """Target: shards of a scan, as bytes."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

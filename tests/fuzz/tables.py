@@ -1,7 +1,5 @@
 """Targets: tables of labels, predictions, genomes and results, as text and as Parquet."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

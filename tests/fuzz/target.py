@@ -1,7 +1,5 @@
 """A target: something that reads a file; and the judgment of one input."""
 
-from __future__ import annotations
-
 import hashlib
 import resource
 import signal

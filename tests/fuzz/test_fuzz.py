@@ -1,7 +1,5 @@
 """Targets of fuzzing: valid inputs are read, changed ones read or refused, and findings stay mended."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

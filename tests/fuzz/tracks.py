@@ -1,7 +1,5 @@
 """Targets: GFF3, BED and tables of positions, as features, genes, sites and calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fuzz.target import Target

@@ -1,7 +1,5 @@
 """Files of the golden outputs as lines, so that what differs can be told, and what may differ is left out."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

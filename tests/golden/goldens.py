@@ -5,8 +5,6 @@ folder of that command, which comes earlier in the table. ``process-`` runs in a
 ``python-`` calls a function of `verbs`.
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Inputs of the golden commands: copies of `data/example`, and files drawn with fixed seeds."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import shutil

@@ -14,8 +14,6 @@ with 1 if something differs that `EXCEPTIONS` does not name. `commands` reads th
 are read, and what is left out. Nothing here needs more than the command line and the public names of seqray.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The functions of ``import seqray``, each printed as CSV; they run as commands `python-NAME`."""
 
-from __future__ import annotations
-
 import csv
 import sys
 import warnings

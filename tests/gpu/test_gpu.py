@@ -1,7 +1,5 @@
 """Results of a GPU beside those of the CPU. These tests run where torch sees a GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Python arguments take the words of the command line, numbers of NumPy, and end in one clear line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A training on one device is alone, whatever the variables of a cluster say of other tasks."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

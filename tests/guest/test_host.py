@@ -1,7 +1,5 @@
 """What the program around seqray has set changes no result, and stays as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

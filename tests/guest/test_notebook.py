@@ -1,7 +1,5 @@
 """A kernel of Jupyter: it has an event loop, a backend for figures, a handler of Ctrl-C, no program file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

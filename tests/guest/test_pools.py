@@ -1,7 +1,5 @@
 """Pools of processes that begin after seqray has computed in their parent: results, and no wait."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A user who may write into one folder only, and has no home: every verb works, and says no word of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

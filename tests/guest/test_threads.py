@@ -1,7 +1,5 @@
 """Threads that share one loaded model give what one thread gives."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Every test of numbers draws the same ones."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Attention against paper arithmetic, plain Python loops, `torch.nn.MultiheadAttention` and itself."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

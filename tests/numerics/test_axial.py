@@ -1,7 +1,5 @@
 """Axial attention against plain loops, fair-esm, and one attention matrix over all cells."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

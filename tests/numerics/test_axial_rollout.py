@@ -1,7 +1,5 @@
 """Rollout over an alignment against products of attention matrices over all cells, RC by RC."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

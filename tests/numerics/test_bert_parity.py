@@ -1,7 +1,5 @@
 """The encoder against `transformers`: BERT's sub-layers, and the pre-norm RoBERTa, with copied weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The composition that a network computes, against counts by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

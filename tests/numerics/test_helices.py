@@ -1,7 +1,5 @@
 """Helices of an alignment against plain loops over all runs of stacked pairs, and by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of a locator's letters: rollout by whole matrices, gradients by differences, ISM one by one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rollout of weights from anywhere, and of networks that seqray does not know, against explicit matrices."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Positional encodings against their formulas, and what rotary ones promise."""
 
-from __future__ import annotations
-
 import cmath
 import math
 

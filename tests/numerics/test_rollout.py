@@ -1,7 +1,5 @@
 """Rollout against the full matrix product, closed forms, and autograd on explicit weights."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import pytest

@@ -1,7 +1,5 @@
 """The network as a whole: stem, padding, the short last layer, attention maps, coordinates, training."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

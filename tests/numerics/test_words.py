@@ -1,7 +1,5 @@
 """Words of letters as `KmerEmbedding` adds them, against their definition."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

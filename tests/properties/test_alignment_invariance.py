@@ -1,7 +1,5 @@
 """The logits of an alignment depend on that alignment alone, and on its rows as a set."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -4,8 +4,6 @@ The reference is the letters themselves: a window is cut from a contig and read 
 the coordinates of a file, by that format's own rule, must find the same letters and the same site.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The score of a record is a function of the record alone, to 1e-5 in float32; settings change no bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

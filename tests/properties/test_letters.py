@@ -1,7 +1,5 @@
 """What must hold for every sequence: letters, tokens, shuffles and the many faces of one FASTA file."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

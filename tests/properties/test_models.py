@@ -1,7 +1,5 @@
 """What a network's answer may depend on, over shapes, lengths and coordinates drawn at random."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

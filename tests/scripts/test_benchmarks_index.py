@@ -1,7 +1,5 @@
 """The index of the benchmarks names every script and every table of results."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatch
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Column pairs: by hand, by scikit-learn, and on a stem made on purpose."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lifting old positions, reading the public tables and placing their sites, on invented small ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

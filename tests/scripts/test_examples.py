@@ -1,7 +1,5 @@
 """The example sequences, their table, and the scripts that check them and the data folder."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """The benchmark of explanations: what is planted, the measures by paper arithmetic, where boxes are found."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

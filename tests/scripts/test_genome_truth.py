@@ -1,7 +1,5 @@
 """Truth for benchmarks of genomes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Placing mapped starts on genomes, their classes, quality, splits and masks: small invented genomes."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import random

@@ -1,7 +1,5 @@
 """The scan benchmark's arithmetic: matching, curves, sections, and the linear comparators."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

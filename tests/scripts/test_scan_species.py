@@ -1,7 +1,5 @@
 """The benchmark that leaves genera out: truth, methods, means, and the folds of genera."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import replace

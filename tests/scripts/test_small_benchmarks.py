@@ -1,7 +1,5 @@
 """Small scripts of benchmarks and data."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """The generator of synthetic genomes: same bytes for a seed, and truth that is true."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """The benchmark on sets of other sources: windows, sets, the figures of a card; and its data."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -8,8 +8,6 @@ Needs root and the packages slurm-wlm and munge (``make test-slurm`` installs th
 limit, and the daemons are ended by their process ids.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Snakemake, for tests of workflows."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The single rules of ``workflows/rules``: plans that Snakemake accepts, alone, taken over and changed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

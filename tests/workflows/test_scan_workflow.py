@@ -1,7 +1,5 @@
 """The scan workflow run by Snakemake itself: outputs, a second run, a report, as a module, wrong settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

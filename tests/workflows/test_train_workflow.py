@@ -1,7 +1,5 @@
 """The train workflow run by Snakemake itself on a small made set: results, a second run, wrong settings."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The workflow that trains the zoo: its plan, from a checkout whose path has a space."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

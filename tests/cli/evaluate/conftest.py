@@ -1,7 +1,5 @@
 """``seqray evaluate`` in a folder with tables of labels."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.evaluate.tables import CLASSES, TEST, TRAIN, write_table

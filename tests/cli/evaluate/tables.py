@@ -1,7 +1,5 @@
 """Labeled sequences that the tests evaluate, and the figures that a table holds."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model on labeled data: its figures, the floor, the options, and what is written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """Tables of predictions, of seqray and of others, beside labels."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records that the model does not know, has learned, or that are unlike its training data."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

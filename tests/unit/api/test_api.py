@@ -1,7 +1,5 @@
 """`seqray.predict`, `scan` and `explain` say what the command line writes."""
 
-from __future__ import annotations
-
 import math
 from copy import copy
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """The verbs of labeled data give what the commands give, from data in memory; networks of users."""
 
-from __future__ import annotations
-
 import json
 
 import lightning

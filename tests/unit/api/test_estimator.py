@@ -1,7 +1,5 @@
 """`seqray.SequenceClassifier` among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Conformal sets: what is kept of held-out answers, and that the promised share holds."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

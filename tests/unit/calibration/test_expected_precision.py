@@ -1,7 +1,5 @@
 """What the card of a locator leads to expect; every number here is worked out by hand."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, strategies as st

@@ -1,7 +1,5 @@
 """Scores of a file against those of held-out examples: what no mixture of the classes explains."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Composition of sequences, and samples of the training data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Starts of two strains; every number here is worked out by hand."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Columns of alignments, and which rows a model reads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

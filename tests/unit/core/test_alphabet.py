@@ -1,7 +1,5 @@
 """Letters: folding, validation, codes, complement, and refusal by content."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

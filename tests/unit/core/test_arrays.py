@@ -1,7 +1,5 @@
 """Arrays: stretches, peaks, and a random sample of a stream."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

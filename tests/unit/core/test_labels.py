@@ -1,7 +1,5 @@
 """Which of two labels is positive, and which labels look like a mistake."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """k-mers and shuffles of letters."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Settings: YAML in and out, and errors that name the key, what is allowed and the nearest name."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import date

@@ -1,7 +1,5 @@
 """Explanations of alignments against plain loops, products of matrices, and alignments changed by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

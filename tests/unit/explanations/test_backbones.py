@@ -1,7 +1,5 @@
 """Explanations on a backbone, against transformers' own attention, plain loops and gradients by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Windows of calls: the letters that the model read, on both strands and across an origin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Explained calls of a locator: stretches in their places, scores of the whole strand, shares."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whether rankings are faithful, and p-values of scores."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

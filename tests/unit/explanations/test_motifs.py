@@ -1,7 +1,5 @@
 """Motif discovery: planted truth, closed forms and what has no motif."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Explanations of records: what comes out, in what order, and that a record's depends on itself alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A synthetic genome whose genes are known: random codons behind ribosome binding sites."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Families of features: parents without end, or thousands of genes alike, take no more than others."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.genome.read import MAX_FAMILY_SIZE, families_of

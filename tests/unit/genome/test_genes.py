@@ -1,7 +1,5 @@
 """Genes: coordinates, questions about positions, and whether they fit the sequences."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

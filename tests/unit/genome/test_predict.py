@@ -1,7 +1,5 @@
 """Predicted genes, and where genes come from."""
 
-from __future__ import annotations
-
 import sys
 from itertools import pairwise
 from unittest.mock import patch

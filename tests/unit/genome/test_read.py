@@ -1,7 +1,5 @@
 """Genes of hand-written files: the same ones from GenBank and GFF3, with all that files do to genes."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.core.errors import InputError

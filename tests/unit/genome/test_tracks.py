@@ -1,7 +1,5 @@
 """Tracks of genes, and their kinds in files."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models that know contexts, such as species: the first token names one, and nothing else changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

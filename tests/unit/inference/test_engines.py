@@ -1,7 +1,5 @@
 """The graph is the network, for any shape, batch and calibration; engines answer as torch does."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

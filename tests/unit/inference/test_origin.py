@@ -1,7 +1,5 @@
 """Where a genome is from, and cautions about a file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Records to predictions: `seqray.inference.sequences`."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Windows that are cut around another place than the site of a model."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

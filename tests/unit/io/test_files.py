@@ -1,7 +1,5 @@
 """Opening and writing files: compression, broken files, standard streams, all-or-nothing output."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

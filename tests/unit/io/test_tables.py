@@ -1,7 +1,5 @@
 """Tables that are written: of all kinds, of motifs, of explanations."""
 
-from __future__ import annotations
-
 import math
 from io import StringIO
 

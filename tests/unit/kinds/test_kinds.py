@@ -1,7 +1,5 @@
 """Kinds of models, and the labeled data of each."""
 
-from __future__ import annotations
-
 from typing import get_args, get_type_hints
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whatever holds sequences becomes the same records."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

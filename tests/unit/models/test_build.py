@@ -1,7 +1,5 @@
 """From settings to a network: vocabularies, counts, and the names and shapes that model files rely on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The short cuts of inference compute what the plain operators do."""
 
-from __future__ import annotations
-
 import platform
 import resource
 import statistics

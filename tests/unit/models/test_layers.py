@@ -1,7 +1,5 @@
 """Layers: heads, pooling, normalization, dropout."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The locator: windowed attention, its receptive field, and what it refuses."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tokens of sequences and alignments, and their batches."""
 
-from __future__ import annotations
-
 import itertools
 from itertools import product
 

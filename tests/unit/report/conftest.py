@@ -1,7 +1,5 @@
 """Explanations made up for the page: promoters with two boxes, scores that favor the boxes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import itertools

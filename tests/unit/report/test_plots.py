@@ -1,7 +1,5 @@
 """Figures: what is drawn, in which format, and the same bytes each time."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a scan says of its model, and of its calls: when not to trust them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

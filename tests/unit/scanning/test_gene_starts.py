@@ -1,7 +1,5 @@
 """The start of each gene, operons, and the letters around calls; every number here is worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

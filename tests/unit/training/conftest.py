@@ -1,7 +1,5 @@
 """Small tasks for the training tests: made sequences, small networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Alignments in training: what a batch holds, and a task that only the other rows can solve."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data of a training, and how it is changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is measured of the data, on made-up data sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two processes on one machine take the steps of one, and measure the whole validation part."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

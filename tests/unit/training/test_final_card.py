@@ -1,7 +1,5 @@
 """What training writes of its calibration: figures that are fair, a map where asked for, ranks for sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

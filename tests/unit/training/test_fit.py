@@ -1,7 +1,5 @@
 """Whole runs on made tasks: they learn, resume exactly, and leave an honest model file."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The linear part: its features against counts in plain Python, its fit, and its place in the model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

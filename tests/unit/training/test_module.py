@@ -1,7 +1,5 @@
 """Loss, optimizer, schedule and averaged weights, each against its formula."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

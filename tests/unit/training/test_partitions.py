@@ -1,7 +1,5 @@
 """Checks of the data, and a validation part that shares nothing with training."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

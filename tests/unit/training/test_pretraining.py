@@ -1,7 +1,5 @@
 """Pre-training on sequences whose hidden letters can be known, and training that begins with it."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Recalibration of random models: the scores that it fits to, windows, contexts, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

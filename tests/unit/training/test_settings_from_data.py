@@ -1,7 +1,5 @@
 """Settings chosen from the data: the rules, on made-up data sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any

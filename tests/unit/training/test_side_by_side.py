@@ -1,7 +1,5 @@
 """Networks trained side by side: the same weights as one after the other, and ends of every kind."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Subclasses: counted from the data, learned apart, and answered as one class."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learning from a teacher's probabilities, and with contexts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The trainer: devices, validation."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import warnings

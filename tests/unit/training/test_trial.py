@@ -1,7 +1,5 @@
 """A few settings that the data decide on, on sequences so small that a training takes a second."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The folder of a run knows whose it is."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

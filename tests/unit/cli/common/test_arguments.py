@@ -1,7 +1,5 @@
 """Settings in messages, as Python and as the command line write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.core.errors import ConfigError, field_name, require, setting, settings_as_options

@@ -1,7 +1,5 @@
 """The line on resources: what the run used, and nothing that was there before."""
 
-from __future__ import annotations
-
 import re
 import resource
 import subprocess

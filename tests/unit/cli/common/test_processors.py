@@ -1,7 +1,5 @@
 """Threads: how many by default, and how they wait."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Names of the files that ``seqray explain`` writes."""
 
-from __future__ import annotations
-
 import argparse
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, output_paths, track_names

@@ -1,7 +1,5 @@
 """The audit as a whole: it finds planted traps, it is silent on random data, and its counts are right."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Where windows may lie on a genome, and where positives stand, against sets of letters and by hand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Positives in, negatives out: counts, names, groups and places, each checked by other means."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Windows drawn from a genome and changes of letters, checked one by one against a search by brute force."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Gradients against finite differences, completeness, and captum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

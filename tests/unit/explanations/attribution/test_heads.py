@@ -1,7 +1,5 @@
 """Figures of heads: closed forms of even attention, and a network rebuilt without a head."""
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """From tokens back to letters: the sum stays, and each token reaches its own letters alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

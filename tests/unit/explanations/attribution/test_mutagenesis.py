@@ -1,7 +1,5 @@
 """Mutagenesis and occlusion of scores whose answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN

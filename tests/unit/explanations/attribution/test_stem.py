@@ -1,7 +1,5 @@
 """Tokens of a stem back to letters: against changing the letters one by one."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Labeled alignments from a table of files, and from one file with a table of labels."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.core.alphabet import ALPHABETS

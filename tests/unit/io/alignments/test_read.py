@@ -1,7 +1,5 @@
 """Readers of alignments: small files made by hand or by Biopython, and what is wrong with bad ones."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from pathlib import Path

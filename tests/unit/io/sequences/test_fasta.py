@@ -1,7 +1,5 @@
 """FASTA: what is read, what is reported, and every way to be wrong."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 

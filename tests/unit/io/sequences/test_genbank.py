@@ -1,7 +1,5 @@
 """GenBank: written here by Biopython, read back; and every way to be wrong."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re

@@ -1,7 +1,5 @@
 """Labeled sequences as tables and FASTA files: `seqray.io.sequences`."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

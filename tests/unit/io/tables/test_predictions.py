@@ -1,7 +1,5 @@
 """Tables of predictions and of skipped records: `seqray.io.predictions`."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

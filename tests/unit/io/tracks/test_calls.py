@@ -1,7 +1,5 @@
 """Calls and intervals as files; expected lines are written by hand from the formats."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 

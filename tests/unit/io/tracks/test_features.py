@@ -1,7 +1,5 @@
 """Features from every format: the same intervals, written by hand from the formats' definitions."""
 
-from __future__ import annotations
-
 import pytest
 
 from seqray.core.errors import InputError

@@ -1,7 +1,5 @@
 """GenBank out: what Biopython reads back is the record of the input with calls, or a new one."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 

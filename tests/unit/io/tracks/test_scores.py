@@ -1,7 +1,5 @@
 """Scores along contigs: `seqray.io.scores`, read back by pyBigWig and by hand."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 

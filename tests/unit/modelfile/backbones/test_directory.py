@@ -1,7 +1,5 @@
 """Directories of encoders, and their tokenizers."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

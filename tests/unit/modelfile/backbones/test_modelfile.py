@@ -1,7 +1,5 @@
 """Model files on a backbone: head and adapters, and the checksums of what they stand on."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

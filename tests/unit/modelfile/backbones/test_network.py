@@ -1,7 +1,5 @@
 """A classifier on a backbone computes what transformers and a head by hand compute."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

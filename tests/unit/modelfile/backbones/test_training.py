@@ -1,7 +1,5 @@
 """Training on a backbone: only what shall be trained changes, and runs resume as ever."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

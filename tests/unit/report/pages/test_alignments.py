@@ -1,7 +1,5 @@
 """The page of alignments as text and pictures: all sections, nothing from outside, names that stay text."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tiny genomes, and settings of small locators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is drawn: never what is held out, on no strand; ends of short contigs that say nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st

@@ -1,7 +1,5 @@
 """Matching, tables and thresholds by arithmetic on a few calls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Trainings of a locator, and what its card states."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sheets, sites and regions: what is read, and what is refused in one line."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labels and weights by hand, and the tracks of a stretch against those of the whole contig."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
