@@ -1,8 +1,10 @@
-"""Small scripts of benchmarks and data."""
+"""Small scripts of benchmarks and data, and their index."""
 
 import gzip
 import json
+import re
 from collections import Counter
+from fnmatch import fnmatch
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -392,3 +394,19 @@ def test_files_of_others_are_compared_with_another_reader(tmp_path):
     [cut] = [row for row in rows if row["file"] == "others/cut.gb"]
     assert cut["outcome"].startswith("refused by")
     assert cut["reason"]
+
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+NAMED = set(re.findall(r"`([\w*.-]+\.(?:py|tsv|card\.json|json))`", (BENCHMARKS / "README.md").read_text()))
+
+
+def test_every_script_is_named_and_exists():
+    assert {name for name in NAMED if name.endswith(".py")} == {path.name for path in BENCHMARKS.glob("*.py")}
+
+
+def test_every_table_of_results_is_named():
+    patterns = [name for name in NAMED if not name.endswith(".py")]
+    results = [path.name for path in (BENCHMARKS / "results").iterdir()]
+    assert [name for name in results if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    unused = [pattern for pattern in patterns if not any(fnmatch(name, pattern) for name in results)]
+    assert unused == []

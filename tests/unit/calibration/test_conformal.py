@@ -1,5 +1,6 @@
-"""Conformal sets: what is kept of held-out answers, and that the promised share holds."""
+"""Conformal sets keep their promise, and what a card leads to expect, worked out by hand."""
 
+import copy
 import json
 import math
 from dataclasses import replace
@@ -11,11 +12,13 @@ from scipy.special import softmax
 from scipy.stats import betabinom
 
 from seqray.calibration.conformal import MAX_RANKS, class_cutoffs, coverage_cutoffs, fit_ranks, label_sets
+from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.card import Card
-from seqray.core.card_parts import RisingMap
+from seqray.core.card_parts import LocatorFacts, RisingMap
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
-from seqray.core.serialization import to_mapping
+from seqray.core.serialization import from_mapping, to_mapping
+from seqray.modelfile.header import locate_model, read_card
 
 CLASSES = ("a", "b", "c")
 
@@ -148,3 +151,198 @@ def test_probabilities_are_rounded_down_and_rise(own):
     assert (kept <= true).all()
     np.testing.assert_allclose(kept, true, rtol=2e-5)
     assert (np.diff(kept) >= 0).all()
+
+
+def species(name, held_out, genes, rows):
+    return {"species": name, "held_out": held_out, "genes": genes, "rows": rows}
+
+
+# threshold, calls per kb, recall, precision, its interval
+KNOWN = species("a", "region", True, [[0.8, 1, 0.4, 0.6, 0.5, 0.7], [0.4, 3, 0.8, 0.2, 0.1, 0.3]])
+LOW = species("b", "species", True, [[0.6, 1, 0.5, 0.3, 0.2, 0.4], [0.2, 2, 0.7, 0.1, 0.0, 0.2]])
+MIDDLE = species("c", "species", True, [[0.6, 1, 0.5, 0.5, 0.4, 0.6], [0.2, 2, 0.7, 0.3, 0.2, 0.4]])
+HIGH = species("d", "species", True, [[0.5, 1, 0.5, 0.9, 0.8, 1.0]])
+LETTERS = species("a", "region", False, [[0.5, 2, 0.3, 0.25, 0.2, 0.3]])
+CARD = {
+    "extent": [0, 0],
+    "tolerance": 25,
+    "threshold_without_genes": 0.1,
+    "probability": {"genes": {"scores": [0.2, 0.6], "values": [0.1, 0.5]}},  # of older cards
+    "expected": [KNOWN, LOW, MIDDLE, HIGH, LETTERS],
+}
+
+
+@pytest.fixture
+def expected():
+    return ExpectedPrecision(from_mapping(LocatorFacts, CARD))
+
+
+def only(*entries):
+    return ExpectedPrecision(from_mapping(LocatorFacts, CARD | {"expected": list(entries)}))
+
+
+def test_figures_between_two_rows_are_linear(expected):
+    # .5 lies a quarter of the way from .4 to .8
+    row = expected.at(0.5, genes=True).of("a")
+    assert row[:2] == ("a", "region")
+    assert row[2:] == pytest.approx((2.5, 0.7, 0.3, 0.2, 0.4))
+
+
+def test_the_share_of_sites_found_at_a_depth(expected):
+    # 1.5 calls per kb lie a quarter of the way from 1 to 3, and in the middle of 1 and 2
+    assert expected.recall_at(1.5, genes=True, species="a") == pytest.approx(0.5)
+    assert expected.recall_at(1.5, genes=True) == pytest.approx(1.7 / 3)  # of .6, .6 and .5
+    assert expected.recall_at(1.5, genes=False) == pytest.approx(0.3)
+    assert only(KNOWN).recall_at(1, genes=False) is None
+
+
+@pytest.mark.parametrize(("threshold", "figures"), [(0.1, KNOWN["rows"][1]), (0.99, KNOWN["rows"][0])])
+def test_outside_the_table_the_nearest_row_counts(expected, threshold, figures):
+    assert expected.at(threshold, genes=True).of("a")[2:] == pytest.approx(figures[1:])
+
+
+def test_the_spread_is_over_species_left_out(expected):
+    found = expected.at(0.4, genes=True)  # b: .2, c: .4, d: .9 everywhere; a is known
+    assert found.left_out
+    assert (found.low, found.median, found.high) == pytest.approx((0.2, 0.4, 0.9))
+    assert [row.species for row in found.spread] == ["b", "c", "d"]
+    assert [row.species for row in found.rows] == ["a", "b", "c", "d"]
+
+
+def test_without_species_left_out_the_spread_is_over_all(expected):
+    found = expected.at(0.3, genes=False)
+    assert not found.left_out
+    assert found.low == found.median == found.high == 0.25
+    assert found.spread == found.rows
+
+
+def test_the_median_of_two_species_is_their_mean():
+    assert only(LOW, MIDDLE).at(0.6, genes=True).median == pytest.approx(0.4)
+
+
+def test_a_species_with_two_rows_gives_that_of_its_region():
+    both = only(LOW | {"species": "a"}, KNOWN)
+    assert both.at(0.6, genes=True).of("a").held_out == "region"
+    assert both.at(0.6, genes=True).of("z") is None
+    assert both.at(0.6, genes=True).of(None) is None
+
+
+def test_nothing_is_expected_of_what_was_not_measured():
+    none = only(KNOWN)
+    assert none.at(0.5, genes=False) is None
+    assert none.precision_at(0.5, genes=False) is None
+    assert none.threshold_for(0.1, genes=False) is None
+    assert none.of_calls(np.array([0.5]), genes=False) is None
+    assert none.basis_of_calls(genes=False) == ""
+
+
+def test_the_precision_of_a_known_species_is_its_own(expected):
+    assert expected.precision_at(0.4, genes=True, species="a") == pytest.approx(0.2)
+    assert expected.precision_at(0.4, genes=True) == pytest.approx(0.4)
+    assert expected.precision_at(0.4, genes=True, species="unheard of") == pytest.approx(0.4)
+
+
+def test_the_precision_of_many_scores(expected):
+    # The median is the precision of c: .3 at threshold .2, .4 at .4, and .5 at .6 and above.
+    assert expected.precisions(np.array([0.2, 0.4, 0.9]), genes=True) == pytest.approx([0.3, 0.4, 0.5])
+
+
+@pytest.mark.parametrize(("species", "lowest"), [("a", 0.4), (None, 0.2)])  # b and c begin at .2, d at .5
+def test_below_the_lowest_threshold_precision_is_not_known(expected, species, lowest):
+    assert expected.lowest_measured(genes=True, species=species) == lowest
+    known = np.isfinite(expected.precisions(np.array([0, lowest - 1e-6, lowest, 1]), True, species))
+    assert known.tolist() == [False, False, True, True]
+    assert only(KNOWN).lowest_measured(genes=False) is None
+
+
+def test_the_threshold_for_a_precision():
+    one = only(KNOWN)  # precision rises from .2 at .4 to .6 at .8
+    assert one.threshold_for(0.5, genes=True) == pytest.approx(0.7)
+    assert one.threshold_for(0.6, genes=True) == pytest.approx(0.8)
+    assert one.threshold_for(0.1, genes=True) == 0.4
+    assert one.threshold_for(0.61, genes=True) is None
+
+
+def test_the_threshold_is_of_the_species_or_of_the_median(expected):
+    assert expected.threshold_for(0.4, genes=True, species="a") == pytest.approx(0.6)
+    # The median is the precision of c: it rises from .3 at threshold .2 to .5 at .6.
+    assert expected.threshold_for(0.45, genes=True) == pytest.approx(0.5)
+
+
+@given(st.floats(0, 1))
+def test_the_threshold_gives_the_precision_asked_for(precision):
+    some = ExpectedPrecision(from_mapping(LocatorFacts, CARD))
+    threshold = some.threshold_for(precision, genes=True)
+    if threshold is None:
+        assert precision > 0.5  # the highest that c, the median, reaches
+    else:
+        assert some.at(threshold, genes=True).median >= precision
+
+
+def test_the_share_right_of_calls_of_about_a_score(expected):
+    # a: .6 of 1 call per kb is right at .8; of the two more down to .4, around .6, none is
+    found = expected.of_calls(np.array([0.3, 0.4, 0.6, 0.7, 0.8, 1]), genes=True, species="a")
+    assert found == pytest.approx([np.nan, 0, 0, 0.3, 0.6, 0.6], nan_ok=True)
+    # c is the median: .5 of 1 at .6, and .6 - .5 of one more around .4
+    assert expected.of_calls(np.array([0.4, 0.5, 0.6]), genes=True) == pytest.approx([0.1, 0.3, 0.5])
+    # d itself is better than the median
+    assert expected.of_calls(np.array([0.6]), genes=True, species="d") == pytest.approx([0.9])
+    assert expected.basis_of_calls(True, "a") == "the share in a"
+    assert expected.basis_of_calls(True) == "the median of 3 species that training did not see"
+    assert expected.basis_of_calls(True, "d").startswith("the share in d, or the median of 3 species")
+
+
+def test_a_share_that_does_not_rise_is_pooled():
+    # .2 of 1 call is right at .8, and 1.0 of the two more: 1.2 of 3 in all
+    table = species("a", "region", True, [[0.8, 1, 0.2, 0.2, 0, 1], [0.6, 3, 0.4, 0.4, 0, 1]])
+    assert only(table).of_calls(np.array([0.6, 0.75, 0.9]), genes=True) == pytest.approx([0.4] * 3)
+
+
+@pytest.mark.parametrize("model", ["bacteria-genome", "ecoli-genome", "archaea-genome", "fungi-genome"])
+def test_precision_of_calls_rises_with_their_score(model):
+    facts = read_card(locate_model(model)).locator
+    shipped, scores = ExpectedPrecision(facts), np.linspace(0, 1, 500)
+    for name in (None, *(table.species for table in facts.expected)):
+        for genes in (True, False):
+            found = shipped.of_calls(scores, genes, name)
+            assert (np.diff(found[~np.isnan(found)]) >= 0).all(), name
+
+
+def test_a_card_may_have_no_figures():
+    none = ExpectedPrecision(LocatorFacts(extent=(0, 0)))
+    assert none.at(0.5, genes=True) is none.of_calls(np.array([0.5]), genes=True) is None
+
+
+def broken(*path, value):
+    card = copy.deepcopy(CARD)
+    inner = card
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return card
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        broken("tolerance", value=-1),
+        broken("probability", value=[1]),
+        broken("probability", "genes", "scores", value=[0.6, 0.2]),
+        broken("probability", "genes", "values", value=[0.5, 0.1]),
+        broken("probability", "genes", value={"scores": [], "values": []}),
+        broken("expected", value=[1]),
+        broken("expected", 0, "held_out", value="year"),
+        broken("expected", 0, "rows", value=[]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, 0.5, 0.4, 0.6], [0.8, 1, 0.5, 0.5, 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, 0.5, 0.6, 0.4]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 1.5, 0.5, 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, float("nan"), 0.4, 0.6]]),
+    ],
+)
+def test_a_damaged_card_is_one_error(card):
+    with pytest.raises(ConfigError, match=r"^'locator.* (is|has) ") as caught:
+        from_mapping(LocatorFacts, card, "locator")
+    assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Explained calls of a locator: stretches in their places, scores of the whole strand, shares."""
+"""Explained calls: letters and stretches in their places, scores of the whole strand, shares."""
 
 from dataclasses import replace
 
@@ -15,7 +15,13 @@ from seqray.core.explanation import InputShares, Place
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
-from seqray.explanations.calls import check_calls, cut_stretches, explain_calls, input_shares
+from seqray.explanations.calls import (
+    check_calls,
+    cut_stretches,
+    explain_calls,
+    extract_call_windows,
+    input_shares,
+)
 from seqray.explanations.methods import GENERAL_METHODS
 from seqray.explanations.options import ExplainOptions, MethodSettings
 from seqray.io.explanations import ScoreTrack, explanation_rows, write_shares
@@ -271,3 +277,48 @@ def test_the_table_of_inputs(tmp_path):
         **{"score": "0.75", "log_odds": "1.1", "letters": "0.25", "genes": "0.75"},
         **{"without_genes": "-2", "letters_shuffled": "-3", "first_track": "start", "first_effect": "-0.75"},
     }
+
+
+GENOME = "".join(np.random.default_rng(0).choice(list("ACGT"), 100))
+
+
+def window_call(start, strand="+", contig="chr", length=20):
+    return Call(contig, start, start + length, strand, start + 12, 0.9, "promoter")
+
+
+@given(st.integers(0, 99), st.sampled_from("+-"))
+def test_each_letter_of_a_window_lies_where_its_position_says(start, strand):
+    [record], [place] = extract_call_windows(
+        [SequenceRecord("chr", GENOME)], [window_call(start, strand)], DNA, 20
+    )
+    assert record.id == "promoter_1"
+    letters = [GENOME[p] for p in place.positions()]
+    if strand == "-":
+        letters = [reverse_complement(x) for x in letters]
+    assert "".join(letters) == record.sequence
+    assert place.length == 100
+
+
+def test_order_and_names_are_those_of_the_calls():
+    contigs = [SequenceRecord("a", GENOME), SequenceRecord("b", GENOME[::-1])]
+    calls = [window_call(5, contig="b"), window_call(3, contig="a"), window_call(1, "-", contig="b")]
+    records, places = extract_call_windows(iter(contigs), calls, DNA, 20)
+    assert [r.id for r in records] == ["promoter_1", "promoter_2", "promoter_3"]
+    assert [(p.contig, p.start, p.strand) for p in places] == [("b", 5, "+"), ("a", 3, "+"), ("b", 1, "-")]
+    assert records[1].sequence == GENOME[3:23]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (window_call(5, length=30), "call 'promoter_1' has 30 bases, but those of the model have 20"),
+        (window_call(5, contig="plasmid"), "lies on 'plasmid', which is not among the sequences"),
+        (window_call(100), "at 101-120 lies beyond the end of 'chr'"),
+        (window_call(-1), "lies beyond the end of 'chr'"),
+        (window_call(5, strand="."), "has the strand '.'; use + or -"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(wrong, message):
+    with pytest.raises(InputError, match=r"x\.gff3") as error:
+        extract_call_windows([SequenceRecord("chr", GENOME)], [wrong], DNA, 20, "x.gff3")
+    assert message in str(error.value)

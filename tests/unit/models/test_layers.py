@@ -1,17 +1,21 @@
-"""Layers: heads, pooling, normalization, dropout."""
+"""Layers, and the networks that are built of them."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, strategies as st
+import torch.nn.functional as F
+from hypothesis import given, settings, strategies as st
 from scipy.special import logsumexp, softmax
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.networks import build_model, build_network
 from seqray.models.batches import Dropout
 from seqray.models.layers import ClassificationHead, LayerNorm, Pooling
+from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes
+from seqray.models.tokenizers import make_tokenizer
 
 COUNTS = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 
@@ -139,3 +143,124 @@ def test_nothing_is_dropped_in_evaluation(p):
     assert torch.equal(Dropout(p).eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
     assert not Dropout(1.0)(x).any()
+
+
+CONFIGS: dict[str, ModelConfig] = {
+    "dna": ModelConfig(),
+    "rna": ModelConfig(alphabet="rna"),
+    "protein": ModelConfig(alphabet="protein"),
+    "dna words": ModelConfig(tokenizer="kmer", k=3),
+    "protein words": ModelConfig(alphabet="protein", tokenizer="kmer", k=2),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_table_has_a_row_for_every_token(name):
+    assert build_network(CONFIGS[name]).vocabulary == make_tokenizer(CONFIGS[name]).vocab_size
+
+
+BLOCK = {
+    "attention_norm.weight": (12,),
+    "attention_norm.bias": (12,),
+    "attention.qkv.weight": (20, 12),  # three query heads and one of keys and of values, 4 wide
+    "attention.qkv.bias": (20,),
+    "attention.out.weight": (12, 12),
+    "attention.out.bias": (12,),
+    "feed_forward_norm.weight": (12,),
+    "feed_forward_norm.bias": (12,),
+    "feed_forward.up.weight": (30, 12),
+    "feed_forward.up.bias": (30,),
+    "feed_forward.down.weight": (12, 30),
+    "feed_forward.down.bias": (12,),
+}
+HEAD = {
+    "head.norm.weight": (12,),
+    "head.norm.bias": (12,),
+    "head.linear.weight": (3, 12),
+    "head.linear.bias": (3,),
+}
+STEM = {
+    "embedding.letters.weight": (8, 8),
+    "embedding.detectors.0.weight": (6, 8, 3),
+    "embedding.detectors.0.bias": (6,),
+    "embedding.detectors.1.weight": (6, 8, 7),
+    "embedding.detectors.1.bias": (6,),
+    "embedding.residual.0.weight": (12, 12, 5),
+    "embedding.residual.0.bias": (12,),
+    "embedding.merge.weight": (12, 48),
+    "embedding.merge.bias": (12,),
+}
+SMALL: dict[str, Any] = {"d_model": 12, "heads": 3, "kv_heads": 1, "d_ff": 30, "layers": 2, "classes": 3}
+
+
+def shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in build_model(config).state_dict().items()}
+
+
+def expected_shapes(embedding: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    blocks = {f"blocks.{i}.{name}": shape for i in range(2) for name, shape in BLOCK.items()}
+    return {"cls": (12,)} | embedding | blocks | HEAD
+
+
+def test_names_and_shapes_in_a_model_file():
+    """A change here makes earlier model files unreadable."""
+    assert shapes(ModelConfig(**SMALL)) == expected_shapes({"embedding.table.weight": (8, 12)})
+
+
+def test_names_and_shapes_with_a_stem_and_learned_positions():
+    stem = StemConfig(kernels=(3, 7), stride=4, depth=1)
+    config = ModelConfig(**SMALL, stem=stem, positions="learned", max_length=10)
+    rows = 1 + 3  # CLS, and 10 letters by fours
+    assert shapes(config) == expected_shapes(STEM | {"positions.table.weight": (rows, 12)})
+
+
+WINDOW, LETTERS, CONTEXTS = 22, 4, 2
+
+
+def make(window=WINDOW, seed=0, size=NARROW):
+    rng = np.random.default_rng(seed)
+    shapes = prefilter_shapes(window, LETTERS, CONTEXTS, size)
+    return Prefilter(
+        {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}, window
+    )
+
+
+def by_convolution(prefilter, codes, context):
+    """One window, by torch's convolution of one-hot letters."""
+    w = {name: torch.from_numpy(value) for name, value in prefilter.weights.items()}
+    one_hot = F.one_hot(torch.from_numpy(codes.astype(np.int64)), LETTERS + 1)[:, :LETTERS].float()
+    found = F.conv1d(one_hot.T[None], w["convolution"].permute(2, 1, 0), w["convolution_bias"], stride=STRIDE)
+    gained = F.relu(found)[0].T * w["gain"][context]  # (J, C)
+    hidden = F.relu(torch.einsum("jc,jch->h", gained, w["first"]) + w["first_bias"][context])
+    hidden = F.relu(hidden @ w["second"] + w["second_bias"])
+    return float(hidden @ w["out"] + w["out_bias"][context])
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+@pytest.mark.parametrize("window", [KERNEL, WINDOW, 81])
+def test_every_window_gets_what_a_convolution_gives(window, size):
+    prefilter = make(window, size=size)
+    codes = np.random.default_rng(1).integers(0, LETTERS + 1, window + 30).astype(np.uint8)
+    for context in range(CONTEXTS + 1):
+        expected = [by_convolution(prefilter, codes[i : i + window], context) for i in range(31)]
+        assert prefilter.log_odds(codes, context) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(length=st.integers(WINDOW, 9000), cut=st.integers(0, 9000), seed=st.integers(0, 99))
+def test_where_a_strand_is_cut_changes_nothing(length, cut, seed):
+    prefilter = make(seed=seed)
+    codes = np.random.default_rng(seed).integers(0, LETTERS + 1, length).astype(np.uint8)
+    cut = cut % (length - WINDOW + 1)
+    whole = prefilter.log_odds(codes, 1)
+    assert whole.shape == (length - WINDOW + 1,)
+    assert (prefilter.log_odds(codes[cut:], 1) == whole[cut:]).all()  # to the last bit
+
+
+@given(count=st.integers(1, 2000), seed=st.integers(0, 99))
+def test_a_window_has_the_same_answer_in_a_strand_and_alone(count, seed):
+    prefilter = make(seed=seed, size=(WIDE, NARROW)[seed % 2])
+    codes = np.random.default_rng(seed).integers(0, LETTERS + 1, count + WINDOW - 1).astype(np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view(codes, WINDOW)
+    order = np.random.default_rng(seed).permutation(count)
+    assert (prefilter.window_log_odds(windows[order], 2) == prefilter.log_odds(codes, 2)[order]).all()
