@@ -1,8 +1,8 @@
 """Scores of a locator along strands of any length.
 
 A strand is cut into chunks that depend on its length alone. Each is computed with the letters around it that
-can change its scores, in one pass of one thread. So a score has the same bits whatever part of the strand is
-asked for, and however many threads work.
+can change its scores; on a CPU in one pass of one thread. So a score has the same bits there whatever part of
+the strand is asked for, and however many threads work. A GPU computes several chunks in a pass.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from seqray.modelfile.model import TrainedModel
 CHUNK = 1 << 14
 """Letters of a chunk: the letters around it cost little, and its activations stay in the cache."""
 
+_GPU_CHUNKS, _GPU_WORKERS = 8, 2  # in a pass; one worker prepares a pass while another one computes
 _PHASE = 4  # a chunk and what is around it are whole tokens of this many letters
 
 
@@ -52,6 +53,7 @@ class StrandScorer:
         self.margin = -(-self.radius // _PHASE) * _PHASE
         self._model = model
         self._dtype: Dtype = dtype
+        self._chunks_of_a_pass = 1 if model.engine or model.device.type == "cpu" else _GPU_CHUNKS
         self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager
@@ -64,7 +66,7 @@ class StrandScorer:
             return
         import torch
 
-        workers = torch.get_num_threads() if self._model.device.type == "cpu" else 1
+        workers = torch.get_num_threads() if self._chunks_of_a_pass == 1 else _GPU_WORKERS
         pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
         try:
             with one_thread(), pool as self._pool:
@@ -86,17 +88,23 @@ class StrandScorer:
 
     def chunks(self, strand: Strand, numbers: Iterable[int]) -> list[Floats]:
         """Scores of the letters of some chunks, each from 0 to 1; chunk i begins at letter i · `CHUNK`."""
+        wanted, size = list(numbers), self._chunks_of_a_pass
+        passes = [wanted[i : i + size] for i in range(0, len(wanted), size)]
         compute = map if self._pool is None else self._pool.map
-        return list(compute(lambda number: self._chunk(strand, number), numbers))
+        return [
+            scores for of_pass in compute(lambda some: self._pass(strand, some), passes) for scores in of_pass
+        ]
 
-    def _chunk(self, strand: Strand, number: int) -> Floats:
-        start, end = number * CHUNK, min((number + 1) * CHUNK, len(strand))
-        around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
-        codes = cut_stretch(strand.codes, *around, self._model.alphabet.unknown, circular=strand.circular)
+    def _pass(self, strand: Strand, numbers: list[int]) -> list[Floats]:
+        lengths = [min((number + 1) * CHUNK, len(strand)) - number * CHUNK for number in numbers]
+        width = -(-max(lengths) // _PHASE) * _PHASE + self.margin
+        around = [(number * CHUNK - self.margin, number * CHUNK + width) for number in numbers]
+        unknown, circular = self._model.alphabet.unknown, strand.circular
+        codes = np.stack([cut_stretch(strand.codes, *ends, unknown, circular=circular) for ends in around])
         tracks = None
         if strand.tracks is not None:
-            tracks = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)[None]
+            tracks = np.stack([cut_stretch(strand.tracks, *ends, 0, circular=circular) for ends in around])
         with nullcontext() if self._model.engine else compute_precision(self._model.device, self._dtype):
-            logits = self._model.site_logits(codes[None], tracks)
-        kept = slice(self.margin, self.margin + end - start)
-        return logistic(logits[0, kept, self._model.card.positive_index].astype(np.float64))
+            logits = self._model.site_logits(codes, tracks)[..., self._model.card.positive_index]
+        rows = zip(logits.astype(np.float64), lengths, strict=True)
+        return [logistic(row[self.margin : self.margin + length]) for row, length in rows]

@@ -15,6 +15,7 @@ from seqray.core.records import SequenceRecord, parse_region
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome, gene_tracks
 from seqray.genome.predict import choose_genes
+from seqray.inference.locators import Strand, StrandScorer
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
@@ -67,6 +68,19 @@ def track(profiles):
         for site, score in zip(p.sites.tolist(), p.scores.tolist(), strict=True)
         if score == score
     }
+
+
+@pytest.mark.parametrize("circular", [False, True])
+def test_chunks_of_one_pass_have_the_scores_of_one_at_a_time(locator, circular, monkeypatch):
+    """As a GPU computes them: five whole chunks and 30 letters."""
+    strand = Strand(DNA.encode(letters(5 * CHUNK + 30, 3)), circular=circular)
+    by_size = []
+    for size in (1, 4):
+        scorer = StrandScorer(locator)
+        monkeypatch.setattr(scorer, "_chunks_of_a_pass", size)
+        by_size.append(scorer.chunks(strand, range(6)))
+    assert [len(scores) for scores in by_size[1]] == [CHUNK] * 5 + [30]
+    np.testing.assert_allclose(np.concatenate(by_size[1]), np.concatenate(by_size[0]), rtol=0, atol=1e-6)
 
 
 def brute(model, text, genes, strand, circular):
