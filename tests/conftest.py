@@ -33,7 +33,7 @@ from tables import fasta, genbank, gff3, letters, tsv
 LONG = ("workflows", "training", "attack", "explanations", "api", "cli")
 
 # A busy machine must not fail a test; nothing is left on the disk.
-settings.register_profile("seqray", deadline=None, database=None)
+settings.register_profile("seqray", deadline=None, database=None, max_examples=60)
 settings.load_profile("seqray")
 
 

@@ -1,17 +1,17 @@
 """A training on one device is alone, whatever the variables of a cluster say of other tasks."""
 
-import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 import seqray
+from commands import repeated
 from seqray.core.run_config import RunConfig
 from seqray.training.trainer import is_main_process, make_trainer, quiet
+from tables import letters, tsv, write
 
 TASKS = {
     "Slurm": {"SLURM_JOB_ID": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "1"},
@@ -31,32 +31,19 @@ TASKS = {
     },
 }
 SETTINGS = ("model.d_model=8", "model.heads=2", "model.layers=1", "model.d_ff=8", "trainer.max_epochs=1")
-FIT = """
-import json, sys, seqray
+TRAIN_AND_FIT = """
+import csv, os, sys
+import seqray
+from seqray.cli.main import main
+
+rank, words = int(os.environ["SLURM_PROCID"] or 0), sys.argv[1:]
+assert main(words) == 0
 from lightning.fabric.utilities.rank_zero import rank_zero_only
-
-before = rank_zero_only.rank
-X, y = json.load(sys.stdin)
-seqray.SequenceClassifier(d_model=8, heads=2, layers=1, epochs=1, members=1).fit(X, y).predict(X)
-assert rank_zero_only.rank == before == 1
+assert rank_zero_only.rank == rank
+X, y = zip(*csv.reader(open(words[2]), delimiter="\\t"))
+seqray.SequenceClassifier(d_model=8, heads=2, layers=1, epochs=1, members=1).fit(X[1:], y[1:]).predict(X[1:])
+assert rank_zero_only.rank == rank
 """
-
-
-@pytest.fixture(scope="module")
-def examples():
-    rng = np.random.default_rng(1)
-    sequences = ["".join(rng.choice(list("ACGT"), 24)) for _ in range(60)]
-    return sequences, ["no", "yes"] * 30
-
-
-def run(words, variables, given=None):
-    numbered = ("SLURM_", "RANK", "LOCAL_", "WORLD_")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(numbered)}
-    command = [sys.executable, *words]
-    done = subprocess.run(
-        command, env=clean | variables, input=given, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def is_main() -> bool:
@@ -93,16 +80,17 @@ def test_only_tasks_of_srun_are_the_processes_of_a_training_on_two_devices(
 
 
 @pytest.mark.parametrize("variables", [TASKS["Slurm"], {"RANK": "genus", "SLURM_PROCID": ""}])
-def test_a_training_of_one_task_among_others_writes_its_model(tmp_path, examples, variables):
+def test_a_training_of_one_task_among_others_writes_its_model_and_leaves_the_rank(tmp_path, variables):
+    """The verb and the estimator, each in the process of a task."""
     table, out = tmp_path / "table.tsv", tmp_path / "m.safetensors"
-    rows = ["\t".join(row) for row in zip(*examples, strict=True)]
-    table.write_text("\n".join(["sequence\tlabel", *rows]) + "\n")
+    rows = [(letters(24, i), ("no", "yes")[i % 2]) for i in range(60)]
+    write(table, tsv("sequence label", rows))
     words = ["train", "--train", str(table), "--members", "1", "--threads", "1", "--out", str(out)]
-    words += [word for setting in SETTINGS for word in ("--set", setting)]
-    run(["-m", "seqray", *words], variables)
+    words += repeated("--set", SETTINGS)
+    numbered = ("SLURM_", "RANK", "LOCAL_", "WORLD_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(numbered)}
+    command = [sys.executable, "-c", TRAIN_AND_FIT, *words]
+    done = subprocess.run(command, env=clean | variables, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
     assert seqray.load_model(out).card.classes == ("no", "yes")
     assert list((tmp_path / "m.safetensors.training/member-1/log").rglob("metrics.csv"))  # of the first rank
-
-
-def test_a_fit_of_one_task_among_others_leaves_the_rank_of_its_process(examples):
-    run(["-c", FIT], TASKS["torchrun"], json.dumps(examples))

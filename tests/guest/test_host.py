@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.main import main
-
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import contextlib, json, logging, os, random, sys, warnings
@@ -21,9 +19,8 @@ from seqray.explanations.methods import METHODS
 
 warnings.simplefilter("ignore")
 RECORDS = "data/example/promoters.fa"
-host = sys.argv[1]
 around = contextlib.ExitStack()
-if host == "process":
+if sys.argv[1] == "hostile":
     torch.set_default_dtype(torch.float64)
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
     np.seterr(all="raise")
@@ -31,7 +28,7 @@ if host == "process":
     torch.use_deterministic_algorithms(True)
     matplotlib.rcParams.update({"text.usetex": True, "font.size": 40, "axes.facecolor": "red"})
     matplotlib.rcParams.update({"svg.fonttype": "path", "lines.linewidth": 9, "axes.grid": True})
-elif host == "thread":
+    # and of this thread alone
     torch.set_float32_matmul_precision("medium")
     around.enter_context(torch.autocast("cpu", dtype=torch.bfloat16))
     around.enter_context(torch.inference_mode())
@@ -116,64 +113,42 @@ json.dump(results, sys.stdout)
 """
 
 
-def run(tmp_path, host):
+def test_settings_of_the_program_change_no_result_and_stay(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, program, host],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("plain"), "plain")
-
-
-@pytest.mark.parametrize("host", ["process", "thread"])
-def test_settings_of_the_program_change_no_result_and_stay(tmp_path, plain, host):
-    assert run(tmp_path, host) == plain
-
-
-def test_a_backend_that_is_not_installed_and_a_hostile_style_cost_no_output(tmp_path):
-    records = ROOT / "data/example/promoters.fa"
-    words = ["explain", str(records), "-m", "ecoli-promoter", "--method", "rollout", "--no-check", "--quiet"]
-    written = {}
+    results = []
     for host in ("plain", "hostile"):
-        folder = tmp_path / host
-        folder.mkdir()
-        if host == "hostile":
-            (folder / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nsvg.fonttype: path\n")
-        done = subprocess.run(
-            [sys.executable, "-m", "seqray", *words, "--plot", "p.svg", "--out", "p.tsv"],
-            cwd=folder,
-            env=os.environ | ({"MPLBACKEND": "module://not_installed"} if host == "hostile" else {}),
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
-        written[host] = (folder / "p.svg").read_bytes(), (folder / "p.tsv").read_bytes()
-    assert written["plain"] == written["hostile"]
+        command, environment = [sys.executable, program, host], os.environ | {"OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
+        assert done.returncode == 0, done.stderr[-2000:]
+        results.append(json.loads(done.stdout))
+    assert results[0] == results[1]
+
+
+WORDS = ["explain", str(ROOT / "data/example/promoters.fa"), "-m", "ecoli-promoter", "--method", "rollout"]
+
+
+def test_a_backend_that_is_not_installed_and_a_hostile_style_cost_no_output(run, tmp_path):
+    words = [*WORDS, "--no-check", "--quiet", "--plot", "p.svg", "--out", "p.tsv"]
+    run(words)
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    (folder / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nsvg.fonttype: path\n")
+    environment = os.environ | {"MPLBACKEND": "module://not_installed"}
+    command = [sys.executable, "-m", "seqray", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    for name in ("p.svg", "p.tsv"):
+        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 @pytest.mark.parametrize(("reason", "status"), [("no font", 1), ("failed to map segment", 2)])
-def test_the_table_is_written_where_the_figure_cannot_be_drawn(tmp_path, monkeypatch, capsys, reason, status):
+def test_the_table_is_written_where_the_figure_cannot_be_drawn(run, monkeypatch, reason, status):
     def fail(*_):
         raise RuntimeError(reason)
 
     monkeypatch.setattr("seqray.report.plots.plot_explanations", fail)
-    records, table, figure = ROOT / "data/example/promoters.fa", tmp_path / "p.tsv", tmp_path / "p.png"
-    words = ["explain", str(records), "-m", "ecoli-promoter", "--method", "rollout", "--no-check"]
-    assert main([*words, "--plot", str(figure), "--out", str(table)]) == status
-    assert (
-        f"can't be drawn (RuntimeError: {reason}); all other outputs are written" in capsys.readouterr().err
-    )
-    assert table.is_file()
-    assert not figure.exists()
+    said = run(WORDS, "--no-check --plot p.png --out p.tsv", status=status).err
+    assert f"can't be drawn (RuntimeError: {reason}); all other outputs are written" in said
+    assert Path("p.tsv").is_file()
+    assert not Path("p.png").exists()

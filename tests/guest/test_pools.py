@@ -5,67 +5,56 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-import multiprocessing, sys, warnings
+import multiprocessing, warnings
 import joblib
 import numpy as np
 import seqray
 
 warnings.simplefilter("ignore")
-RECORDS = "data/example/promoters.fa"
+RECORDS = list(seqray.read_fasta("data/example/promoters.fa"))[:4]
 rng = np.random.default_rng(0)
 SEQUENCES = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(40)]
 CLASSIFIER = seqray.SequenceClassifier(d_model=16, heads=2, layers=1, epochs=1, members=1)
+MODELS = {"explain": "ecoli-promoter", "predict": "ecoli-promoter", "scan": "bacteria-genome", "fit": None}
 WORK = {
-    "predict": lambda model, _: seqray.predict(model, RECORDS).iloc[:, 1:].to_csv(),
-    "explain": lambda model, _: seqray.explain(model, RECORDS, method="grad-rollout", shuffles=0).to_csv(),
-    "scan": lambda model, _: seqray.scan(model, RECORDS, genes=None).to_csv(),
-    "fit": lambda *_: str(CLASSIFIER.fit(SEQUENCES, ["a", "b"] * 20).predict(SEQUENCES)),
+    "predict": lambda model: seqray.predict(model, RECORDS).iloc[:, 1:].to_csv(),
+    "explain": lambda model: seqray.explain(model, RECORDS, method="grad-rollout", shuffles=0).to_csv(),
+    "scan": lambda model: seqray.scan(model, RECORDS, genes=None).to_csv(),
+    "fit": lambda _: str(CLASSIFIER.fit(SEQUENCES, ["a", "b"] * 20).predict(SEQUENCES)),
 }
-verb, name, method = sys.argv[1:]  # of the process that begins, also where it spawns others
-MODEL = name if method != "fork" or verb == "fit" else seqray.load_model(name)
 
 
-def work(number):
-    return WORK[verb](MODEL, number)
+def work(verb):
+    return WORK[verb](MODELS[verb])
 
 
 if __name__ == "__main__":
-    own = work(0)
-    if method == "loky":
-        others = joblib.Parallel(2, timeout=150)(joblib.delayed(WORK[verb])(MODEL, i) for i in (0, 1))
-    else:
-        pool = multiprocessing.get_context(method).Pool(2)
-        others = pool.map_async(work, [0, 1]).get(timeout=150)
+    names = dict(MODELS)
+    MODELS |= {verb: seqray.load_model(name) for verb, name in names.items() if name}  # which forks share
+    own = {verb: work(verb) for verb in WORK}
+    for method in ("fork", "spawn", "forkserver"):
+        verbs = [*WORK] if method == "fork" else ["predict"]
+        pool = multiprocessing.get_context(method).Pool(2 if method == "fork" else 1)
+        others = pool.map_async(work, verbs * 2, chunksize=1).get(timeout=150)
         pool.terminate()
-    assert others == [own, own], (own, others)
+        assert others == [own[verb] for verb in verbs * 2], (method, others)
+    others = joblib.Parallel(2, timeout=150)(joblib.delayed(WORK["fit"])(None) for _ in range(2))
+    assert others == [own["fit"]] * 2, ("loky", others)
 """
 
 
-@pytest.mark.parametrize(
-    ("verb", "model", "method"),
-    [
-        ("predict", "ecoli-promoter", "fork"),
-        ("predict", "ecoli-promoter", "spawn"),
-        ("predict", "ecoli-promoter", "forkserver"),
-        ("explain", "ecoli-promoter", "fork"),
-        ("scan", "bacteria-genome", "fork"),
-        ("fit", "-", "fork"),
-        ("fit", "-", "loky"),
-    ],
-)
-def test_a_pool_gives_what_its_parent_gives(tmp_path, verb, model, method):
+def test_pools_give_what_their_parent_gives(tmp_path):
+    """Forks of a process that has computed, which share its models, and processes that begin anew."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, program, verb, model, method],
+        [sys.executable, program],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         env=os.environ | {"OMP_NUM_THREADS": "2"},
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -271,7 +271,7 @@ def test_no_more_than_the_first_records_are_held(models):
 
 
 def test_a_file_that_is_not_what_its_first_records_are_like_is_told(told):
-    first, second = told(drawn("rich", 1300, seed=8), drawn("poor", 9000, seed=9))()
+    first, second = told(drawn("rich", 1300, seed=8), drawn("poor", 3000, seed=9))()
     assert first.startswith("seqray: this file is read as Rich in GC, ")
     assert second.startswith("seqray: caution: ")
 

@@ -104,7 +104,7 @@ def explained(site, strand="+", contig="long", circular=False, **options):
     return list(explain_calls(MODEL, stretches, chosen))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=25)
 @given(
     st.sampled_from(["long", "short"]),
     st.integers(0, 202),

@@ -265,7 +265,24 @@ def test_a_graph_that_answers_differently_is_not_written(stored, tmp_path, monke
 # --- engines --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+# Shapes that have every operator of all shapes between them.
+OPENVINO = (
+    *("relu, three classes", "words", "learned", "rotary, shared keys", "stem, pooled ends"),
+    *("contexts", "matrix in a stem", "words in a stem", "composition of proteins"),
+    *("linear part", "gain in a stem", "subclasses of three classes"),
+)
+
+
+def operators(shapes):
+    graphs = (onnx_networks.make_graph(random_model(**{"layers": 1} | SHAPES[shape])) for shape in shapes)
+    return {node.op_type for graph in graphs for node in graph.graph.node}
+
+
+def test_openvino_is_given_every_operator():
+    assert operators(OPENVINO) == operators(SHAPES)
+
+
+@pytest.mark.parametrize("shape", OPENVINO)
 def test_openvino_gives_the_logits_of_torch(shape):
     model = random_model(**{"layers": 1} | SHAPES[shape])
     changed = with_engine(model, "openvino")

@@ -1,6 +1,7 @@
 """Where a genome is from, and cautions about a file."""
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,11 @@ RANDOM = np.random.default_rng(3)
 GENOMES = {name: "".join(RANDOM.choice([*"ACGT"], 100_000)) for name in ("E. coli", "B. subtilis")}
 
 
+@cache
+def sketch_of(letters):
+    return sketch_genome([letters])
+
+
 def mutated(letters, share):
     """With this share of the letters changed."""
     codes = DNA.encode(letters)
@@ -31,7 +37,7 @@ def origin_of(measured, held_out="species", kingdom=None, genomes=GENOMES):
     """For a locator that was measured on some species, with sketches of genomes."""
     expected = [SimpleNamespace(species=name, held_out=held_out) for name in measured]
     locator, model = SimpleNamespace(expected=expected, kingdom=kingdom), SimpleNamespace(contexts=())
-    sketches = {name: sketch_genome([letters]) for name, letters in genomes.items()}
+    sketches = {name: sketch_of(letters) for name, letters in genomes.items()}
     domain = SimpleNamespace(genomes=sketches, signature=None, calibration=None)
     card = SimpleNamespace(model=model, locator=locator, domain=domain)
     return Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))

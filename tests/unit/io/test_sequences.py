@@ -199,9 +199,9 @@ def test_most_ids_take_eight_bytes_each():
     tracemalloc.start()
     try:
         ids = UniqueIds("error", "x.fa")
-        for i in range(100_000):
+        for i in range(60_000):
             ids.resolve(str(i))
-        assert tracemalloc.get_traced_memory()[0] < 100_000 * 8 + (1 << 15) * 120
+        assert tracemalloc.get_traced_memory()[0] < 60_000 * 8 + (1 << 15) * 120
     finally:
         tracemalloc.stop()
 
