@@ -119,7 +119,7 @@ PLAIN = re.compile(
     r"(?:lower|upper)[- ]case letters?|(?:capital|small|other|unknown|missing) letters?"
     r"|letters? (?:case|codes?)|case of letters|letters (?:other than|to upper case)"
     r"|letters (?:that it does not know|or more, of which)"
-    r"|an alphabet of A letters|letters, digits|kind: locator",
+    r"|an alphabet of A letters|letters, digits|kind: locator"
 )
 
 

@@ -103,10 +103,7 @@ def unread(pipe):
 @pytest.mark.parametrize("verb", OUTPUTS)
 @pytest.mark.parametrize(
     ("number", "status", "line"),
-    [
-        (signal.SIGINT, 130, b"seqray: interrupted\n"),
-        (signal.SIGTERM, 143, b"seqray: terminated\n"),
-    ],
+    [(signal.SIGINT, 130, b"seqray: interrupted\n"), (signal.SIGTERM, 143, b"seqray: terminated\n")],
 )
 def test_a_stopped_run_leaves_nothing(process, tiny_model_file, out, verb, number, status, line):
     """It waits for more input, and its output is open: an earlier signal would meet imports."""

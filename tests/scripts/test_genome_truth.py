@@ -93,11 +93,7 @@ LONG = (Gene(0, 900, "-", "long"), Gene(100, 200, "+", "inside"), Gene(950, 990,
     ("genes", "length", "gaps"),
     [
         (GENES, LENGTH, {"a": 100, "b": -10, "c": 250, "d": 250}),
-        (
-            LONG,
-            1000,
-            {"long": 50, "inside": -800, "after": 50},
-        ),  # the long gene ends the gap
+        (LONG, 1000, {"long": 50, "inside": -800, "after": 50}),  # the long gene ends the gap
     ],
 )
 def test_the_gap_is_counted_to_the_nearest_gene_upstream_on_either_strand(genes, length, gaps):

@@ -42,11 +42,7 @@ def fit(own, k=0):
 # --- the rank -------------------------------------------------------------------------------------
 
 
-@given(
-    n=st.integers(1, 3000),
-    percent=st.integers(1, 999),
-    seed=st.integers(0, 3),
-)
+@given(n=st.integers(1, 3000), percent=st.integers(1, 999), seed=st.integers(0, 3))
 def test_rounding_never_lifts_a_cutoff(n, percent, seed):
     own = np.sort(np.random.default_rng(seed).beta(8, 1, n))
     rank = (n + 1) * (1000 - percent) // 1000  # whole numbers: no rounding error

@@ -69,8 +69,7 @@ def test_sequences_like_training_are_rarely_flagged(domain):
 
 
 @pytest.mark.parametrize(
-    "odd",
-    ["A" * 81, "GC" * 40 + "G", "TA" * 40 + "T", "ACG" * 27, "N" * 81, "AAAAAAAAT" * 9],
+    "odd", ["A" * 81, "GC" * 40 + "G", "TA" * 40 + "T", "ACG" * 27, "N" * 81, "AAAAAAAAT" * 9]
 )
 def test_junk_is_flagged(domain, odd):
     assert flags(domain, DNA.encode(odd)) == ("out-of-domain",)

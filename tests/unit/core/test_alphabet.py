@@ -54,11 +54,7 @@ def test_alphabets_are_found_by_name():
 
 @pytest.mark.parametrize(
     ("alphabet", "text", "folded"),
-    [
-        (DNA, "acguN", "ACGTN"),
-        (DNA, IUPAC.lower(), IUPAC),
-        (PROTEIN, "mkvXbzJuO*", "MKVXBZJUO"),
-    ],
+    [(DNA, "acguN", "ACGTN"), (DNA, IUPAC.lower(), IUPAC), (PROTEIN, "mkvXbzJuO*", "MKVXBZJUO")],
 )
 def test_normalize_folds_case_and_u(alphabet, text, folded):
     assert alphabet.normalize(text) == folded

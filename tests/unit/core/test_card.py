@@ -191,13 +191,7 @@ def test_a_locator_is_described_without_its_tables():
 
 
 @pytest.mark.parametrize(
-    "facts",
-    [
-        {"extent": 5},
-        {"extent": [-1, 0]},
-        {"threshold_without_genes": 2},
-        {"expected": [{}]},
-    ],
+    "facts", [{"extent": 5}, {"extent": [-1, 0]}, {"threshold_without_genes": 2}, {"expected": [{}]}]
 )
 def test_a_damaged_locator_is_named(facts):
     with pytest.raises(ModelFileError, match=r"^model description: 'locator"):

@@ -12,11 +12,7 @@ from seqray.explanations.options import ExplainOptions, MethodSettings
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import SequenceTarget
 
-SEQUENCES = {
-    "esm": "MKTAYIAKQRQISFVKSHFS",
-    "kmer": "ACGTACGTACGTACCNGGTT",
-    "bpe": "ACGTACGTACGTACCNGGTT",
-}
+SEQUENCES = {"esm": "MKTAYIAKQRQISFVKSHFS", "kmer": "ACGTACGTACGTACCNGGTT", "bpe": "ACGTACGTACGTACCNGGTT"}
 # Letters of each token, special ones left out: words of six letters and single ones around an N.
 SPANS = {
     "esm": [(i, i + 1) for i in range(20)],

@@ -160,8 +160,7 @@ def test_a_call_is_explained_alike_on_the_reverse_complement(site, circular, met
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.p, other.p)
     np.testing.assert_array_equal(
-        np.where(one.place.positions() < 0, -1, length - 1 - one.place.positions()),
-        other.place.positions(),
+        np.where(one.place.positions() < 0, -1, length - 1 - one.place.positions()), other.place.positions()
     )
 
 

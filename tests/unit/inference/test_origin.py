@@ -189,9 +189,7 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
     found = SimpleNamespace(site=7, windows=128, before=3, after=60)
     monkeypatch.setattr(file_check, "find_shifted_site", lambda model, windows: found)
     held_out = SimpleNamespace(
-        empty_sets=lambda *_: None,
-        unclear_scores=lambda *_: None,
-        has_few_calls=lambda *_: True,
+        empty_sets=lambda *_: None, unclear_scores=lambda *_: None, has_few_calls=lambda *_: True
     )
     [line] = FileCheck(tiny_model)._score_cautions(held_out)  # pyright: ignore[reportArgumentType]
     assert line == (

@@ -10,12 +10,7 @@ from seqray.genome.read import gene_features, read_genes
 from seqray.io.gff3 import write_features
 from seqray.scanning.calls import CallTable, call_records
 from seqray.scanning.contigs import Contig
-from seqray.scanning.gene_starts import (
-    GENE_COLUMNS,
-    gene_rows,
-    gene_starts,
-    genes_before,
-)
+from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
 from seqray.scanning.results import ScanCounts, ScanResult
 
 LENGTH = 5000

@@ -185,13 +185,7 @@ def entry(genes, precision):
 
 def test_the_worth_of_a_score_depends_on_whether_the_genes_of_its_contig_are_known():
     expected = ExpectedPrecision(
-        from_mapping(
-            LocatorFacts,
-            {
-                "tolerance": 25,
-                "expected": [entry(True, 0.9), entry(False, 0.2)],
-            },
-        )
+        from_mapping(LocatorFacts, {"tolerance": 25, "expected": [entry(True, 0.9), entry(False, 0.2)]})
     )
     calls = [(1, "+", 0.9), (1, "+", 0.7), (1, "+", 0.3), (1, "+", 0.9, "d")]
     high, lower, unmeasured, other = describe(*calls, expected=expected)

@@ -146,12 +146,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "header",
-    [
-        "[]",
-        '{"format": "x"}',
-        '{"model": {"layers": 1000000}, "facts": {}}',
-        '{"model": {}, "facts": 3}',
-    ],
+    ["[]", '{"format": "x"}', '{"model": {"layers": 1000000}, "facts": {}}', '{"model": {}, "facts": 3}'],
 )
 def test_a_damaged_header_is_refused(tmp_path, header):
     path = tmp_path / "weights.safetensors"

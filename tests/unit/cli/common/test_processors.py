@@ -61,10 +61,7 @@ def machine(tmp_path):
         ),
         (
             "4:cpu:/\n",
-            {
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-            },
+            {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
             8,
         ),
     ],
@@ -90,11 +87,7 @@ def torch_threads(monkeypatch):
 
 @pytest.mark.parametrize(
     ("asked", "free", "environment", "expected"),
-    [
-        (None, 4, {}, 4),
-        (3, 2, {}, 3),
-        (None, 2, {"OMP_NUM_THREADS": "6"}, 6),
-    ],
+    [(None, 4, {}, 4), (3, 2, {}, 3), (None, 2, {"OMP_NUM_THREADS": "6"}, 6)],
 )
 def test_threads_are_those_asked_for_or_the_free_processors(
     torch_threads, monkeypatch, asked, free, environment, expected

@@ -12,12 +12,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.records import Intervals, SequenceRecord
 from seqray.datasets.negatives import make as sampling
 from seqray.datasets.negatives.genome import AllowedRegions, JoinedGenome
-from seqray.datasets.negatives.make import (
-    OccupiedIntervals,
-    candidates,
-    sample_windows,
-    substitute_segments,
-)
+from seqray.datasets.negatives.make import OccupiedIntervals, candidates, sample_windows, substitute_segments
 
 NOTHING = Intervals.merge(())
 EVERYWHERE = {"+": NOTHING, "-": NOTHING}

@@ -227,10 +227,7 @@ def test_arrows_point_where_the_gene_is_read():
     ("context", "place"),
     [
         (CallContext(gene="a", distance=30), "upstream of a gene, between genes"),
-        (
-            CallContext(gene="a", distance=0, within="a", within_strand="same"),
-            "at the first base of a gene",
-        ),
+        (CallContext(gene="a", distance=0, within="a", within_strand="same"), "at the first base of a gene"),
         (
             CallContext(gene="a", distance=30, within="b", within_strand="same"),
             "upstream of a gene, inside another gene",
