@@ -1,15 +1,23 @@
-"""Axial attention against plain loops, fair-esm, and one attention matrix over all cells."""
+"""Axial attention and its rollout against plain loops."""
 
 import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from esm.axial_attention import ColumnSelfAttention, RowSelfAttention
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from networks import random_network
+from seqray.core.model_config import ModelConfig
+from seqray.explanations import trace as axial_attention
+from seqray.explanations.rollout import grad_rollout, rollout
+from seqray.explanations.targets import without_cls
+from seqray.explanations.trace import trace
 from seqray.models import axial
-from seqray.models.attention import rotary_angles
+from seqray.models.alignment import AxialTransformer
+from seqray.models.attention import rotary_angles, sinusoidal
 from seqray.models.axial import ColumnAttention, RowAttention
 
 B, R, C, D, H = 2, 5, 7, 12, 3
@@ -215,3 +223,128 @@ def test_padded_rows_change_fair_esm_and_leave_ours():
     padded = ~real[:, :, None].expand(1, R + 4, C)
     assert (run_esm(theirs, wide, padded)[:, :R] - run_esm(theirs, x)).abs().max() > 1e-3
     torch.testing.assert_close(ours(wide, real)[0][:, :R], ours(x)[0], rtol=0, atol=1e-6)
+
+
+ROWS, COLUMNS, WIDTH, HEADS = 4, 5, 12, 3
+OF_HEAD = WIDTH // HEADS
+W = 0.5
+
+
+def make(tied: bool) -> AxialTransformer:
+    config = ModelConfig(
+        kind="alignment", alphabet="rna", d_model=WIDTH, layers=2, heads=HEADS, tied=tied, classes=3
+    )
+    return random_network(config, seed=5, noise=0.3)
+
+
+TOKENS = torch.randint(2, 10, (1, ROWS, COLUMNS), generator=torch.Generator().manual_seed(1))
+
+
+def attend(layer, x: Tensor, axis: str, tied: bool) -> tuple[Tensor, Tensor]:
+    """One step as attention between all cells (N = R·C), with -inf between those of other lines."""
+    q, k, v = (
+        F.linear(x, layer.attention.qkv.weight, layer.attention.qkv.bias)
+        .view(-1, 3, HEADS, OF_HEAD)
+        .unbind(1)
+    )
+    row, column = torch.arange(ROWS * COLUMNS) // COLUMNS, torch.arange(ROWS * COLUMNS) % COLUMNS
+    line = column if axis == "column" else row
+    scores = torch.einsum("ihe,jhe->hij", q, k) / math.sqrt(OF_HEAD)
+    if tied:
+        cells = scores.view(HEADS, ROWS, COLUMNS, ROWS, COLUMNS)
+        total = sum(cells[:, r, :, r] for r in range(ROWS)) / math.sqrt(ROWS)  # (H, C, C)
+        scores = total.repeat(1, ROWS, ROWS)  # the same map between the columns of every row
+    weights = scores.masked_fill(line[:, None] != line, -math.inf).softmax(dim=-1)  # (H, N, N)
+    weights.requires_grad_() if not weights.requires_grad else weights.retain_grad()
+    heads = torch.einsum("hij,jhe->ihe", weights, v).flatten(1)
+    return F.linear(heads, layer.attention.out.weight, layer.attention.out.bias), weights
+
+
+def reference(network: AxialTransformer) -> tuple[Tensor, list[Tensor]]:
+    """Logits (K,) and the full weights (H, RC, RC) of each step, the graph kept."""
+    x = network.embedding(TOKENS[0]) + sinusoidal(torch.arange(COLUMNS).float(), WIDTH)
+    x = x + torch.cat([network.query[None], torch.zeros(ROWS - 1, WIDTH)])[:, None]
+    x, maps = x.flatten(0, 1), []
+    for block in network.blocks:
+        y, weights = attend(block.column, block.column_norm(x), "column", tied=False)
+        x = x + y
+        maps.append(weights)
+        y, weights = attend(block.row, block.row_norm(x), "row", block.row.tied)
+        x = x + y
+        maps.append(weights)
+        x = x + block.feed_forward.down(F.gelu(block.feed_forward.up(block.feed_forward_norm(x))))
+    return network.head(x[:1])[0], maps
+
+
+def product(maps: list[Tensor]) -> Tensor:
+    """Row of cell 0 of the product of w I + (1 - w) A, the rows of A made to sum to 1."""
+    total = torch.eye(ROWS * COLUMNS)
+    for a in maps:
+        a = a / a.sum(dim=-1, keepdim=True)
+        total = (W * torch.eye(ROWS * COLUMNS) + (1 - W) * a) @ total
+    return total[0].view(ROWS, COLUMNS)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_network_is_the_reference(tied):
+    network = make(tied)
+    torch.testing.assert_close(network(TOKENS).logits[0], reference(network)[0])
+    torch.testing.assert_close(trace(network, TOKENS).logits[0], reference(network)[0])
+
+
+@pytest.mark.parametrize("line_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("tied", [True, False])
+def test_rollout_is_the_product_over_all_cells(tied, line_bytes, monkeypatch):
+    monkeypatch.setattr(axial_attention, "LINE_BYTES", line_bytes)
+    network = make(tied)
+    expected = product([a.detach().mean(dim=0) for a in reference(network)[1]])
+    grid = rollout(trace(network, TOKENS))
+    torch.testing.assert_close(grid[0], expected)
+    assert grid.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("label", [0, 2])
+@pytest.mark.parametrize("tied", [True, False])
+def test_class_gradient_rollout_is_the_product_over_all_cells(tied, label):
+    network = make(tied)
+    logits, maps = reference(network)
+    slopes = torch.autograd.grad(logits[label], maps)
+    mixed = []
+    for a, slope in zip(maps, slopes, strict=True):
+        positive = (a * slope).clamp(min=0).mean(dim=0).detach()
+        idle = positive.sum(dim=-1) <= 0
+        mixed.append(torch.where(idle[:, None], torch.eye(ROWS * COLUMNS), positive))
+    traced = trace(network, TOKENS, gradients=True)
+    grid = grad_rollout(traced, traced.logits[:, label])
+    torch.testing.assert_close(grid[0], product(mixed), rtol=1e-4, atol=1e-6)
+
+
+def test_frozen_networks_have_gradients_too():
+    network = make(True).requires_grad_(False)
+    traced = trace(network, TOKENS, gradients=True)
+    assert grad_rollout(traced, traced.logits[:, 0]).sum().item() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_padding_gets_nothing_and_changes_nothing(tied):
+    network = make(tied)
+    wide = torch.full((2, ROWS + 2, COLUMNS + 3), 7)
+    wide[:, :ROWS, :COLUMNS] = TOKENS
+    rows, columns = torch.ones(2, ROWS + 2, dtype=torch.bool), torch.ones(2, COLUMNS + 3, dtype=torch.bool)
+    rows[0, ROWS:], columns[0, COLUMNS:] = False, False
+    for gradients in (False, True):
+        one, two = (
+            trace(network, *given, gradients=gradients) for given in ((TOKENS,), (wide, rows, columns))
+        )
+        grids = [grad_rollout(t, t.logits[:, 1]) if gradients else rollout(t) for t in (one, two)]
+        torch.testing.assert_close(grids[1][0, :ROWS, :COLUMNS], grids[0][0], rtol=1e-4, atol=1e-6)
+        assert grids[1][0, ROWS:].abs().max() == 0
+        assert grids[1][0, :, COLUMNS:].abs().max() == 0
+
+
+def test_cls_is_taken_out():
+    grid = torch.tensor([[[0.5, 0.1, 0.1], [0.2, 0.1, 0.0]]])
+    expected = torch.tensor([[[1 / 3, 1 / 3], [1 / 3, 0.0]]])
+    torch.testing.assert_close(without_cls(grid), expected)
+    nothing = without_cls(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]))
+    torch.testing.assert_close(nothing, torch.full((1, 2, 2), 0.25))

@@ -1,16 +1,23 @@
-"""Settings chosen from the data: the rules, on made-up data sets."""
+"""What is measured of the data, and the settings that are chosen from it, by rules and by trials."""
 
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 import yaml
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig, RunConfig
-from seqray.training.data_facts import DataFacts
+from seqray.core.records import LabeledSequence
+from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig, RunConfig, StoppingConfig
+from seqray.training.data_facts import DataFacts, data_cautions, has_site, measure_data
+from seqray.training.fit import train
+from seqray.training.members import RunOptions
+from seqray.training.plan import train_best
 from seqray.training.settings_from_data import alternatives_of, choose_settings, fit_settings
 
 
@@ -161,3 +168,168 @@ def test_the_matrix_is_tried_where_enough_is_held_out_and_few_are_learned_from(d
     assert found == (
         [{"model.position_matrix": "shared"}, {"model.position_matrix": "none"}] if tried else []
     )
+
+
+def random_windows(count: int, length: int, seed: int, letters: str = "ACGT") -> list[str]:
+    codes = np.random.default_rng(seed).integers(len(letters), size=(count, length))
+    return ["".join(letters[code] for code in row) for row in codes]
+
+
+def test_windows_around_a_site_are_told_by_their_letters():
+    background, others = random_windows(200, 30, 1), random_windows(200, 30, 2)
+    sites = [window[:12] + "TATAAT" + window[18:] for window in others]
+    assert has_site([background, sites], DNA)
+    assert not has_site([background, others], DNA)
+    moved = [window[i % 24 :] + window[: i % 24] for i, window in enumerate(sites)]
+    assert not has_site([background, moved], DNA)  # the same letters in all windows, at any place
+    # Other shares of letters are no site.
+    assert not has_site([background, random_windows(200, 30, 3, "AACGT")], DNA)
+
+
+def test_too_few_windows_show_no_site():
+    assert not has_site([["ACGT"], ["TTTT"]], DNA)
+
+
+def examples(*rows: tuple[str, str], **more: Any) -> list[LabeledSequence]:
+    return [LabeledSequence(sequence, label, f"s{i}", **more) for i, (sequence, label) in enumerate(rows)]
+
+
+def test_data_are_measured_without_their_test_part():
+    data = examples(("ACGT", "a"), ("ACG", "b"), ("ACG", "b"))
+    data += examples(("ACGTACGT", "a"), ("A", "c"), split="test", context="yeast")
+    found = measure_data(data, DNA)
+    assert (found.counts, found.shortest, found.longest, found.site) == ({"a": 1, "b": 2}, 3, 4, False)
+    assert (found.total, found.one_length, found.contexts) == (3, False, ("yeast",))
+
+
+def test_places_count_where_nine_in_ten_lengths_are_alike():
+    rows = [(window, "a") for window in random_windows(200, 30, 1)]
+    rows += [
+        (window[:12] + "TATAAT" + window[18:] + "A" * (i % 5), "b") for i, (window, _) in enumerate(rows)
+    ]
+    found = measure_data(examples(*rows, ("ACG", "a")), DNA)
+    assert (found.site, found.placed, found.longest) == (False, True, 34)
+    unlike = [("A" * (i % 20) + sequence, label) for i, (sequence, label) in enumerate(rows)]
+    assert not measure_data(examples(*unlike), DNA).placed
+
+
+def test_copies_do_not_make_a_site():
+    data = examples(*[("ACGTTGCA" * 4, "a"), ("TTGACCGA" * 4, "b")] * 100)
+    assert not measure_data(data, DNA).site
+
+
+def test_no_data_are_no_example():
+    assert measure_data(examples(("ACGT", "a"), split="test"), DNA).total == 0
+
+
+@pytest.mark.parametrize(("odd", "told"), [(0, False), (1, True), (2, True), (3, False)])
+def test_a_few_sequences_of_another_length_are_told(odd, told):
+    data = [
+        LabeledSequence(f"{i:07b}".replace("0", "A").replace("1", "C"), "ab"[i % 2], f"r{i}")
+        for i in range(100)
+    ]
+    data[:odd] = [replace(one, sequence=one.sequence[:3], label="a") for one in data[:odd]]
+    said = [text for text in data_cautions(data) if "another length" in text]
+    what = f"{odd} sequence{'s' * (odd > 1)} of another length than the 7 letters of all others"
+    assert [text.partition(":")[0] for text in said] == [f"{what}, such as 'r0' (3)"] * told
+
+
+ROWS = [LabeledSequence(letters, "a", letters) for letters in ("ACGT", "AAAA", "CCCC")]
+COPIES = [
+    replace(row, id=f"t{i}", split="test", context="x" if i == 2 else None) for i, row in enumerate(ROWS)
+]
+
+
+def labels(*names):
+    return [replace(ROWS[i], label=name) for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ([*ROWS, *ROWS[:2]], "2 rows with the id, letters and label of an earlier one"),
+        ([*ROWS, replace(ROWS[0], id="another")], None),
+        (labels("nan", "none", "nan"), "the label 'nan' is a class like the others; if it stands for"),
+        ([*ROWS, *COPIES], "2 test sequences of 3, such as 't0', with the letters of one that is learned"),
+        ([ROWS[0], replace(ROWS[0], id="x", label="b")], "1 sequence with several labels, such as that of"),
+        ([replace(ROWS[0], context="y"), replace(ROWS[0], label="b", context="x")], None),
+    ],
+)
+def test_what_looks_like_a_mistake_is_told_and_nothing_else(data, told):
+    said = list(data_cautions(data))
+    assert len(said) == (told is not None)
+    assert not said or told in said[0]
+
+
+RNG = np.random.default_rng(8)
+WIDTHS = ({"model.d_model": 4}, {"model.d_model": 8})
+CONFIG = RunConfig(
+    model=ModelConfig(d_model=4, heads=1, layers=1, max_length=12),
+    data=DataConfig(window=12, positive="a", validation=0.25),
+    stopping=StoppingConfig(monitor="loss"),
+    trainer={"max_epochs": 2},
+    members=2,
+)
+
+
+def windows_without_g() -> list[LabeledSequence]:
+    """60 random sequences; those of class ``a`` hold no G."""
+    letters = {"a": list("ACT"), "b": list("ACGT")}
+    labels = ["a", "b"] * 30
+    return [
+        LabeledSequence("".join(RNG.choice(letters[label], 12)), label, f"s{i}")
+        for i, label in enumerate(labels)
+    ]
+
+
+@pytest.fixture(scope="module")
+def best(tmp_path_factory):
+    data, folder, lines = windows_without_g(), tmp_path_factory.mktemp("tried"), []
+    result, config = train_best(
+        CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=lines.append
+    )
+    return data, folder, result, config, lines
+
+
+def test_the_best_first_member_decides(best, tmp_path):
+    data, _, result, config, lines = best
+    losses = []
+    for number, changes in enumerate(WIDTHS):
+        one = replace(CONFIG, members=1, model=replace(CONFIG.model, d_model=changes["model.d_model"]))
+        [history] = train(one, data, None, RunOptions(tmp_path / str(number), threads=1)).history
+        losses.append(min(row["loss"] for row in history))
+    assert [line.partition(": epochs")[0] for line in lines] == [
+        "trial 1: model.d_model=4",
+        "trial 2: model.d_model=8",
+    ]
+    facts = result.card.training["search"]
+    assert [-score for score in facts["tried"].values()] == pytest.approx(losses, abs=0)
+    assert facts["changes"] == WIDTHS[int(np.argmin(losses))]
+    assert config.model.d_model == facts["changes"]["model.d_model"]
+    assert (result.card.members, result.card.model) == (2, config.model)  # the others have its settings
+
+
+def test_the_same_run_trains_nothing_again(best):
+    data, folder, result, _, lines = best
+    again = []
+    repeated, _ = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=again.append)
+    assert again == lines  # with the seconds that they took
+    for old, new in zip(result.networks, repeated.networks, strict=True):
+        assert all(map(torch.equal, old.parameters(), new.parameters()))
+
+
+def test_a_fresh_start_removes_what_was_there(best):
+    data, folder, *_ = best
+    stale = folder / "settings-000000000000"
+    stale.mkdir()
+    train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, resume=False, threads=1))
+    assert not stale.exists()
+
+
+def test_settings_that_are_refused_remove_nothing(tmp_path):
+    kept = tmp_path / "settings-a"
+    kept.mkdir()
+    wrong = replace(CONFIG, trainer={**CONFIG.trainer, "no_such_setting": 1})
+    with pytest.raises(ConfigError, match="no_such_setting"):
+        train_best(wrong, WIDTHS, windows_without_g(), None, RunOptions(tmp_path, resume=False))
+    assert kept.is_dir()

@@ -1,5 +1,6 @@
-"""The line on resources: what the run used, and nothing that was there before."""
+"""The line on resources, and names of the files that ``seqray explain`` writes."""
 
+import argparse
 import re
 import resource
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 from seqray.cli import messages
+from seqray.cli.explain_options import ExplainRequest, faithfulness_path, output_paths, track_names
 from seqray.cli.messages import Resources
 from seqray.core import errors as usage
 from seqray.core.errors import SERVED
@@ -62,3 +64,27 @@ def test_memory_of_the_process_that_began_the_run_does_not_count():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     [peak] = re.findall(r"peak memory (\d+) MB", done.stderr)
     assert 5 < int(peak) < 200
+
+
+def request_of(*words):
+    parser = argparse.ArgumentParser()
+    ExplainRequest.add_arguments(parser)
+    return ExplainRequest.of(parser.parse_args(["x.fa", "--model", "m", *words]), words)
+
+
+def test_a_track_is_named_for_its_method_where_there_are_several():
+    one = request_of("--track", "t.bw", "--method", "ism")
+    two = request_of("--track", "t.bedgraph.gz", "--method", "ism", "--method", "rollout")
+    assert (track_names(one, "ism"), track_names(two, "ism")) == (["t.bw"], ["t.ism.bedgraph.gz"])
+    assert output_paths(two) == [
+        "-",
+        *("t.ism.plus.bedgraph.gz", "t.ism.minus.bedgraph.gz"),
+        *("t.rollout.plus.bedgraph.gz", "t.rollout.minus.bedgraph.gz"),
+    ]
+
+
+def test_the_table_of_the_checks_is_beside_the_scores_unless_it_is_named():
+    assert faithfulness_path(request_of()) is None
+    assert faithfulness_path(request_of("--out", "a.tsv.gz")) == "a.faithfulness.tsv"
+    assert faithfulness_path(request_of("--out", "a.tsv", "--faithfulness", "b.tsv")) == "b.tsv"
+    assert faithfulness_path(request_of("--out", "a.tsv", "--no-check")) is None
