@@ -30,7 +30,7 @@ from seqray.models.tokenizers import CharacterTokenizer
 from tables import fasta, genbank, gff3, letters, tsv
 
 # Folders whose files take long: begun last, one of them would leave the other processors without work.
-LONG = ("workflows", "training", "attack", "explanations", "api", "cli")
+LONG = ("workflows", "guest", "training", "attack", "explanations", "api", "cli")
 
 # A busy machine must not fail a test; nothing is left on the disk.
 settings.register_profile("seqray", deadline=None, database=None, max_examples=60)

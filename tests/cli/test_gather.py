@@ -11,7 +11,7 @@ from tables import body, fasta, gff3, letters, write
 
 # Contigs of two pieces, of one, of too few letters, of unknown letters, and a repeat of equal scores.
 CONTIGS = {
-    "long": letters(60_000) + "ACGT" * 12_000 + letters(12_345, seed=1),
+    "long": letters(60_000) + "ACGT" * 3_000 + letters(12_345, seed=1),
     "tiny": "ACGT",
     "ring": letters(1501, seed=2),
     "gaps": letters(300, seed=3) + "N" * 100 + letters(300, seed=4),
