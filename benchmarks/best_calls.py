@@ -53,8 +53,9 @@ def table_row(rank: int, call: Call, truth: Truth) -> Iterator[object]:
     if context is None:
         yield from [None] * 5
     else:
-        boxes = [box.letters if box else None for box in (context.minus35, context.minus10)]
-        yield from (context.gene or None, context.distance, boxes[0], context.spacer, boxes[1])
+        boxes = {box.name: box.letters for box in context.boxes}
+        near = context.gene or None, context.distance
+        yield from (*near, boxes.get("-35"), context.spacer, boxes.get("-10"))
     row = next(found[name] for name in SOURCES if name in found)
     known = found["RegulonDB"].site if "RegulonDB" in found else row.site
     yield from (row.position + 1, offset(call, row), known.name, ", ".join(s for s in SOURCES if s in found))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ecoli_truth import Placed, in_region
 from machine import read_table
@@ -35,7 +36,12 @@ def training_windows(examples: Iterable[LabeledSequence]) -> tuple[list[str], li
 
 def weight_matrix(windows: Sequence[str], labels: Sequence[str]) -> Scorer:
     """Fit the classic position weight matrix: letters at 81 positions against the composition."""
-    return PositionWeightMatrix(positive="promoter").fit(windows, labels).scan_codes
+    return scorer_of(PositionWeightMatrix(positive="promoter").fit(windows, labels))
+
+
+def scorer_of(matrix: PositionWeightMatrix) -> Scorer:
+    """Score every window of a sequence by a weight matrix."""
+    return lambda codes: matrix.score_codes(sliding_window_view(codes, len(matrix.weights_)))
 
 
 def kmer_logistic(windows: Sequence[str], labels: Sequence[str]) -> Scorer:

@@ -185,7 +185,7 @@ def test_a_row_names_the_nearest_start_on_the_strand_and_all_its_sources():
         drnaseq=[placed(130, "-", "far")],
     )
     context = CallContext(
-        gene="abc", distance=7, minus10=Box(107, "TATAAT"), minus35=Box(130, "TTGACA"), spacer=17
+        gene="abc", distance=7, boxes=(Box("-10", 107, "TATAAT"), Box("-35", 130, "TTGACA")), spacer=17
     )
     cells = dict(zip(COLUMNS, table_row(1, call(100, "-", 0.75, context), known), strict=True))
     assert cells == {

@@ -219,7 +219,7 @@ def test_a_scan_finds_a_planted_window_at_its_site(strand):
     labels = ["promoter"] * 20 + ["background"] * 39
     model = PositionWeightMatrix(positive="promoter").fit([window] * 20 + WINDOWS[1:40], labels)
     genome = letters(500) + (window if strand == "+" else opposite(window)) + letters(500)
-    found = comparators.scan_with(model.scan_codes, genome, (100, 900), min_distance=50)
+    found = comparators.scan_with(comparators.scorer_of(model), genome, (100, 900), min_distance=50)
     assert (found.position[0], "+" if found.plus[0] else "-") == (560 if strand == "+" else 520, strand)
     assert found.score[0] == pytest.approx(model.score_codes(DNA.encode(window)[None])[0])
     assert 100 <= found.position.min() <= found.position.max() < 900

@@ -18,7 +18,7 @@ from seqray.explanations.calls import Stretch, cut_stretches
 from seqray.genome.genes import Genome
 from seqray.genome.predict import choose_genes
 from seqray.genome.read import genes_of_records, read_genes
-from seqray.io.calls import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
+from seqray.io.calls import CALL_COLUMNS, call_rows
 from seqray.io.gff3 import read_called
 from seqray.io.predictions import prediction_columns, prediction_row
 from seqray.kinds.kinds import tracks_reader
@@ -30,10 +30,6 @@ from seqray.scanning.gene_starts import GENE_COLUMNS
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
 _GENE_TYPES = {"site": "Int64", "distance": "Int64", "score": "float64", "precision": "float64"}
-_CONTEXT_TYPES = {
-    "precision": "float64",
-    **dict.fromkeys(("distance", "minus10_start", "minus35_start", "spacer"), "Int64"),
-}
 _EXPLANATION_TYPES = {
     **dict.fromkeys(("position", "column", "rank"), "int64"),
     **dict.fromkeys(("genomic_position", "query_position"), "Int64"),
@@ -67,11 +63,12 @@ class CallFrame(pd.DataFrame):
         return frame.astype({"start": "int64", "end": "int64", **_GENE_TYPES})
 
 
-def call_frame(calls: Iterable[Call], described: bool = False) -> CallFrame:
-    """A row per call, 0-based, half-open, on the plus strand; with what describes those of a locator."""
-    columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
-    types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})
-    return CallFrame(pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types))
+def call_frame(calls: Iterable[Call], context: Sequence[str] = ()) -> CallFrame:
+    """A row per call, 0-based, half-open, on the plus strand; ``context`` are columns of a locator."""
+    whole = [name for name in context if name in ("distance", "spacer") or name.endswith("_start")]
+    types = _CALL_TYPES | dict.fromkeys(whole, "Int64") | ({"precision": "float64"} if context else {})
+    frame = pd.DataFrame(list(call_rows(calls, context)), columns=[*CALL_COLUMNS, *context])
+    return CallFrame(frame.astype(types))
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -281,7 +281,7 @@ def scan(
         recognized=loaded.context != named,
     )
     bar.close()
-    frame = call_frame(result.calls, described=result.from_positions)
+    frame = call_frame(result.calls, result.context_columns)
     frame._gene_rows = list(gene_rows(gene_starts(result)))
     null = None if result.from_positions else result.false_calls
     frame.attrs = {

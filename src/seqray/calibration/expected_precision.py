@@ -57,7 +57,7 @@ class ExpectedPrecision:
 
     def __init__(self, facts: LocatorFacts, *, foreign: bool = False) -> None:
         self.tolerance = facts.tolerance or 0
-        self.boxes = facts.kingdom in (None, "bacteria")  # that sigma 70 reads
+        self.boxes = facts.promoter_boxes
         known = not (foreign and all(table.held_out == "region" for table in facts.expected))
         self.tables: Sequence[SpeciesTable] = facts.expected if known else ()
 

@@ -142,14 +142,14 @@ class CallFiles:
         shares_of: SharesOf = lambda shown: {},
     ) -> None:
         """Write the tables of calls, and the page: it names ``model``, and shows its summary and its card."""
-        calls, described = result.calls, result.from_positions
+        calls, context = result.calls, result.context_columns
         for path, kind in self._staged:
             if kind == "gff3":
                 write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
             elif kind == "bed":
-                write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
+                write_bed(path, calls, provenance, context, contigs=calls.contigs)
             elif kind == "tsv":
-                write_calls_tsv(path, calls, provenance, described=described)
+                write_calls_tsv(path, calls, provenance, context)
         if self._genes:
             self._write_genes(result, provenance)
         if self._page is not None:
@@ -269,6 +269,7 @@ class ScanPage:
         report = ScanReport(
             title=f"Scan for {self._label} in {'parts of ' if result.parts else ''}{named}",
             calls=calls,
+            boxes=calls.boxes,
             contigs=contigs,
             searched=result.positions,
             strand=result.strand,

@@ -10,6 +10,7 @@ import numpy as np
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import Floats, Ints, log_probabilities, logistic
+from seqray.core.boxes import BOXES, MAX_REACH, BoxPattern
 from seqray.core.serialization import CardPart
 
 Kingdom = Literal["bacteria", "archaea", "eukaryotes"]
@@ -198,20 +199,6 @@ class Domain(CardPart):
         _check(self.signature is None or len(self.signature) > 0, "has a signature of no context")
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreMap(CardPart):
-    """A rising map from the score of a call to the share of such calls near a mapped site: (M,) each."""
-
-    scores: Floats
-    values: Floats
-
-    def __post_init__(self) -> None:
-        fits = self.scores.ndim == 1 and self.scores.shape == self.values.shape and len(self.scores) > 0
-        _check(fits and _are_shares(self.scores, self.values), "is no two lists of shares")
-        rises = (np.diff(self.scores) > 0).all() and (np.diff(self.values) >= 0).all()
-        _check(rises, "has scores that don't rise, or values that fall")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SpeciesTable(CardPart):
     """Figures of a locator on one species by threshold; ``genes`` says whether it was given genes."""
@@ -238,9 +225,9 @@ class LocatorFacts(CardPart):
 
     expected: tuple[SpeciesTable, ...] = ()  # recall and precision by species
     extent: tuple[int, ...] = (0, 0)  # letters that a call spans before and behind its site
-    # of older cards: of a call by its score, with ``genes`` and by ``letters`` alone; no longer read
-    probability: dict[str, ScoreMap] | None = None
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
+    # of its promoters, the one next to the site first; those of its kingdom by default
+    boxes: tuple[BoxPattern, ...] | None = None
     # letters between a call and a mapped site within which the call counts as right
     tolerance: int | None = None
     kingdom: str | None = None  # that it is for; bacteria by default
@@ -249,11 +236,16 @@ class LocatorFacts(CardPart):
         fits = len(self.extent) == 2 and all(0 <= n < _MAX_SITE_EXTENT for n in self.extent)
         _check(fits, "has an extent that is no pair of numbers of letters")
         _check(0 <= (self.threshold_without_genes or 0) <= 1, "has a threshold outside 0 to 1")
-        _check(set(self.probability or ()) <= {"genes", "letters"}, "has a probability of another kind")
         _check((self.tolerance or 0) >= 0, "has a tolerance below 0")
         _check(self.kingdom in (None, *get_args(Kingdom)), "is for an unknown kingdom")
-        measured = bool(self.expected or self.probability)
-        _check(not measured or self.tolerance is not None, "has no tolerance")
+        reach = sum(box.reach for box in self.promoter_boxes)
+        _check(reach <= MAX_REACH and len(self.promoter_boxes) <= 2, "has too many boxes, or too far")
+        _check(not self.expected or self.tolerance is not None, "has no tolerance")
+
+    @property
+    def promoter_boxes(self) -> tuple[BoxPattern, ...]:
+        """The boxes that a scan looks for."""
+        return BOXES[self.kingdom or "bacteria"] if self.boxes is None else self.boxes
 
     @property
     def introns(self) -> bool:

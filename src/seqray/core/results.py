@@ -56,6 +56,7 @@ class Prediction:
 class Box:
     """A promoter element that the letters before a site show."""
 
+    name: str  # as in `BoxPattern`
     start: int  # 0-based, of its left end on the plus strand of the contig, whatever the strand of the call
     letters: str  # in the direction of reading
 
@@ -80,10 +81,9 @@ class CallContext:
     # name of the gene that the site lies in, and ``same`` or ``opposite``; empty if there is none
     within: str = ""
     within_strand: Literal["same", "opposite", ""] = ""
-    minus10: Box | None = None  # elements of a promoter of sigma 70; None if not found
-    minus35: Box | None = None
-    spacer: int | None = None  # letters between the two
-    extended: bool = False  # whether TG lies one letter before the -10 element
+    boxes: tuple[Box, ...] = ()  # those found, the one next to the site first
+    spacer: int | None = None  # letters between two
+    extended: bool | None = None  # whether the first is; None if it has no extension
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,8 +127,7 @@ class GenomesConfig:
     hide: float = 0.3
     auxiliary: float = 0.2  # weight of predicting the hidden genes from the letters
     mutate: float = 0.02  # probability that a letter is replaced by a random one
-    # that the model is for: in others than bacteria, scans look for no boxes of sigma 70, and as genes of
-    # eukaryotes have introns, these are never predicted
+    # that the model is for: scans look for its boxes, and genes of eukaryotes, with introns, aren't predicted
     kingdom: Kingdom = "bacteria"
     cut: float = 0.1  # probability that a chunk is cut at a random place, as by the end of a contig
 

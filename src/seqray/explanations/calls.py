@@ -100,7 +100,7 @@ def cut_stretches(
     named = best_calls(calls, best)
     before, after = model.card.locator.extent
     for name, call in named:
-        if call.context is None or not (call.context.minus10 or call.context.minus35):  # which GFF3 spans
+        if call.context is None or not call.context.boxes:  # which GFF3 spans
             _check_length(name, call, 1, before + 1 + after, source)  # fewer at the end of a contig
         if call.label not in model.card.classes:
             classes = ", ".join(model.card.classes)

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from seqray.core.boxes import BoxPattern
 from seqray.core.errors import InputError
 from seqray.core.results import Box, Call, CallContext
 from seqray.core.text import format_number, parse_float
@@ -15,10 +16,7 @@ from seqray.io.lines import check_line_start, parse_position
 from seqray.io.tables import format_cell, one_line, open_table, write_table
 
 CALL_COLUMNS = ("id", "contig", "start", "end", "strand", "site", "score", "label")
-CONTEXT_COLUMNS = (
-    *("trust", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
-    *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
-)
+_CONTEXT_COLUMNS = ("trust", "precision", "gene", "locus_tag", "distance", "within", "within_strand")
 
 
 def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
@@ -28,46 +26,44 @@ def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
 
 
 def write_calls_tsv(
-    path: str | Path, calls: Iterable[Call], provenance: Sequence[str] = (), *, described: bool = False
+    path: str | Path, calls: Iterable[Call], provenance: Sequence[str] = (), context: Sequence[str] = ()
 ) -> int:
-    """Write calls as a table, 0-based and half-open; ``described`` appends `CONTEXT_COLUMNS`."""
-    columns = (*CALL_COLUMNS, *CONTEXT_COLUMNS) if described else CALL_COLUMNS
-    return write_table(path, columns, call_rows(calls, described=described), provenance)
+    """Write calls as a table, 0-based and half-open; ``context`` are the further columns."""
+    return write_table(path, (*CALL_COLUMNS, *context), call_rows(calls, context), provenance)
 
 
-def call_rows(calls: Iterable[Call], *, described: bool = False) -> Iterator[tuple[object, ...]]:
-    """Cells of `CALL_COLUMNS`, and of `CONTEXT_COLUMNS` for calls of a locator."""
+def call_rows(calls: Iterable[Call], context: Sequence[str] = ()) -> Iterator[tuple[object, ...]]:
+    """Cells of `CALL_COLUMNS`, and of those of a context for calls of a locator."""
     for name, c in call_ids(calls):
-        more = context_cells(c.context) if described else ()
+        more = map(_context_values(c.context).get, context)
         yield name, c.contig, c.start, c.end, c.strand, c.site, float(c.score), c.label, *more
 
 
 _BED6 = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand")
 BED_COLUMNS = (*_BED6, "probability", "site")
-DESCRIBED_COLUMNS = (*_BED6, "call_score", "site", *CONTEXT_COLUMNS)
 
 
 def write_bed(
     path: str | Path,
     calls: Iterable[Call],
     provenance: Sequence[str] = (),
+    context: Sequence[str] = (),
     *,
     contigs: Mapping[str, int] | None = None,
-    described: bool = False,
 ) -> int:
     """Write calls as BED6 and more columns, by start in each contig, and return how many calls (not lines).
 
     The site is 0-based. By ``contigs``, their lengths, a call across the origin of a circle is two lines.
     """
     named = list(call_ids(calls))
-    columns = DESCRIBED_COLUMNS if described else BED_COLUMNS
+    columns = (*_BED6, "call_score", "site", *context) if context else BED_COLUMNS
     with open_table(path, columns, provenance, quotes=False) as write:
         for contig, group in groupby(named, key=lambda pair: pair[1].contig):
             check_line_start(contig)
             length = (contigs or {}).get(contig)
             rows: list[tuple[object, ...]] = []
             for name, call in group:
-                more = context_cells(call.context) if described else ()
+                more = [*map(_context_values(call.context).get, context)]
                 score = (round(1000 * call.score), call.strand, float(call.score), call.site)
                 end = call.end if length is None else min(call.end, length)
                 rows.append((contig, call.start, end, name, *score, *more))
@@ -80,19 +76,33 @@ def write_bed(
 # --------------------------------------------------------------------------------------------- contexts
 
 
-def context_cells(context: CallContext | None) -> tuple[object, ...]:
-    """A cell for each of `CONTEXT_COLUMNS`; None for what is not known."""
+def context_columns(boxes: Sequence[BoxPattern]) -> tuple[str, ...]:
+    """Columns of the calls of a locator whose card has these boxes."""
+    named = [text for box in boxes for text in (_column(box.name), f"{_column(box.name)}_start")]
+    pair = ["spacer"] if len(boxes) > 1 else []
+    return *_CONTEXT_COLUMNS, *named, *pair, *(["extended"] if any(box.extension for box in boxes) else [])
+
+
+def _column(box: str) -> str:
+    """Word of tables and attributes for the name of a box."""
+    return box.replace("-", "minus").lower()
+
+
+def _context_values(context: CallContext | None) -> Mapping[str, object]:
+    """Values of a context by column; None for what is not known."""
     c = context or CallContext()
-    box10, box35 = ((box.letters, box.start) if box else (None, None) for box in (c.minus10, c.minus35))
     names = (one_line(c.gene) if c.gene else None, one_line(c.locus) if c.locus else None, c.distance)
     within = (one_line(c.within) if c.within else None, c.within_strand or None)
-    extended = c.extended if c.minus10 else None
-    return (c.trust or None, c.precision, *names, *within, *box10, *box35, c.spacer, extended)
+    known = (c.trust or None, c.precision, *names, *within)
+    values: dict[str, object] = dict(zip(_CONTEXT_COLUMNS, known, strict=True))
+    for box in c.boxes:
+        values |= {_column(box.name): box.letters, f"{_column(box.name)}_start": box.start}
+    return values | {"spacer": c.spacer, "extended": c.extended}
 
 
 def context_attributes(context: CallContext) -> Iterator[tuple[str, str]]:
-    """Attributes of GFF3, not escaped, in the order of `CONTEXT_COLUMNS`; its positions are 1-based."""
-    for name, value in zip(CONTEXT_COLUMNS, context_cells(context), strict=True):
+    """Attributes of GFF3, not escaped, in the order of the columns; its positions are 1-based."""
+    for name, value in _context_values(context).items():
         if isinstance(value, int) and name.endswith("_start"):
             yield name, str(value + 1)
         elif value is not None:
@@ -105,25 +115,22 @@ def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallCo
     def number(name: str) -> int | None:
         return parse_position(attributes[name], where) if name in attributes else None
 
-    def box(name: str) -> Box | None:
-        start = number(f"{name}_start")
-        return None if start is None else Box(start - 1, attributes.get(name, ""))
-
-    strand = attributes.get("within_strand")
+    boxes = []
+    for column in (key.removesuffix("_start") for key in attributes if key.endswith("_start")):
+        start = parse_position(attributes[f"{column}_start"], where)
+        boxes.append(Box(column.replace("minus", "-").upper(), start - 1, attributes.get(column, "")))
+    strand, share = attributes.get("within_strand"), attributes.get("precision")
     return CallContext(
         trust=attributes.get("trust", ""),
-        precision=parse_number(attributes["precision"], "precision", where)
-        if "precision" in attributes
-        else None,
+        precision=None if share is None else parse_number(share, "precision", where),
         gene=attributes.get("gene", ""),
         locus=attributes.get("locus_tag", ""),
         distance=number("distance"),
         within=attributes.get("within", ""),
-        within_strand="same" if strand == "same" else "opposite" if strand == "opposite" else "",
-        minus10=box("minus10"),
-        minus35=box("minus35"),
+        within_strand=strand if strand == "same" or strand == "opposite" else "",
+        boxes=tuple(boxes),
         spacer=number("spacer"),
-        extended=attributes.get("extended") == "yes",
+        extended={"yes": True, "no": False}.get(attributes.get("extended", "")),
     )
 
 

@@ -276,6 +276,8 @@ def _is_open(location: SimpleLocation, part: Part, *, first: bool) -> bool:
 REGULATORY_CLASSES = frozenset(
     ("promoter", "terminator", "enhancer", "silencer", "insulator", "ribosome_binding_site", "riboswitch")
 )
+# Likewise of boxes; others are "other".
+_BOX_CLASSES = {"-10": "minus_10_signal", "-35": "minus_35_signal", "TATA": "TATA_box"}
 _LOCUS_WIDTH = 28  # columns for the name in the LOCUS line, a space, and the number of letters
 _SIGNS = {"+": 1, "-": -1}
 
@@ -382,11 +384,11 @@ def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
     qualifiers["inference"] = [f"ab initio prediction:seqray:{__version__}"]
     location = _location(Part(call.start, call.end, call.strand), length)
     yield _feature(location, "regulatory" if is_term else "misc_feature", qualifiers)
-    for signal, box in (("minus_35_signal", context.minus35), ("minus_10_signal", context.minus10)):
-        if box is not None:
-            location = _location(Part(box.start, box.start + len(box.letters), call.strand), length)
-            qualifiers = {"regulatory_class": [signal], "note": [f"{box.letters}, {name}"]}
-            yield _feature(location, "regulatory", qualifiers)
+    for box in reversed(context.boxes):
+        location = _location(Part(box.start, box.start + len(box.letters), call.strand), length)
+        term, note = _BOX_CLASSES.get(box.name, "other"), f"{box.letters}, {name}"
+        notes = [f"{box.name} {note}" if term == "other" else note]
+        yield _feature(location, "regulatory", {"regulatory_class": [term], "note": notes})
 
 
 def _gene(feature: Feature, length: int) -> SeqFeature:

@@ -123,7 +123,7 @@ def _line(contig: str, *cells: object) -> bytes:
 def _span(call: Call, length: int) -> tuple[int, int]:
     """Start and end of a call with the boxes before its site; on a circle they may lie across the origin."""
     context, start, end = call.context or CallContext(), call.start, call.end
-    for box in filter(None, (context.minus35, context.minus10)):
+    for box in context.boxes:
         if call.strand == "+":
             start = min(start, box.start if box.start <= call.site else box.start - length)
         else:
@@ -163,18 +163,13 @@ def read_called(path: str | Path) -> CalledFile:
         attributes = row.attributes
         name = "score" if "score" in attributes else "probability"
         if (site := row.site) is not None:
-            call = Call(
-                contig=row.contig,
-                start=row.start,
-                end=row.end,
-                strand=row.strand,
-                site=site,
-                score=parse_number(attributes[name], name, row.where),
-                label=attributes.get("label", row.kind),
-                context=context_from_attributes(attributes, row.where) if name == "score" else None,
-                id=one_line(attributes.get("ID", "")),
+            score, label = parse_number(attributes[name], name, row.where), attributes.get("label", row.kind)
+            context = context_from_attributes(attributes, row.where) if name == "score" else None
+            place, id_ = (
+                (row.contig, row.start, row.end, row.strand, site),
+                one_line(attributes.get("ID", "")),
             )
-            calls.append(call)
+            calls.append(Call(*place, score, label, context, id_))
     return CalledFile(calls, frozenset(circular), ScanStatement.of(path, header))
 
 

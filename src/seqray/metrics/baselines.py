@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse import csr_array, hstack
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -240,12 +239,6 @@ class PositionWeightMatrix(Baseline):
         for position, weights in enumerate(self.weights_):
             score += weights[codes[:, position]]
         return score
-
-    def scan_codes(self, codes: np.ndarray) -> np.ndarray:
-        """Score every window of one long sequence: codes (n,) -> (n - W + 1,), empty if it is shorter."""
-        check_is_fitted(self)
-        width = len(self.weights_)
-        return np.empty(0) if len(codes) < width else self.score_codes(sliding_window_view(codes, width))
 
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, 2), taking positions as independent and the prior from training."""

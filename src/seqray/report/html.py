@@ -144,7 +144,7 @@ def _environment() -> Environment:
         "number": number,
         "fixed": fixed,
         # the hyphen before each number of a sentence becomes a minus sign, as in `number`
-        "minus": lambda text: re.sub(r"(?<=[ (])-(?=[\d.])", MINUS, text),
+        "minus": lambda text: re.sub(r"(?<![^ (])-(?=[\d.])", MINUS, text),
     }
     environment.globals |= {"table": table, "count": counted}
     return environment

@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
 from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.arrays import Bools, Codes, Floats, Ints
+from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.records import SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.core.text import counted, format_number
@@ -21,7 +22,7 @@ from seqray.scanning.contigs import Contig
 from seqray.scanning.scorers import LETTERS_BEFORE
 
 PROMOTERS = ("promoter", "TSS")
-"""Classes of sites that may have the boxes of sigma 70."""
+"""Classes of sites that may have boxes."""
 
 
 class CallTable(Sequence[Call]):
@@ -32,6 +33,7 @@ class CallTable(Sequence[Call]):
 
     def __init__(self, label: str, extent: tuple[int, int]) -> None:
         self.label, self.extent = label, extent
+        self.boxes: Sequence[BoxPattern] = ()  # that the card of a locator has
         self._contigs: list[Contig] = []
         self._columns = {"contig": array("q"), "site": array("q"), "minus": array("b"), "score": array("d")}
         self._letters: list[Codes] = []
@@ -101,6 +103,7 @@ class CallTable(Sequence[Call]):
         ``genome`` is None, or without the name of a contig, where genes are not known; ``expected`` has the
         figures of the model's card, and ``species`` is the one of these that the input is like.
         """
+        self.boxes = expected.boxes if expected else BOXES["bacteria"]
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
         if not calls:
             return
@@ -121,15 +124,30 @@ class CallTable(Sequence[Call]):
         rows = _beside_genes(calls, contigs, genome)
         names = ("gene", "locus", "distance", "within", "within_strand")
         columns |= dict(zip(names, zip(*rows, strict=True), strict=True))
-        if self.label in PROMOTERS and (expected is None or expected.boxes):
-            found = find_boxes(letters, LETTERS_BEFORE)
-            ten, thirty_five = found.minus10.tolist(), found.minus35.tolist()
-            for name, firsts in (("minus10", ten), ("minus35", thirty_five)):
-                columns[name] = list(map(_box, calls, contigs, letters, firsts))
-            spacers = zip(ten, thirty_five, strict=True)
-            columns["spacer"] = [None if b == NO_BOX else a - b - BOX_LENGTH for a, b in spacers]
-            columns["extended"] = found.extended.tolist()
+        if self.label in PROMOTERS and self.boxes:
+            places, extended = find_boxes(letters, LETTERS_BEFORE, self.boxes)
+            columns["boxes"] = [*map(self._found, calls, contigs, letters, places.tolist())]
+            if len(self.boxes) == 2:
+                length = len(self.boxes[1].weights)
+                columns["spacer"] = [a - b - length if b != NO_BOX else None for a, b in places.tolist()]
+            if self.boxes[0].extension:
+                first = places[:, 0].tolist()
+                columns["extended"] = [
+                    e if n else None for n, e in zip(first, extended.tolist(), strict=True)
+                ]
         self._context = columns
+
+    def _found(self, call: Call, contig: Contig, letters: Codes, places: Sequence[int]) -> tuple[Box, ...]:
+        """The boxes whose first letters lie so far from the site."""
+        boxes = []
+        for pattern, first in zip(self.boxes, places, strict=True):
+            end = first + len(pattern.weights)
+            start = call.site + first if call.strand == "+" else call.site - end + 1
+            start = start % contig.length if contig.circular else start
+            if first != NO_BOX:
+                shown = DNA.decode(letters[LETTERS_BEFORE + first : LETTERS_BEFORE + end])
+                boxes.append(Box(pattern.name, start, shown))
+        return tuple(boxes)
 
     def __len__(self) -> int:
         return len(self._columns["site"])
@@ -154,16 +172,8 @@ class CallTable(Sequence[Call]):
         else:
             start, end = max(site - left, 0), min(site + right + 1, contig.length)
         context = {name: column[i] for name, column in self._context.items()}
-        return Call(
-            contig=contig.name,
-            start=start,
-            end=end,
-            strand="-" if minus else "+",
-            site=site,
-            score=score,
-            label=self.label,
-            context=CallContext(**context) if context else None,
-        )
+        about = CallContext(**context) if context else None
+        return Call(contig.name, start, end, "-" if minus else "+", site, score, self.label, about)
 
 
 def call_records(
@@ -214,85 +224,3 @@ def _beside_genes(
         else:
             gene = index.antisense(call.site, call.strand)
             yield *downstream, gene.name if gene else "", "opposite" if gene else ""
-
-
-def _box(call: Call, contig: Contig, letters: Codes, first: int) -> Box | None:
-    """The box whose first letter lies so far from the site."""
-    if first == NO_BOX:
-        return None
-    start = call.site + first if call.strand == "+" else call.site - first - BOX_LENGTH + 1
-    shown = DNA.decode(letters[LETTERS_BEFORE + first : LETTERS_BEFORE + first + BOX_LENGTH])
-    return Box(start % contig.length if contig.circular else start, shown)
-
-
-BOX_LENGTH = 6
-BOX_THRESHOLD = 4.0
-NO_BOX = 0  # no box begins at the site
-
-# Counts of A, C, G and T at the six positions of each box.
-_COUNTS_10 = (
-    *((2, 10, 11, 89), (106, 2, 1, 3), (29, 16, 18, 49)),
-    *((66, 14, 17, 15), (57, 22, 14, 19), (1, 3, 0, 108)),
-)
-_COUNTS_35 = (
-    *((2, 7, 11, 92), (6, 6, 6, 94), (2, 11, 88, 11)),
-    *((72, 18, 3, 19), (26, 60, 11, 15), (50, 8, 17, 37)),
-)
-_SPACERS = {15: 3.5, 16: 1.0, 17: 0.0, 18: 1.0, 19: 3.5}  # letters: bits, which give 16 to 18 a share of 92 %
-# From the last letter of the -10 box to the site: bits, which give 6 to 8 a share of 75 %.
-_DISTANCES = {4: 2.0, 5: 2.0, 6: 0.0, 7: 0.0, 8: 0.0, 9: 2.0, 10: 2.0}
-BOX_REACH = (
-    max(_DISTANCES) + BOX_LENGTH + max(_SPACERS) + BOX_LENGTH
-)  # letters before the site that are looked at
-_NEVER = -1e9
-
-
-def _weights(counts: tuple[tuple[int, ...], ...]) -> Floats:
-    """Bits of each letter at each position: (6, 5); the last column is for unknown letters."""
-    table = np.array(counts, dtype=np.float64) + 1
-    bits = np.log2(4 * table / table.sum(axis=1, keepdims=True))
-    return np.concatenate((bits, np.full((BOX_LENGTH, 1), _NEVER)), axis=1)
-
-
-_WEIGHTS_10, _WEIGHTS_35 = _weights(_COUNTS_10), _weights(_COUNTS_35)
-
-
-class FoundBoxes(NamedTuple):
-    """Letters from N sites to the first one of a box, below 0, or `NO_BOX`; ``extended``: TG before -10."""
-
-    minus10: Ints
-    minus35: Ints
-    extended: Bools
-
-
-def find_boxes(codes: Codes, site: int) -> FoundBoxes:
-    """Find the boxes before sites, the index ``site`` of codes (N, W) of DNA in the direction of reading."""
-    pairs, alone = [], []
-    for distance, cost in _DISTANCES.items():
-        ten = 1 - distance - BOX_LENGTH
-        bits = _score(codes, site + ten, _WEIGHTS_10) - cost
-        alone.append((bits, ten, NO_BOX))
-        for spacer, more in _SPACERS.items():
-            other = ten - spacer - BOX_LENGTH
-            pairs.append((bits + _score(codes, site + other, _WEIGHTS_35) - more, ten, other))
-    bits_of_pair, pair10, pair35 = _best(pairs)
-    bits_alone, alone10, _ = _best(alone)
-    two, one = bits_of_pair >= BOX_THRESHOLD, bits_alone >= BOX_THRESHOLD
-    minus10 = np.select([two, one], [pair10, alone10], NO_BOX)
-    rows, first = np.arange(len(codes)), site + minus10
-    extended = (minus10 != NO_BOX) & (codes[rows, first - 3] == 3) & (codes[rows, first - 2] == 2)  # TG
-    return FoundBoxes(minus10, np.where(two, pair35, NO_BOX), extended)
-
-
-def _best(arrangements: Sequence[tuple[Floats, int, int]]) -> tuple[Floats, Ints, Ints]:
-    """Bits and boxes of the best arrangement, of equals the first, before each of N sites."""
-    bits = np.stack([bits for bits, _, _ in arrangements])
-    boxes = np.array([boxes for _, *boxes in arrangements])[bits.argmax(axis=0)]
-    return bits.max(axis=0), boxes[:, 0], boxes[:, 1]
-
-
-def _score(codes: Codes, start: int, weights: Floats) -> Floats:
-    """Bits of the letters from one index on: (N,)."""
-    letters = np.minimum(codes[:, start : start + BOX_LENGTH], 4)
-    bits = weights[np.arange(BOX_LENGTH), letters].sum(axis=1)
-    return np.where(bits > 0, bits, _NEVER)

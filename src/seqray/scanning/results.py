@@ -13,6 +13,7 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Intervals
 from seqray.genome.genes import Genome
+from seqray.io.calls import context_columns
 from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
@@ -126,6 +127,11 @@ class ScanResult:
     species: str | None = None
     trust_basis: str = ""
     findings: list[str] = field(default_factory=list)
+
+    @property
+    def context_columns(self) -> tuple[str, ...]:
+        """Columns of tables for the contexts of the calls; only those of a locator have some."""
+        return context_columns(self.calls.boxes) if self.from_positions else ()
 
     @property
     def letters(self) -> int:

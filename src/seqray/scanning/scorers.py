@@ -24,6 +24,7 @@ from seqray.core.arrays import (
     Ints,
     logistic,
 )
+from seqray.core.boxes import MAX_REACH
 from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, setting
@@ -37,7 +38,7 @@ from seqray.modelfile.model import TrainedModel
 from seqray.scanning.contigs import OpenContig
 from seqray.scanning.options import STRIDE, ScanOptions
 
-LETTERS_BEFORE, LETTERS_AFTER = 60, 20
+LETTERS_BEFORE, LETTERS_AFTER = MAX_REACH, 20
 """Letters on either side of a site that a locator's calls keep."""
 
 

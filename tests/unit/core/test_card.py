@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seqray.core.boxes import BOXES
 from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe_card, list_card
 from seqray.core.card_parts import (
     Domain,
@@ -13,7 +14,6 @@ from seqray.core.card_parts import (
     LocatorFacts,
     PrefilterFacts,
     RisingMap,
-    ScoreMap,
     SpeciesTable,
 )
 from seqray.core.errors import ModelFileError
@@ -178,9 +178,8 @@ def test_the_headline_is_one_figure():
 def test_a_locator_is_described_without_its_tables():
     rows = np.array([[0.5, 1.25, 0.4, 0.3, 0.2, 0.4]])
     one = SpeciesTable(species="Toy bacterium", held_out="region", genes=True, rows=rows)
-    chances = {"genes": ScoreMap(np.array([0.25]), np.array([0.25]))}
     tables = (one, replace(one, species="Another"), one)
-    card = make_card(locator=LocatorFacts(tables, (0, 0), chances, tolerance=25))
+    card = make_card(locator=LocatorFacts(tables, (0, 0), tolerance=25, boxes=BOXES["archaea"]))
     assert card_from_mapping(json.loads(card_to_json(card))) == card
     lines = "\n".join(list_card(card))
     assert "tolerance: 25" in lines
@@ -190,8 +189,21 @@ def test_a_locator_is_described_without_its_tables():
     assert "locator" not in "\n".join(list_card(make_card()))
 
 
+ODD_BOXES = (("", [0]), ("ta ta", [0]), ("TATA", []), ("TATA", [[0]]), ("TATA", [0] * 60))
+
+
 @pytest.mark.parametrize(
-    "facts", [{"extent": 5}, {"extent": [-1, 0]}, {"threshold_without_genes": 2}, {"expected": [{}]}]
+    "facts",
+    [
+        {"extent": 5},
+        {"extent": [-1, 0]},
+        {"threshold_without_genes": 2},
+        {"expected": [{}]},
+        *(
+            {"boxes": [{"name": n, "weights": [[0, 0, 1, 0]], "nearest": 1, "costs": c}]}
+            for n, c in ODD_BOXES
+        ),
+    ],
 )
 def test_a_damaged_locator_is_named(facts):
     with pytest.raises(ModelFileError, match=r"^model description: 'locator"):

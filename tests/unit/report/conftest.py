@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from seqray.core.alphabet import DNA, RNA, Alphabet
+from seqray.core.boxes import BOXES
 from seqray.core.card import Card
 from seqray.core.explanation import (
     AlignmentExplanation,
@@ -269,8 +270,7 @@ def made_call_report(
             gene=names.format(i % max(1, genes)) if genes else "",
             locus=f"b{i:04d}" if genes else "",
             distance=int(rng.integers(300)) if genes else None,
-            minus10=Box(site - 12, "TATAAT"),
-            minus35=Box(site - 35, "TTGACA"),
+            boxes=(Box("-10", site - 12, "TATAAT"), Box("-35", site - 35, "TTGACA")),
             spacer=17,
         )
         found.append(Call(contig, site, site + 1, strand, site, float(rng.uniform(0.1, 1)), "start", context))
@@ -279,6 +279,7 @@ def made_call_report(
     settings: dict[str, Any] = {
         "title": "Scan of a genome",
         "calls": found,
+        "boxes": BOXES["bacteria"],
         "contigs": [ScannedContig(contig, length, circular=True)],
         "genes": {contig: annotated} if genes else {},
         "gene_source": "read from genome.gbk",

@@ -8,6 +8,7 @@ import pytest
 
 from seqray.calibration.expected_precision import Expectation, ExpectedPrecision, SpeciesRow
 from seqray.core.alphabet import DNA, reverse_complement_codes
+from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Intervals
 from seqray.core.results import Box
@@ -15,7 +16,7 @@ from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.calls import BOX_REACH, NO_BOX, CallTable, find_boxes
+from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import FalseCalls, ScanCounts, ScanResult
@@ -23,6 +24,7 @@ from seqray.scanning.scorers import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BE
 from seqray.scanning.words import call_cautions, genome_cautions
 
 SITE = 60
+SIGMA70 = BOXES["bacteria"]
 
 # Boxes and spacers as in Hawley and McClure 1983, or the papers that the headers of the file name.
 LITERATURE = {
@@ -42,10 +44,10 @@ LITERATURE = {
 
 def one(sequence, site=SITE):
     """Offsets and letters of the boxes of one sequence."""
-    found = find_boxes(DNA.encode(sequence)[None], site)
-    ten, thirty_five = int(found.minus10[0]), int(found.minus35[0])
+    places, extended = find_boxes(DNA.encode(sequence)[None], site, SIGMA70)
+    ten, thirty_five = places[0].tolist()
     letters = [sequence[site + first : site + first + 6] if first else None for first in (thirty_five, ten)]
-    return thirty_five, ten, *letters, bool(found.extended[0])
+    return thirty_five, ten, *letters, bool(extended[0])
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +88,29 @@ def test_boxes_are_found_at_the_distances_stated(distance, spacer):
     assert thirty_five == (ten - spacer - 6 if paired else NO_BOX)
 
 
+@pytest.mark.parametrize("first", range(-36, -20))
+@pytest.mark.parametrize("spacer", range(6))
+def test_boxes_of_archaea_are_found_at_the_distances_stated(first, spacer):
+    """The TATA box begins 31 to 27 letters before the start, and 1 to 3 lie between it and the other."""
+    before = "AGTAAT" + "C" * spacer + "TTTATA" + "C" * (-first - 6)
+    codes = DNA.encode(("C" * SITE + before)[-SITE:] + "C" * 21)[None]
+    places, extended = find_boxes(codes, SITE, BOXES["archaea"])
+    inside = -31 <= first <= -27
+    other = first - spacer - 6 if inside and 1 <= spacer <= 3 else NO_BOX
+    assert places.tolist() == [[first if inside else NO_BOX, other]]
+    assert not extended
+
+
+def test_a_box_of_a_card_is_found_where_it_says():
+    """Three letters of 2 bits each; 2 letters between it and the start cost 1 bit, 3 cost 2, 4 cost 3."""
+    weights = np.where(np.eye(4)[[0, 2, 1]] > 0, 2.0, -2.0)  # AGC
+    box = BoxPattern(name="BOX1", weights=weights, nearest=2, costs=np.array([1.0, 2.0, 3.0]))
+    facts = LocatorFacts(kingdom="eukaryotes", boxes=(box,))
+    for between, first in ((1, NO_BOX), (2, -5), (3, -6), (4, NO_BOX)):  # 6 - 3 bits are too few
+        codes = DNA.encode("T" * (SITE - 3 - between) + "AGC" + "T" * (between + 21))[None]
+        assert find_boxes(codes, SITE, facts.promoter_boxes)[0][0, 0] == first
+
+
 def test_a_usual_arrangement_beats_an_unusual_one():
     # Two equal -10 boxes, ending 7 and 13 letters before the site: the usual one is taken.
     sequence = ("C" * SITE + "TATAATTATAAT" + "C" * 6)[-SITE:] + "C" * 21
@@ -98,13 +123,16 @@ def test_unknown_letters_make_no_box():
     assert one("N" * 81) == (NO_BOX, NO_BOX, None, None, False)
 
 
-def test_the_reach_is_all_that_is_read():
+@pytest.mark.parametrize("kingdom", ["bacteria", "archaea"])
+def test_the_reach_is_all_that_is_read(kingdom):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (500, 81), dtype=np.uint8)
     other = codes.copy()
-    other[:, : SITE - BOX_REACH] = rng.integers(0, 4, (500, SITE - BOX_REACH), dtype=np.uint8)
+    reach = sum(box.reach for box in BOXES[kingdom])
+    other[:, : SITE - reach] = rng.integers(0, 4, (500, SITE - reach), dtype=np.uint8)
     other[:, SITE:] = 4
-    for one_way, other_way in zip(find_boxes(codes, SITE), find_boxes(other, SITE), strict=True):
+    both = (find_boxes(table, SITE, BOXES[kingdom]) for table in (codes, other))
+    for one_way, other_way in zip(*both, strict=True):
         assert np.array_equal(one_way, other_way)
 
 
@@ -112,8 +140,8 @@ def test_the_reach_is_all_that_is_read():
 def test_chance_shows_boxes_as_often_as_stated(gc, pair, alone):
     rng = np.random.default_rng(1)
     shares = [(1 - gc) / 2, gc / 2, gc / 2, (1 - gc) / 2]
-    found = find_boxes(rng.choice(4, (20_000, 81), p=shares).astype(np.uint8), SITE)
-    two, ten = found.minus35 != NO_BOX, found.minus10 != NO_BOX
+    found, _ = find_boxes(rng.choice(4, (20_000, 81), p=shares).astype(np.uint8), SITE, SIGMA70)
+    ten, two = (found != NO_BOX).T
     assert two.mean() == pytest.approx(pair, abs=0.01)
     assert (ten & ~two).mean() == pytest.approx(alone, abs=0.01)
     assert not (two & ~ten).any()
@@ -208,32 +236,32 @@ def test_places_of_boxes_on_either_strand():
     genome[500 - BEFORE : 500 + AFTER + 1] = window
     [found] = describe((500,), letters=window[None])
     # Of the -10 box the last letter is 7 before the site, and the first 5 before that.
-    assert (found.minus10, found.minus35) == (Box(488, "TATAAT"), Box(465, "TTGACA"))
+    assert found.boxes == (Box("-10", 488, "TATAAT"), Box("-35", 465, "TTGACA"))
     assert (found.spacer, found.extended) == (17, False)
     assert DNA.decode(genome[488:494]) == "TATAAT"
     for kingdom, has in (("bacteria", True), ("archaea", False)):
         expected = ExpectedPrecision(LocatorFacts(kingdom=kingdom))
         [found] = describe((500,), letters=window[None], expected=expected)
-        assert bool(found.minus10) == bool(found.minus35) == has
+        assert bool(found.boxes) == has
 
     [turned] = describe((499, "-"), letters=window[None])
     other = reverse_complement_codes(genome)
-    for box in (turned.minus10, turned.minus35):
+    for box in turned.boxes:
         piece = other[box.start : box.start + 6]
         assert DNA.decode(reverse_complement_codes(piece)) == box.letters
-    assert (turned.minus10.start, turned.minus35.start) == (506, 529)
+    assert [box.start for box in turned.boxes] == [506, 529]
 
 
 def test_boxes_across_the_origin_of_a_circle():
     letters = np.stack([promoter()] * 2)
     forward, backward = describe((10,), (LENGTH - 11, "-"), letters=letters, circular=True)
-    assert (forward.minus10.start, forward.minus35.start) == (LENGTH - 2, LENGTH - 25)
-    assert (backward.minus10.start, backward.minus35.start) == (LENGTH - 4, 19)
+    assert [box.start for box in forward.boxes] == [LENGTH - 2, LENGTH - 25]
+    assert [box.start for box in backward.boxes] == [LENGTH - 4, 19]
 
 
 def test_sites_of_other_classes_have_no_boxes():
     [found] = describe((500,), letters=promoter()[None], label="terminator")
-    assert found.minus10 is found.minus35 is found.spacer is None
+    assert (found.boxes, found.spacer, found.extended) == ((), None, None)
 
 
 def scanned(*, letters=10_000, calls=0, positions=None, genes=0, parts=None, **more) -> ScanResult:

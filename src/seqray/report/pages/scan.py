@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core.arrays import Floats, Ints
+from seqray.core.boxes import BoxPattern
 from seqray.core.records import Intervals
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
@@ -79,6 +80,7 @@ class ScanReport:
 
     title: str
     calls: Sequence[Call]
+    boxes: Sequence[BoxPattern] = ()  # that the model's card has
     contigs: Sequence[ScannedContig]
     searched: int | None = None
     strand: str = "both"
@@ -280,7 +282,7 @@ def _all_calls(report: ScanReport) -> Markup:
     if len(rows) > _MAX_TABLE_ROWS:
         ranked = np.argsort([-call.score for call in report.calls], kind="stable")
         rows = sorted(ranked[:_MAX_TABLE_ROWS].tolist())
-    data = table_data([report.calls[i] for i in rows], rows, named) if rows else ""
+    data = table_data([report.calls[i] for i in rows], rows, named, report.boxes) if rows else ""
     left = len(report.calls) - len(rows)
     return templates("scan.html").all_calls(data, len(rows), left, named, report)
 
@@ -334,7 +336,9 @@ def call_histogram(
 # --- All calls as compact data, which ``scan.js`` lays out, sorts and searches
 
 
-def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) -> Markup:
+def table_data(
+    calls: Sequence[Call], numbers: Sequence[int], with_genes: bool, boxes: Sequence[BoxPattern]
+) -> Markup:
     """Write calls by column, with their numbers in the anchors; ascending ones as differences, names once."""
     contexts = [call.context or CallContext() for call in calls]
     names: dict[str, int] = {}
@@ -367,10 +371,13 @@ def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) 
             "place": "".join(str(place_index(context)) for context in contexts),
             "places": PLACES,
         }
-    if any(context.minus10 or context.minus35 for context in contexts):
-        data["minus35"] = indices(c.minus35.letters if c.minus35 else "" for c in contexts)
+    if any(context.boxes for context in contexts):
+        shown = [{box.name: box.letters for box in context.boxes} for context in contexts]
+        data["boxes"] = [
+            {"name": box.name.replace("-", MINUS), "letters": indices(one.get(box.name, "") for one in shown)}
+            for box in reversed(boxes)
+        ]
         data["spacer"] = known(context.spacer for context in contexts)
-        data["minus10"] = indices(c.minus10.letters if c.minus10 else "" for c in contexts)
     data["names"] = list(names)
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -411,11 +418,11 @@ def call_card(report: ScanReport, index: int) -> CallCard:
             distance = (distance + circle // 2) % circle - circle // 2
         return distance if forward else -distance
 
-    boxes = [
-        MarkedBox(name, offset(box.start if forward else box.start + len(box.letters) - 1), box.letters)
-        for name, box in (("-35", context.minus35), ("-10", context.minus10))
-        if box is not None
-    ]
+    kinds = {pattern.name: kind for pattern, kind in zip(report.boxes, ("near", "far"), strict=False)}
+    boxes = []
+    for box in reversed(context.boxes):
+        start = offset(box.start if forward else box.start + len(box.letters) - 1)
+        boxes.append(MarkedBox(box.name, start, box.letters, kinds[box.name]))
     near = []
     for gene in report.genes.get(call.contig, ()):
         for turn in (

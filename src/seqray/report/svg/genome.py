@@ -111,11 +111,7 @@ class MarkedBox:
     name: str
     start: int
     letters: str
-
-    @property
-    def kind(self) -> str:
-        """Class of its drawing."""
-        return "m35" if "35" in self.name else "m10"
+    kind: str  # class of its drawing: ``near`` for the one next to the site, else ``far``
 
 
 def draw_surroundings(

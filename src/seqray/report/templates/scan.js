@@ -9,13 +9,13 @@
   // --- calls from their columns -------------------------------------------------------------------------
   const running = (steps) => { let sum = 0; return steps.map((step) => (sum += step)); };
   const name = (column, i) => (data[column] ? data.names[data[column][i]] : "");
-  const numbers = running(data.first);
+  const numbers = running(data.first), boxes = data.boxes ?? []; // in reading direction
   const calls = running(data.site).map((site, i) => ({
     order: i, card: `c${numbers[i]}`, contig: name("contig", i), site, strand: data.minus[i] === "1" ? "\u2212" : "+",
     score: data.score[i], trust: name("trust", i), precision: data.precision?.[i],
     gene: name("gene", i), locus: name("locus", i), distance: data.distance?.[i],
     within: name("within", i) + (data.opposite?.[i] === "1" ? ", antisense" : ""), place: data.place?.[i],
-    minus35: name("minus35", i), spacer: data.spacer?.[i], minus10: name("minus10", i),
+    spacer: data.spacer?.[i], ...Object.fromEntries(boxes.map((box, k) => [`box${k}`, data.names[box.letters[i]]])),
   }));
   for (const call of calls) call.text = [call.gene, call.locus, call.within, call.contig].join("\n").toLowerCase();
 
@@ -33,9 +33,7 @@
     data.gene && ["gene", "gene", false, String],
     data.gene && ["distance", "bases to gene", true, known()],
     data.gene && ["within", "lies inside", false, String],
-    data.minus35 && ["minus35", "\u221235 box", false, String],
-    data.minus35 && ["spacer", "spacer", true, known()],
-    data.minus35 && ["minus10", "\u221210 box", false, String],
+    ...boxes.flatMap((box, k) => [k && ["spacer", "spacer", true, known()], [`box${k}`, `${box.name} box`, false, String]]),
   ].filter(Boolean);
 
   // --- search ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seqray.core.boxes import BOXES
 from seqray.core.results import Box, Call, CallContext
 from seqray.genome.genes import Gene
 from seqray.report.html import ModelText
@@ -89,7 +90,8 @@ def test_the_table_has_all_calls_as_they_are(made_scan):
     assert ["+-"[int(c)] for c in data["minus"]] == [call.strand for call in report.calls]
     assert data["score"] == [round(call.score, 3) for call in report.calls]
     assert data["distance"] == [call.context.distance for call in report.calls]
-    assert {data["names"][i] for i in data["minus10"]} == {"TATAAT"}
+    boxes = {box["name"]: {data["names"][i] for i in box["letters"]} for box in data["boxes"]}
+    assert boxes == {"−35": {"TTGACA"}, "−10": {"TATAAT"}}
 
 
 def test_calls_where_no_genes_are_known_are_not_called_far_from_genes(made_scan):
@@ -199,9 +201,9 @@ def test_a_gene_across_the_origin_is_drawn_on_both_sides():
 
 @pytest.mark.parametrize(("strand", "site", "box"), [("+", 500, 488), ("-", 500, 507)])
 def test_boxes_are_drawn_where_they_are_in_reading_direction(strand, site, box):
-    context = CallContext(minus10=Box(box, "TATAAT"))
+    context = CallContext(boxes=(Box("-10", box, "TATAAT"),))
     call = Call("c", site, site + 1, strand, site, 0.9, "start", context)
-    marked = card_of(call).boxes
+    marked = card_of(call, boxes=BOXES["bacteria"]).boxes
     assert [(b.name, b.start, b.letters) for b in marked] == [("-10", -12, "TATAAT")]
 
 

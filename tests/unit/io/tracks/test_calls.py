@@ -8,9 +8,10 @@ import pysam
 import pytest
 from hypothesis import given, strategies as st
 
+from seqray.core.boxes import BOXES
 from seqray.core.errors import InputError
 from seqray.core.results import TRUST, Box, Call, CallContext
-from seqray.io.calls import write_bed, write_calls_tsv
+from seqray.io.calls import context_columns, write_bed, write_calls_tsv
 from seqray.io.features import read_features
 from seqray.io.gff3 import read_called, write_gff3
 from seqray.io.lines import read_regions
@@ -139,8 +140,7 @@ FULL = CallContext(
     distance=42,
     within="yaaX; 100%",
     within_strand="opposite",
-    minus10=Box(135, "TATAAT"),
-    minus35=Box(112, "TTGACA"),
+    boxes=(Box("-10", 135, "TATAAT"), Box("-35", 112, "TTGACA")),
     spacer=17,
     extended=True,
 )
@@ -152,7 +152,7 @@ CALLS = [DRIVEN, LONE, LEADERLESS]
 
 def test_described_tsv_by_hand(tmp_path):
     path = tmp_path / "c.tsv"
-    assert write_calls_tsv(path, CALLS, described=True) == 3
+    assert write_calls_tsv(path, CALLS, context=context_columns(BOXES["bacteria"])) == 3
     header, *rows = csv.reader(path.open(), delimiter="\t")
     assert header == [
         *("id", "contig", "start", "end", "strand", "site", "score", "label"),
@@ -164,6 +164,8 @@ def test_described_tsv_by_hand(tmp_path):
         *("TATAAT", "135", "TTGACA", "112", "17", "yes"),
     ]
     assert rows[1][8:] == ["."] * 13
+    assert context_columns(BOXES["archaea"])[7:] == ("tata", "tata_start", "bre", "bre_start", "spacer")
+    assert context_columns(BOXES["eukaryotes"])[7:] == ()
     assert rows[2][10:13] == ["a", ".", "0"]
 
 
@@ -185,14 +187,19 @@ def test_described_gff3_by_hand(tmp_path):
     [("+", 9, 15, 16, 30), ("+", 15, 9, 10, 16), ("-", 9, 12, 10, 18), ("-", 18, 2, 19, 28)],
 )
 def test_a_box_across_the_origin_of_a_circle_of_20(tmp_path, strand, site, box, start, end):
-    call = Call("c", site, site + 1, strand, site, 0.5, "promoter", CallContext(minus10=Box(box, "TATAAT")))
+    call = Call(
+        "c", site, site + 1, strand, site, 0.5, "promoter", CallContext(boxes=(Box("-10", box, "TATAAT"),))
+    )
     write_gff3(tmp_path / "c.gff3", [call], contigs={"c": 20}, circular={"c"})
     [line] = [one for one in (tmp_path / "c.gff3").read_text().splitlines() if "promoter" in one]
     assert line.split("\t")[3:5] == [str(start), str(end)]
 
 
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1)
-boxes = st.builds(Box, st.integers(0, 10**6), st.text("ACGT", min_size=6, max_size=6))
+place = st.integers(0, 10**6), st.text("ACGT", min_size=6, max_size=6)
+boxes = st.sampled_from([("-10", "-35"), ("TATA", "BRE"), ("TATA",), ()]).flatmap(
+    lambda names: st.tuples(*(st.builds(Box, st.just(name), *place) for name in names))
+)
 shares = st.integers(0, 1000).map(lambda n: n / 1000)
 contexts = st.builds(
     CallContext,
@@ -203,21 +210,13 @@ contexts = st.builds(
     distance=st.none() | st.integers(0, 500),
     within=st.just("") | names,
     within_strand=st.sampled_from(["", "same", "opposite"]),
-)
-with_boxes = st.builds(
-    lambda context, ten, thirty_five, spacer, extended: CallContext(
-        **{name: getattr(context, name) for name in context.__slots__}
-        | {"minus10": ten, "minus35": thirty_five, "spacer": spacer, "extended": extended}
-    ),
-    contexts,
-    boxes,
-    st.none() | boxes,
-    st.none() | st.integers(15, 19),
-    st.booleans(),
+    boxes=boxes,
+    spacer=st.none() | st.integers(15, 19),
+    extended=st.none() | st.booleans(),
 )
 
 
-@given(st.lists(contexts | with_boxes, max_size=4))
+@given(st.lists(contexts, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("round") / "c.gff3"
     calls = [Call("c", 5, 6, "+", 5, 0.5, "promoter", context) for context in found]

@@ -23,12 +23,11 @@ CONTEXT = CallContext(
     distance=42,
     within="yaaX",
     within_strand="opposite",
-    minus10=Box(136, "TATAAT"),
-    minus35=Box(113, "TTGACA"),
+    boxes=(Box("-10", 136, "TATAAT"), Box("-35", 113, "TTGACA")),
     spacer=17,
 )
 PLUS = Call("chr.1", 148, 149, "+", 148, 0.875, "promoter", CONTEXT)
-MINUS = Call("chr.1", 700, 701, "-", 700, 0.5, "promoter", CallContext(minus10=Box(707, "TATGTT")))
+MINUS = Call("chr.1", 700, 701, "-", 700, 0.5, "promoter", CallContext(boxes=(Box("-10", 707, "TATGTT"),)))
 LINES = ("seqray 1", "command: seqray scan", f"model: toy sha256:{'0a' * 32}")
 
 
@@ -78,7 +77,9 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
 
 
 def test_calls_and_boxes_across_the_origin(tmp_path):
-    forward = Call("ring", 960, 1041, "+", 20, 0.5, "promoter", CallContext(minus10=Box(997, "ACGTAC")))
+    forward = Call(
+        "ring", 960, 1041, "+", 20, 0.5, "promoter", CallContext(boxes=(Box("-10", 997, "ACGTAC"),))
+    )
     backward = Call("ring", 990, 1010, "-", 5, 0.5, "promoter", CallContext())
     source = fasta(tmp_path, ring=("", LETTERS))
     [record] = written(tmp_path, source, [forward, backward], is_circular="ring".__eq__)
