@@ -13,12 +13,12 @@ from hypothesis import settings
 
 from commands import Process, Run
 from forking import Forks
-from networks import random_network
+from networks import locator_config, random_network
 from seqray.calibration.domain import fit_domain
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
-from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import TRACKS
 from seqray.modelfile.backbones import resolve_backbone
@@ -182,18 +182,7 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def locator_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two members that score positions from letters and gene tracks, with random weights that disagree."""
-    config = ModelConfig(
-        kind="locator",
-        classes=1,
-        d_model=16,
-        heads=2,
-        layers=1,
-        d_ff=32,
-        positions="rotary",
-        dropout=0.0,
-        max_length=200,
-        locator=LocatorConfig(tracks=TRACKS, window=4, stem=8),
-    )
+    config = locator_config(TRACKS)
     networks = [random_network(config, seed, noise=0.3) for seed in (5, 6)]
     card = Card(
         name="tiny-locator",

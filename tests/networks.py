@@ -1,10 +1,10 @@
-"""Networks of random weights."""
+"""Small networks of random weights."""
 
 from typing import Any
 
 import torch
 
-from seqray.core.model_config import ModelConfig
+from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.modelfile.networks import build_network
 
 
@@ -17,3 +17,10 @@ def random_network(config: ModelConfig, seed: int = 0, noise: float = 0.2) -> An
             for parameter in network.parameters():
                 parameter.add_(noise * torch.randn_like(parameter))
     return network
+
+
+def locator_config(tracks: tuple[str, ...], classes: int = 1, layers: int = 1, **more: Any) -> ModelConfig:
+    """Settings of a small locator; keywords change those of its own part."""
+    shape = {"d_model": 16, "heads": 2, "d_ff": 32, "positions": "rotary", "dropout": 0.0, "max_length": 256}
+    own = LocatorConfig(**{"tracks": tracks, "window": 4, "stem": 8} | more)
+    return ModelConfig(kind="locator", classes=classes, layers=layers, locator=own, **shape)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from fuzz.target import Target, write_beside
+from networks import locator_config
 from seqray.calibration.conformal import coverage_cutoffs, fit_ranks
 from seqray.calibration.domain import fit_domain
 from seqray.calibration.expected_precision import ExpectedPrecision
@@ -24,7 +25,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card, card_from_mapping, card_to_json, describe_card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.model_config import LocatorConfig, ModelConfig
+from seqray.core.model_config import ModelConfig
 from seqray.core.text import headline_metric
 from seqray.genome.genes import TRACKS
 from seqray.inference.engines import open_with_engine
@@ -93,18 +94,7 @@ def _save_classifier(path: Path, config: ModelConfig, *, prefiltered: bool = Fal
 
 
 def _save_locator(path: Path) -> None:
-    config = ModelConfig(
-        kind="locator",
-        classes=1,
-        d_model=16,
-        heads=2,
-        layers=1,
-        d_ff=32,
-        positions="rotary",
-        dropout=0.0,
-        max_length=200,
-        locator=LocatorConfig(tracks=TRACKS, window=4, stem=8),
-    )
+    config = locator_config(TRACKS)
     card = Card(
         name="site",
         classes=("promoter",),

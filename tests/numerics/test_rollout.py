@@ -8,8 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from networks import locator_config
 from seqray.core.card import Card
-from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations import trace as forward_trace
 from seqray.explanations.methods import GENERAL_METHODS, METHODS
 from seqray.explanations.options import MethodSettings
@@ -227,17 +228,7 @@ def test_weights_of_any_size_are_those_of_softmax(scale, off):
 
 
 TRACK_NAMES = ("known", "start", "to-start")
-CONFIG = ModelConfig(
-    kind="locator",
-    classes=2,
-    d_model=16,
-    heads=2,
-    layers=2,
-    d_ff=32,
-    positions="rotary",
-    max_length=256,
-    locator=LocatorConfig(tracks=TRACK_NAMES, window=3, stem=8, smoothing=2),
-)
+CONFIG = locator_config(TRACK_NAMES, classes=2, layers=2, window=3, smoothing=2)
 CARD = Card(
     name="tiny",
     classes=("start", "stop"),

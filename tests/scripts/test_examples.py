@@ -164,7 +164,6 @@ def test_sources_name_an_address_and_a_licence_for_every_file():
 
 
 STOPS = ("TAA", "TAG", "TGA")
-EXAMPLE = Path(__file__).parents[2] / "data" / "example"
 
 
 def make(folder: Path, *options: str) -> tuple[str, list[list[str]]]:
@@ -176,18 +175,18 @@ def make(folder: Path, *options: str) -> tuple[str, list[list[str]]]:
 
 
 def test_the_committed_construct_can_be_made_again(tmp_path):
-    options = ["--promoters", str(EXAMPLE / "promoters.fa"), "--background", "random", "--length", "20000"]
+    options = ["--promoters", str(FOLDER / "promoters.fa"), "--background", "random", "--length", "20000"]
     make(tmp_path, *options, "--seed", "1", "--name", "construct")
-    assert (tmp_path / "genome.fa").read_bytes() == (EXAMPLE / "construct.fa").read_bytes()
-    assert (tmp_path / "truth.bed").read_bytes() == (EXAMPLE / "construct.truth.bed").read_bytes()
+    assert (tmp_path / "genome.fa").read_bytes() == (FOLDER / "construct.fa").read_bytes()
+    assert (tmp_path / "truth.bed").read_bytes() == (FOLDER / "construct.truth.bed").read_bytes()
 
 
 def test_planted_windows_stand_where_the_truth_says(tmp_path):
     promoters = {
         record.split()[0]: "".join(record.splitlines()[1:])
-        for record in (EXAMPLE / "promoters.fa").read_text().split(">")[1:]
+        for record in (FOLDER / "promoters.fa").read_text().split(">")[1:]
     }
-    letters, truth = make(tmp_path, "--promoters", str(EXAMPLE / "promoters.fa"), "--length", "9000")
+    letters, truth = make(tmp_path, "--promoters", str(FOLDER / "promoters.fa"), "--length", "9000")
     assert [row[3] for row in truth] == list(promoters)
     for _, start, end, name, _, strand in truth:
         window = letters[int(start) : int(end)]

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from networks import locator_config
 from seqray.core.alphabet import DNA, reverse_complement, reverse_complement_codes
 from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
 from seqray.core.explanation import InputShares, Place
-from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call
 from seqray.explanations.calls import (
@@ -29,17 +29,7 @@ from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorTransformer
 
 RADIUS = 26  # 4 letters x 4 tokens, 7 letters of the stem, and 3 of the token of the site
-CONFIG = ModelConfig(
-    kind="locator",
-    classes=2,
-    d_model=16,
-    heads=2,
-    layers=1,
-    d_ff=32,
-    positions="rotary",
-    max_length=256,
-    locator=LocatorConfig(tracks=("known", "start"), window=4, stem=8),
-)
+CONFIG = locator_config(("known", "start"), classes=2)
 CARD = Card(
     name="tiny",
     classes=("start", "stop"),
