@@ -205,17 +205,8 @@ def test_a_run_that_is_killed_twice_ends_with_the_bytes_of_an_uninterrupted_one(
     assert Path("m.safetensors").read_bytes() == Path("whole.safetensors").read_bytes()
 
 
-ONE_EPOCH = """
-name: toy
-model: {d_model: 16, layers: 1, heads: 2, max_length: 64}
-data: {window: 40}
-optimizer: {batch_size: 32, learning_rate: 3e-3}
-trainer: {max_epochs: 1, accelerator: cpu}
-"""
-
-
 def test_weights_are_written_and_begun_with(run, tmp_path):
-    write(tmp_path / "c.yaml", ONE_EPOCH)
+    write(tmp_path / "c.yaml", YAML.replace("max_epochs: 2", "max_epochs: 1"))
     write(tmp_path / "a.fa", fasta({f"r{i}": letters(400, i) for i in range(5)} | {"empty": ""}))
     rows = [(letters(40, 10 + i), ("promoter", "other")[i % 2]) for i in range(40)]
     write(tmp_path / "data.tsv", tsv("sequence label", rows))
