@@ -26,6 +26,7 @@ CONTEXT = CallContext(
     boxes=(Box("-10", 136, "TATAAT"), Box("-35", 113, "TTGACA")),
     spacer=17,
 )
+ARCHAEAL = CallContext(boxes=(Box("TATA", 471, "TTTATA"), Box("BRE", 463, "AGAAAT")), spacer=2)
 PLUS = Call("chr.1", 148, 149, "+", 148, 0.875, "promoter", CONTEXT)
 MINUS = Call("chr.1", 700, 701, "-", 700, 0.5, "promoter", CallContext(boxes=(Box("-10", 707, "TATGTT"),)))
 LINES = ("seqray 1", "command: seqray scan", f"model: toy sha256:{'0a' * 32}")
@@ -48,7 +49,8 @@ def written(tmp_path, source, calls, **options):
 
 def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
     source = fasta(tmp_path, **{"chr.1": ("a toy chromosome", LETTERS), "empty_of_calls": ("", "ACGTN")})
-    record, other = written(tmp_path, source, [PLUS, MINUS])
+    archaeal = Call("chr.1", 500, 501, "+", 500, 0.5, "promoter", ARCHAEAL)
+    record, other = written(tmp_path, source, [PLUS, archaeal, MINUS])
     assert (record.id, record.name, record.description) == ("chr.1", "chr.1", "a toy chromosome")
     assert record.seq == LETTERS
     assert record.annotations["molecule_type"] == "DNA"
@@ -61,10 +63,14 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
         ("[148:149](+)", "regulatory", ["promoter"]),
         ("[113:119](+)", "regulatory", ["minus_35_signal"]),
         ("[136:142](+)", "regulatory", ["minus_10_signal"]),
+        ("[500:501](+)", "regulatory", ["promoter"]),
+        ("[463:469](+)", "regulatory", ["other"]),
+        ("[471:477](+)", "regulatory", ["TATA_box"]),
         ("[700:701](-)", "regulatory", ["promoter"]),
         ("[707:713](-)", "regulatory", ["minus_10_signal"]),
     ]
-    first, thirty_five, *_ = record.features
+    first, thirty_five, _, _, bre, *_ = record.features
+    assert bre.qualifiers["note"] == ["BRE AGAAAT, promoter_2"]
     assert first.qualifiers["note"] == [
         "promoter_1, site 149, score 0.875, trust medium, precision 0.5",
         "42 letters before the first letter of thrL",

@@ -239,10 +239,18 @@ def test_places_of_boxes_on_either_strand():
     assert found.boxes == (Box("-10", 488, "TATAAT"), Box("-35", 465, "TTGACA"))
     assert (found.spacer, found.extended) == (17, False)
     assert DNA.decode(genome[488:494]) == "TATAAT"
-    for kingdom, has in (("bacteria", True), ("archaea", False)):
+    other = DNA.encode("C" * (BEFORE - 37) + "AGTAATCCTTTATA" + "C" * (24 + AFTER))
+    tables = np.stack([window, other])
+    for kingdom, names in (("bacteria", ("-10", "-35")), ("archaea", ("TATA", "BRE")), ("eukaryotes", ())):
         expected = ExpectedPrecision(LocatorFacts(kingdom=kingdom))
-        [found] = describe((500,), letters=window[None], expected=expected)
-        assert bool(found.boxes) == has
+        contexts = describe((500,), (500,), letters=tables, expected=expected)
+        for context, bacterial in zip(contexts, (True, False), strict=True):
+            own = bacterial == (kingdom == "bacteria")
+            assert tuple(box.name for box in context.boxes) == (names if own else ())
+            assert (context.spacer is not None) == bool(context.boxes)
+        if kingdom == "archaea":
+            assert contexts[1].boxes == (Box("TATA", 471, "TTTATA"), Box("BRE", 463, "AGTAAT"))
+            assert (contexts[1].spacer, contexts[1].extended) == (2, None)
 
     [turned] = describe((499, "-"), letters=window[None])
     other = reverse_complement_codes(genome)
