@@ -9,88 +9,142 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seqray.cli.inputs import check_files, check_suffix
-from seqray.cli.options import Outcome, Request, WholeNumber, option
-from seqray.core.errors import InputError
+from seqray.cli.options import Outcome, Probability, Request, WholeNumber, option
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import counted
+from seqray.io.calls import parse_number
 from seqray.io.lines import parse_position
 from seqray.io.records import read_fasta
+from seqray.io.sequences import read_sequences
 from seqray.io.tables import MISSING, provenance_lines, read_rows, write_table
 
 _REMEDY = "give two calls.tsv of 'seqray scan' with a model for genomes, or two of its --out FILE.fa"
 _TABLE = ("id", "contig", "strand", "site", "score", "trust", "gene", "distance")
 _STATED = ("site", "gene", "score", "trust")  # in the headers of FASTA
-_WORD = 12  # letters that two starts share in a row before their letters are compared
-_MIN_IDENTITY, _MIN_OVERLAP = 0.8, 30  # of these letters
+_WORD = 12  # bases that two starts share in a row before all of them are compared
+_MIN_IDENTITY, _MIN_OVERLAP = 0.8, 30  # of these bases
+_UPSTREAM, _DOWNSTREAM = 60, 20  # bases around a start of a table, as in the FASTA of a scan
+
+Genome = Sequence[SequenceRecord]
 
 
 class Start(NamedTuple):
-    """A call as its file states it, with its distance to its gene; ``letters`` are empty but of FASTA."""
+    """A call as its file states it, and the bases around it, if known."""
 
     call: str
     place: str
     gene: str
-    distance: int | None
-    score: str
+    distance: int | None  # to its gene
+    score: float
     trust: str
     letters: str = ""
 
 
 _CELLS = ("call", "place", "distance", "score", "trust")
-COLUMNS = ("change", "gene", "shift", *(f"{cell}_{strain}" for strain in "ab" for cell in _CELLS))
+COLUMNS = ("change", "gene", "shift", *(f"{cell}_{strain}" for strain in "ab" for cell in _CELLS), "reason")
 
 
 def is_fasta(path: str) -> bool:
-    """Whether a file holds letters, by its name."""
+    """Whether a file holds bases, by its name."""
     return path.lower().removesuffix(".gz").endswith((".fa", ".fasta", ".fna"))
 
 
-def read_starts(path: str | Path) -> list[Start]:
-    """Read calls of a locator, TSV or CSV, or the letters around them as FASTA; their places count from 1."""
-    starts = list[Start]()
+def read_starts(path: str | Path, genome: Genome | None = None) -> list[Start]:
+    """Read calls of a locator, TSV or CSV, or the bases around them as FASTA; their places count from 1.
+
+    The bases around the calls of a table are cut from the ``genome``, if it is given.
+    """
+    starts, contigs = list[Start](), {record.id: record.sequence for record in genome or ()}
     if is_fasta(str(path)):
         for record in read_fasta(path, soft_masks=False):
             about = dict(word.split("=", 1) for word in record.description.split() if "=" in word)
             place, gene, score, trust = (about.get(key, MISSING) for key in _STATED)
             distance = int(about["distance"]) if about.get("distance", "").isdecimal() else None
-            starts.append(Start(record.id, place, gene, distance, score, trust, record.sequence))
+            number = parse_number(score, "score", f"{path}: record '{record.id}'")
+            starts.append(Start(record.id, place, gene, distance, number, trust, record.sequence))
         return starts
     for where, row in read_rows(path, _TABLE, _REMEDY):
-        if re.fullmatch(re.escape(row["contig"]) + "_[0-9]+", row["gene"]):
+        contig, strand, site = row["contig"], row["strand"], parse_position(row["site"], where)
+        if genome is None and re.fullmatch(re.escape(contig) + "_[0-9]+", row["gene"]):
             what = f"the gene '{row['gene']}' is named after its contig, so it has no name in another strain"
-            remedy = "compare two --out FILE.fa, or give --genes to both scans"
+            remedy = "give --genome-a and --genome-b, or --genes to both scans"
             raise InputError(what, where=where, remedy=remedy)
-        place = f"{row['contig']}:{parse_position(row['site'], where) + 1}({row['strand']})"
+        if genome is not None and contig not in contigs:
+            raise unknown_contig("names the contig", contig, contigs, where)
+        before, after = (_DOWNSTREAM, _UPSTREAM) if strand == "-" else (_UPSTREAM, _DOWNSTREAM)
+        around = contigs.get(contig, "")[max(site - before, 0) : site + after + 1]
+        letters = reverse_complement(around) if strand == "-" else around
         distance = None if row["gene"] == MISSING else parse_position(row["distance"], where)
-        starts.append(Start(row["id"], place, row["gene"], distance, row["score"], row["trust"]))
+        place, score = f"{contig}:{site + 1}({strand})", parse_number(row["score"], "score", where)
+        starts.append(Start(row["id"], place, row["gene"], distance, score, row["trust"], letters))
     return starts
 
 
-def compare_starts(a: Sequence[Start], b: Sequence[Start], tolerance: int) -> Iterator[tuple[object, ...]]:
-    """Rows of `COLUMNS`; a start that lies more than ``tolerance`` letters elsewhere has moved."""
-    pairs = list(_by_letters(a, b) if any(start.letters for start in (*a, *b)) else _by_gene(a, b))
-    # the nearest first; each start has one partner
+def compare_starts(
+    a: Sequence[Start],
+    b: Sequence[Start],
+    tolerance: int,
+    threshold: float = 0,
+    genomes: Sequence[Genome | None] = (None, None),
+) -> list[tuple[object, ...]]:
+    """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved.
+
+    A call below the ``threshold`` is none, but the reason why the other strain has its partner alone. The
+    ``genomes`` tell whether a strain has the bases around a start of the other.
+    """
+    by_letters = any(start.letters for start in (*a, *b))
+    pairs = _by_letters(a, b) if by_letters else _by_gene(a, b)
+    # of most bases, then the nearest first; each start has one partner
     chosen, taken = dict[int, tuple[int, int]](), set[int]()
     for _, i, j, shift in sorted(pairs, key=lambda pair: (pair[0], abs(pair[3]), *pair[1:3])):
         if i not in chosen and j not in taken:
             chosen[i] = j, shift
             taken.add(j)
-    for i, start in enumerate(a):
-        if i in chosen:
-            j, shift = chosen[i]
-            yield _row("moved" if abs(shift) > tolerance else "same", start, b[j], shift)
-        elif start.gene != MISSING or start.letters:
-            yield _row("lost", start, None)
-    for j, start in enumerate(b):
-        if j not in taken and (start.gene != MISSING or start.letters):
-            yield _row("gained", None, start)
+    both = [(x, b[chosen[i][0]], chosen[i][1]) if i in chosen else (x, None, 0) for i, x in enumerate(a)]
+    both += [(None, y, 0) for j, y in enumerate(b) if j not in taken]
+    places = [
+        find_letters(starts, genome or ()) for starts, genome in zip((a, b), genomes[::-1], strict=True)
+    ]
+    rows = list[tuple[object, ...]]()
+    for x, y, shift in both:
+        in_a, in_b = (start is not None and start.score >= threshold for start in (x, y))
+        one, own, other = (x, 0, 1) if in_a else (y, 1, 0)
+        if one is None or not (in_a or in_b) or not (one.letters or one.gene != MISSING):
+            continue
+        reason = None
+        if in_a and in_b:
+            change = "moved" if abs(shift) > tolerance else "same"
+        else:
+            change = "lost" if in_a else "gained"
+            if x and y:
+                reason = "below the threshold"
+            elif genomes[other] is not None:
+                reason = places[own].get(one.call, "no such bases")
+            elif not by_letters and any(start.gene == one.gene for start in (a, b)[other]):
+                reason = "another start of the gene"
+        cells = [getattr(start, name) if start else None for start in (x, y) for name in _CELLS]
+        rows.append((change, one.gene, shift if x and y else None, *cells, reason))
+    return rows
 
 
-def _row(change: str, a: Start | None, b: Start | None, shift: int | None = None) -> tuple[object, ...]:
-    cells = [getattr(start, name) if start else None for start in (a, b) for name in _CELLS]
-    return change, next(start.gene for start in (a, b) if start), shift, *cells
+def find_letters(starts: Sequence[Start], genome: Genome) -> dict[str, str]:
+    """Where a genome has the bases around each start, by the name of the call, and how many differ."""
+    strands = [(record, sign) for record in genome for sign in "+-"]
+    texts = (r.sequence if sign == "+" else reverse_complement(r.sequence) for r, sign in strands)
+    lines = [Start("", "", MISSING, None, 0, "", text) for text in texts]
+    told = dict[str, str]()
+    for agree, i, j, shift in sorted(_by_letters(lines, starts), reverse=True):  # the best comes last
+        (record, sign), first = strands[i], max(0, -shift)
+        end = min(len(record), len(starts[j].letters) - shift)
+        left, right = (first, end) if sign == "+" else (len(record) - end, len(record) - first)
+        differ = f"{end - first + agree} of {end - first} bases differ"
+        told[starts[j].call] = f"{differ} at {record.id}:{left + 1}-{right}({sign})"
+    return told
 
 
-def _by_gene(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[float, int, int, int]]:
+def _by_gene(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
     """Pairs of one gene; the shift counts how much farther from the gene the second lies."""
     genes: dict[str, list[int]] = {}
     for j, start in enumerate(b):
@@ -100,23 +154,24 @@ def _by_gene(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[float, in
             yield 0, i, j, (b[j].distance or 0) - (start.distance or 0)
 
 
-def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[float, int, int, int]]:
-    """Pairs whose letters agree; the shift counts how much farther upstream the second lies."""
+def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
+    """Pairs whose bases agree; the shift counts how much farther upstream the second lies."""
     words: dict[str, list[tuple[int, int]]] = {}
     for j, start in enumerate(b):
         for at in range(len(start.letters) - _WORD + 1):
             words.setdefault(start.letters[at : at + _WORD], []).append((j, at))
     for i, start in enumerate(a):
-        shifts: Counter[tuple[int, int]] = Counter()
+        shifts = set[tuple[int, int]]()
         for at in range(len(start.letters) - _WORD + 1):
-            shifts.update((j, other - at) for j, other in words.get(start.letters[at : at + _WORD], ()))
+            for j, other in words.get(start.letters[at : at + _WORD], ()):
+                shifts.add((j, other - at))
         for j, shift in shifts:
-            own = start.letters[max(0, -shift) :]
-            other = b[j].letters[max(0, shift) :]
+            first, second = max(0, -shift), max(0, shift)
+            overlap = min(len(start.letters) - first, len(b[j].letters) - second)
+            own, other = start.letters[first : first + overlap], b[j].letters[second : second + overlap]
             same = sum(map(str.__eq__, own, other))
-            overlap = min(len(own), len(other))
             if overlap >= _MIN_OVERLAP and same >= _MIN_IDENTITY * overlap:
-                yield 1 - same / overlap, i, j, shift
+                yield -same, i, j, shift
 
 
 class CompareRequest(Request):
@@ -126,6 +181,13 @@ class CompareRequest(Request):
         "A", "calls of one strain: .tsv or .csv of 'seqray scan' with a model for genomes, or .fa"
     )
     b: str = option("B", "calls of the other strain, in the same format")
+    genome_a: str | None = option(
+        "--genome-a FILE", "FASTA or GenBank that A was scanned in; needs --genome-b"
+    )
+    genome_b: str | None = option("--genome-b FILE", "the same of B: tells whether its bases are there")
+    threshold: Probability | None = option(
+        "--threshold T", "calls below this score are none, but a reason; scan with a lower one first"
+    )
     out: str = option("--out -o FILE", "TSV or CSV (default: standard output)", "-")
     tolerance: WholeNumber = option(
         "--tolerance N", "bases that a start may lie elsewhere and is the same", 5
@@ -135,16 +197,20 @@ class CompareRequest(Request):
 def run(request: CompareRequest) -> Outcome:
     """Read both, match their starts, write."""
     check_suffix(request.out, ".tsv", ".csv")
-    check_files([request.a, request.b], [request.out])
+    check_files([request.a, request.b, *filter(None, (request.genome_a, request.genome_b))], [request.out])
     if is_fasta(request.a) != is_fasta(request.b):
         raise InputError("is of another format than the first", where=request.b, remedy="give two of a kind")
-    a, b = read_starts(request.a), read_starts(request.b)
-    rows = list(compare_starts(a, b, request.tolerance))
-    by = "the letters around them" if is_fasta(request.a) else "their genes"
+    if (request.genome_a is None) != (request.genome_b is None):
+        raise ConfigError("one genome is given", remedy="give both --genome-a and --genome-b")
+    paths = (request.genome_a, request.genome_b)
+    genomes = [None if path is None else list(read_sequences(path, DNA, soft_masks=False)) for path in paths]
+    a, b = (read_starts(path, one) for path, one in zip((request.a, request.b), genomes, strict=True))
+    rows = compare_starts(a, b, request.tolerance, request.threshold or 0, genomes)
+    by = "their genes" if paths == (None, None) and not is_fasta(request.a) else "the bases around them"
     facts = {"matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved"}
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))
     changes = Counter(str(row[0]) for row in rows)
     told = ", ".join(f"{changes[change]} {change}" for change in ("same", "moved", "lost", "gained"))
-    left = len(a) + len(b) - len(rows) - changes["same"] - changes["moved"]
+    left = sum(start.gene == MISSING and not start.letters for start in (*a, *b))
     without = f"; {counted(left, 'call')} without a gene left out" if left else ""
-    return Outcome(records=len(rows), last=f"{counted(len(a), 'start')} and {len(b)}: {told}{without}")
+    return Outcome(records=len(rows), last=f"{told}{without}")

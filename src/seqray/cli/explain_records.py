@@ -397,7 +397,7 @@ class SequenceExplainer(Explainer):
 class LocatorExplainer(SequenceExplainer):
     """Explains the scores of calls."""
 
-    most_checked = 40  # a call takes some thousand answers of the model for long stretches
+    most_checked = 40  # a call takes some hundred answers of the model
 
     _stretches: Sequence[Stretch] = ()
 

@@ -107,7 +107,7 @@ def check(
     assert isinstance(random_weights, SequenceNetwork)
     groups = _groups(model, items)
     pairs = ((group, SequenceTarget(model, random_weights, group.items[0].target)) for group in groups)
-    return check_groups(model, pairs, letters, chosen)
+    return check_groups(model, pairs, reference_method(letters, model.alphabet), chosen)
 
 
 # --- Records that are explained together
@@ -236,15 +236,15 @@ def reference_method(letters: int, alphabet: Alphabet) -> str:
 
 
 def check_groups(
-    model: TrainedModel, groups: Iterable[tuple[Group, LetterTarget]], letters: int, options: ExplainOptions
+    model: TrainedModel, groups: Iterable[tuple[Group, LetterTarget]], reference: str, options: ExplainOptions
 ) -> Faithfulness:
-    """Measure groups of records of at most so many letters, each beside a target of random weights."""
-    evidence, reference = Evidence(), reference_method(letters, model.alphabet)
-    methods, settings = dict.fromkeys([*options.methods, reference]), options.settings
+    """Measure groups of records with a reference method, each beside a target of random weights."""
+    evidence, settings = Evidence(), options.settings
+    methods = dict.fromkeys([*options.methods, reference])
     for group, chance in groups:
         codes, score = group.codes, partial(ensemble_score, group.targets)
         by_member = {method: member_scores(group.targets, codes, method, settings) for method in methods}
-        by_chance = {method: member_scores([chance], codes, method, settings)[0] for method in methods}
+        by_chance = {m: member_scores([chance], codes, m, settings)[0] for m in options.methods}
         evidence.add(codes, by_member, by_chance, partial(curves, codes, score=score))
     return conclude(evidence, reference, wanted_class(model.card, options.target), options.seed)
 

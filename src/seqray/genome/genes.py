@@ -269,7 +269,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
                 where=genome.file,
                 remedy="only the version after the dot differs: use files of one version"
                 if plain
-                else "use the same names in both files",
+                else f"rename them in one of the files, or give {setting('genes', 'predict')}",
             )
         genome = _renamed(genome, renamed)
     if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.cli.compare import COLUMNS, Start, compare_starts, read_starts
+from seqray.core.alphabet import reverse_complement
 from seqray.core.errors import InputError
+from seqray.core.records import SequenceRecord
 from tables import tsv, write
 
 
 def at(gene, distance, letters=""):
-    return Start(f"{gene}{distance}", "c:1(+)", gene, distance, "0.5", "high", letters)
+    return Start(f"{gene}{distance}", "c:1(+)", gene, distance, 0.5, "high", letters)
 
 
 def changes(a, b, tolerance=5):
@@ -56,6 +58,38 @@ def test_calls_compared_with_themselves_are_the_same(calls):
     assert changes(own, own) == [("same", one.call, one.call, 0) for one in own]
     assert [change for change, *_ in changes(own, [])] == ["lost"] * len(own)
     assert [change for change, *_ in changes([], own)] == ["gained"] * len(own)
+
+
+def reasons(rows):
+    return [(row[0], row[-1]) for row in rows]
+
+
+def test_a_start_that_one_strain_has_alone_tells_why_as_far_as_the_tables_do():
+    low = at("y", 40)._replace(score=0.2)
+    a, b = [at("x", 30), at("x", 80), at("y", 40), at("z", 10)], [at("x", 34), low]
+    expected = [("same", None), ("lost", "another start of the gene"), ("same", None), ("lost", None)]
+    assert reasons(compare_starts(a, b, 5)) == expected
+    expected[2] = ("lost", "below the threshold")
+    assert reasons(compare_starts(a, b, 5, 0.3)) == expected
+    assert reasons(compare_starts([low], b, 5, 0.3)) == [("gained", None)]
+
+
+@pytest.mark.parametrize("strand", "+-")
+def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, strand):
+    rest, own = bases(300, 3), bases(81, 4)
+    other = own[:10] + ("A" if own[10] != "A" else "C") + own[11:]  # 1 of 81 differs
+    b = rest + (other if strand == "+" else reverse_complement(other)) + rest
+    genomes = [SequenceRecord("a", rest[:150] + own + bases(200, 5))], [SequenceRecord("b", b)]
+    rows = [
+        ("p", "a", "+", 150 + 60, 0.5, "high", "a_1", 9),
+        ("q", "a", "+", 150 + 181, 0.5, "high", ".", "."),
+    ]
+    starts = read_starts(write(tmp_path / "a.tsv", tsv(HEADER, rows)), genomes[0])
+    assert [start.letters for start in starts] == [own, genomes[0][0].sequence[271:352]]
+    there = f"1 of 81 bases differ at b:301-381({strand})"
+    assert reasons(compare_starts(starts, [], 5, 0, genomes)) == [("lost", there), ("lost", "no such bases")]
+    with pytest.raises(InputError, match="names the contig 'a', the genome has 'b'; rename one of them"):
+        read_starts(tmp_path / "a.tsv", genomes[1])
 
 
 HEADER = "id contig strand site score trust gene distance"

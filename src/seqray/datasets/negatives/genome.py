@@ -20,7 +20,7 @@ from seqray.core.alphabet import (
 )
 from seqray.core.arrays import Codes, Ints
 from seqray.core.errors import ConfigError, InputError, setting
-from seqray.core.records import Intervals, SequenceRecord
+from seqray.core.records import Intervals, SequenceRecord, unknown_contig
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, allot
 from seqray.io.features import read_features, select_features
 from seqray.io.lines import AnnotatedFile, Feature, Part
@@ -59,9 +59,7 @@ class JoinedGenome:
     def index(self, name: str, where: str = "") -> int:
         """Number of a contig; an InputError if there is none of this name."""
         if name not in self.names:
-            first = f"'{self.names[0]}'" if self.names else "nothing"
-            what = f"names the contig '{name}', which is not in the genome"
-            raise InputError(what, where=where, remedy=f"the genome begins with {first}")
+            raise unknown_contig("names the contig", name, self.names, where)
         return self.names.index(name)
 
     def locate(self, position: int) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from Bio.SeqRecord import SeqRecord
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import SequenceRecord
+from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import nearest, parse_float
 from seqray.genome.genes import Gene, Genome, check_genes
 from seqray.genome.predict import predict_all
@@ -271,8 +271,7 @@ def _place_sites(
 
 def _contig(contigs: Mapping[str, LabeledContig], name: str, where: str) -> LabeledContig:
     if name not in contigs:
-        known = ", ".join(list(contigs)[:3])
-        raise InputError(f"unknown contig '{name}'", where=where, remedy=f"the genome has {known}")
+        raise unknown_contig("names the contig", name, contigs, where)
     return contigs[name]
 
 

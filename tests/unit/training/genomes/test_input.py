@@ -82,7 +82,7 @@ def test_sheets_that_are_refused(text, words, tmp_path):
     ("row", "words"),
     [
         ("c\t801\t+\tpromoter\t1", "position 801 lies beyond the end of 'c', which has 800 bases"),
-        ("d\t10\t+\tpromoter\t1", "unknown contig 'd'"),
+        ("d\t10\t+\tpromoter\t1", "names the contig 'd', the genome has"),
         ("c\t10\t.\tpromoter\t1", "has the strand '.'"),
         ("c\t10\t+\tpromoter\t-1", "has the weight '-1'"),
     ],
