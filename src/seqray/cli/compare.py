@@ -113,17 +113,15 @@ def compare_starts(
         one, own, other = (x, 0, 1) if in_a else (y, 1, 0)
         if one is None or not (in_a or in_b) or not (one.letters or one.gene != MISSING):
             continue
-        reason = None
+        change, reason = "lost" if in_a else "gained", None
         if in_a and in_b:
             change = "moved" if abs(shift) > tolerance else "same"
-        else:
-            change = "lost" if in_a else "gained"
-            if x and y:
-                reason = "below the threshold"
-            elif genomes[other] is not None:
-                reason = places[own].get(one.call, "no such bases")
-            elif not by_letters and any(start.gene == one.gene for start in (a, b)[other]):
-                reason = "another start of the gene"
+        elif x and y:
+            reason = "below the threshold"
+        elif genomes[other] is not None:
+            reason = places[own].get(one.call, "no such bases")
+        elif not by_letters and any(start.gene == one.gene for start in (a, b)[other]):
+            reason = "another start of the gene"
         cells = [getattr(start, name) if start else None for start in (x, y) for name in _CELLS]
         rows.append((change, one.gene, shift if x and y else None, *cells, reason))
     return rows
@@ -131,10 +129,9 @@ def compare_starts(
 
 def find_letters(starts: Sequence[Start], genome: Genome) -> dict[str, str]:
     """Where a genome has the bases around each start, by the name of the call, and how many differ."""
-    strands = [(record, sign) for record in genome for sign in "+-"]
+    told, strands = dict[str, str](), [(record, sign) for record in genome for sign in "+-"]
     texts = (r.sequence if sign == "+" else reverse_complement(r.sequence) for r, sign in strands)
     lines = [Start("", "", MISSING, None, 0, "", text) for text in texts]
-    told = dict[str, str]()
     for agree, i, j, shift in sorted(_by_letters(lines, starts), reverse=True):  # the best comes last
         (record, sign), first = strands[i], max(0, -shift)
         end = min(len(record), len(starts[j].letters) - shift)
@@ -161,11 +158,10 @@ def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, i
         for at in range(len(start.letters) - _WORD + 1):
             words.setdefault(start.letters[at : at + _WORD], []).append((j, at))
     for i, start in enumerate(a):
-        shifts = set[tuple[int, int]]()
-        for at in range(len(start.letters) - _WORD + 1):
-            for j, other in words.get(start.letters[at : at + _WORD], ()):
-                shifts.add((j, other - at))
-        for j, shift in shifts:
+        places = range(len(start.letters) - _WORD + 1)
+        for j, shift in {
+            (j, o - at) for at in places for j, o in words.get(start.letters[at : at + _WORD], ())
+        }:
             first, second = max(0, -shift), max(0, shift)
             overlap = min(len(start.letters) - first, len(b[j].letters) - second)
             own, other = start.letters[first : first + overlap], b[j].letters[second : second + overlap]
@@ -177,21 +173,13 @@ def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, i
 class CompareRequest(Request):
     """Options of ``seqray compare``."""
 
-    a: str = option(
-        "A", "calls of one strain: .tsv or .csv of 'seqray scan' with a model for genomes, or .fa"
-    )
+    a: str = option("A", "calls of one strain by a model for genomes: .tsv, .csv or .fa of 'seqray scan'")
     b: str = option("B", "calls of the other strain, in the same format")
-    genome_a: str | None = option(
-        "--genome-a FILE", "FASTA or GenBank that A was scanned in; needs --genome-b"
-    )
+    genome_a: str | None = option("--genome-a FILE", "FASTA or GenBank of the scan of A; needs --genome-b")
     genome_b: str | None = option("--genome-b FILE", "the same of B: tells whether its bases are there")
-    threshold: Probability | None = option(
-        "--threshold T", "calls below this score are none, but a reason; scan with a lower one first"
-    )
+    threshold: Probability = option("--threshold T", "calls with lower scores are none, but a reason", 0.0)
     out: str = option("--out -o FILE", "TSV or CSV (default: standard output)", "-")
-    tolerance: WholeNumber = option(
-        "--tolerance N", "bases that a start may lie elsewhere and is the same", 5
-    )
+    tolerance: WholeNumber = option("--tolerance N", "bases that the same start may lie elsewhere", 5)
 
 
 def run(request: CompareRequest) -> Outcome:
@@ -205,7 +193,7 @@ def run(request: CompareRequest) -> Outcome:
     paths = (request.genome_a, request.genome_b)
     genomes = [None if path is None else list(read_sequences(path, DNA, soft_masks=False)) for path in paths]
     a, b = (read_starts(path, one) for path, one in zip((request.a, request.b), genomes, strict=True))
-    rows = compare_starts(a, b, request.tolerance, request.threshold or 0, genomes)
+    rows = compare_starts(a, b, request.tolerance, request.threshold, genomes)
     by = "their genes" if paths == (None, None) and not is_fasta(request.a) else "the bases around them"
     facts = {"matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved"}
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))

@@ -79,14 +79,15 @@ class TrainedModel:
         card, weights = self.card, self.card.training.get("parameters")
         letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
         kind = "sequence" if card.model.reads_sequences else card.model.kind
-        windows = f"{kind}s of {letters}, {card.window} letters at a time"
+        unit = "residues" if card.model.alphabet == "protein" else "bases"
+        windows = f"{kind}s of {letters}, {card.window} {unit} at a time"
         return {
             "model": card.name,
             "purpose": card.summary or "no summary",
             "reads": f"genomes of {letters}" if self.is_locator else windows,
             "networks": counted(card.members, "network") + (f" of {weights:,} weights" if weights else ""),
             "classes": first_and_more(card.classes, 12),
-            "measured": headline_metric(card.metrics),
+            "measured": headline_metric(card.metrics, card.training.get("validation")),
             "file": f"sha256 {self.sha256[:12]}" if self.sha256 else "not saved",
         }
 
