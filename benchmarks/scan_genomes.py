@@ -71,7 +71,7 @@ def measure(case: Case, out: Path) -> tuple[object, ...]:
 def table_row(case: Case, cost: Cost, table: str) -> tuple[object, ...]:
     """Cells of `COLUMNS`, of what was measured and what the header of the calls states."""
     facts = dict(re.findall(r"^# ([^:\n]+): (.+)$", table, re.MULTILINE))
-    letters = re.match(r"\d+ sequences?, (\d+) letters", facts["scanned"])
+    letters = re.match(r"\d+ sequences?, (\d+) (?:bases|letters)", facts["scanned"])
     calls, *figures = facts["calls"].split(", ")
     per = {unit: figure for figure, _, unit in (text.partition(" per ") for text in figures)}
     return (

@@ -156,7 +156,7 @@ def test_coverage_is_promised_for_the_species_that_the_model_was_calibrated_on_a
     assert "unlike the data that the model was calibrated on" in cautions("new.safetensors", examples(400, 9))
     # 200 x 37 words of four in each class are too few to know a species by.
     write(tmp_path / "rich.tsv", tsv("sequence label", examples(400, 7, RICH)))
-    assert "too few letters" in calibrate("--test rich.tsv")[0]
+    assert "too little sequence" in calibrate("--test rich.tsv")[0]
     assert "unlike what the model was trained on" in cautions("new.safetensors", examples(400, 8, RICH))
 
 

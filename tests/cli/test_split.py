@@ -119,7 +119,7 @@ def test_fasta_files_of_classes(split, tmp_path):
         write(tmp_path / f"{label}.fa", fasta(records | {"empty": ""}))
     err = split("--class=a=a.fa --class=b=b.fa -o out.tsv").err
     assert all(len(parts) == 1 for parts in sides(rows_of()).values())
-    assert "2 records without letters were left out" in err
+    assert "2 records without a sequence were left out" in err
 
 
 # --- parts that are kept --------------------------------------------------------------------------

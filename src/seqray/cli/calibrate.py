@@ -121,7 +121,7 @@ def summary(card: Card, out: str) -> list[str]:
     domain = card.domain
     if domain and domain.signature and not (domain.calibration and domain.calibration.signature):
         lines.append(
-            "there are too few letters to describe where these sequences come from (10,000 of one class are "
+            "there is too little sequence to describe where they come from (10,000 of one class are "
             "needed): later cautions still compare sequences with the training data"
         )
     if facts["log_loss_after"] > facts["log_loss_before"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,12 +144,9 @@ def find_letters(starts: Sequence[Start], genome: Genome) -> dict[str, str]:
 
 def _by_gene(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
     """Pairs of one gene; the shift counts how much farther from the gene the second lies."""
-    genes: dict[str, list[int]] = {}
-    for j, start in enumerate(b):
-        genes.setdefault(start.gene, []).append(j)
-    for i, start in enumerate(a):
-        for j in genes.get(start.gene, ()) if start.gene != MISSING else ():
-            yield 0, i, j, (b[j].distance or 0) - (start.distance or 0)
+    for (i, x), (j, y) in product(enumerate(a), enumerate(b)):
+        if x.gene == y.gene != MISSING:
+            yield 0, i, j, (y.distance or 0) - (x.distance or 0)
 
 
 def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:

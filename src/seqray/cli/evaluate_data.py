@@ -58,7 +58,7 @@ def read_with_notes(
     with naming_other_models():
         data = read(files, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:
-        notes.append(f"{len(skipped)} records without letters are left out, such as '{skipped[0]}'")
+        notes.append(f"{len(skipped)} records without a sequence are left out, such as '{skipped[0]}'")
     return list(data)
 
 

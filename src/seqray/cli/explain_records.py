@@ -254,10 +254,10 @@ class SequenceExplainer(Explainer):
     def facts(self) -> dict[str, str]:
         facts = super().facts() | {
             "score": "associated with the model's output, no proof of a cause; rank 1 is the highest",
-            "ism_delta": "change of the log-odds of the class, mean over the three or more other letters",
+            "ism_delta": "change of the log-odds of the class, mean over all others",
         }
         if copies := self.options.shuffles:
-            facts["p"] = f"share of letters in {copies} shuffled copies of the record that score as high"
+            facts["p"] = f"share of positions in {copies} shuffled copies of the record that score as high"
             facts["q"] = "p after Benjamini and Hochberg over the positions of the record"
         if self._scan is not None:
             facts["calls"] = self._scan.file

@@ -51,7 +51,7 @@ class RecordOptions(Options, heading="records"):
     strict: bool = option("--strict", "make the first skipped record an error")
     skip_unusable: bool = option(
         "--skip-unusable",
-        "skip records that the model can't read: too long, too short, or with letters that it does not know "
+        "skip records that the model can't read: too long, too short, or with unknown characters "
         "(default: an error)",
     )
     skipped: str | None = option("--skipped FILE", SKIPPED_HELP, only_for="whole scans")

@@ -313,7 +313,7 @@ def truncation_fact(card: Card) -> dict[str, str]:
     """What is read of sequences that are too long, for the header; nothing where they are refused."""
     if card.truncate == "none":
         return {}
-    return {"truncate": f"{card.truncate}: at most {card.window} letters of a record are read"}
+    return {"truncate": f"{card.truncate}: at most {card.window} bases or residues of a record are read"}
 
 
 # --- The context that records are read in: as the command line says, or as the records look

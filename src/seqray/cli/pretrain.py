@@ -70,6 +70,6 @@ def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:
     )
     return [
         f"learned from {facts['examples']} {unit}, {facts['letters']} letters; best epoch: {facts['epochs']}",
-        f"hidden letters of held-out {unit}: {ours} (shares of the letters alone: {floor})",
+        f"hidden positions of held-out {unit}: {ours} (shares of the letters alone: {floor})",
         f"wrote {out}; use it with seqray train --init {out}",
     ]

@@ -228,9 +228,7 @@ class WindowOptions(Options, heading="sequences"):
         DEFAULTS.max_ambiguous,
         only_for=ONLY_FOR["max_ambiguous"],
     )
-    skip_soft_masked: bool = option(
-        "--skip-soft-masked", "leave out windows whose site is a lower-case letter"
-    )
+    skip_soft_masked: bool = option("--skip-soft-masked", "leave out windows whose site is a lower-case base")
 
 
 class ScanRecords(RecordOptions):
@@ -345,7 +343,7 @@ def _scan_and_write(
     with files.open(lines, model.card.positive):
         with (
             SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=share is not None) as skipped,
-            Progress("scan", "letters", source.letters(), quiet=request.quiet) as progress,
+            Progress("scan", "bases", source.letters(), quiet=request.quiet) as progress,
         ):
             source.skip_to(skipped)
             refuse = partial(refuse_skipped, request.input)

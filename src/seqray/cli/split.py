@@ -320,7 +320,7 @@ class SplitResult:
         counts = ", ".join(f"{name} {sum(c.values())}" for name, c in self.parts.items())
         lines = [f"groups: {self._groups_text()}; {counts}"]
         if self.skipped:
-            lines.append(f"{self.skipped} records without letters were left out")
+            lines.append(f"{self.skipped} records without a sequence were left out")
         if keep:
             how = "kept" if self.options.relatives == "join" else "kept as it is"
             lines.append(f"{how}: {', '.join(keep)}; {self._dropped_text()}")

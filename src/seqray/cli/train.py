@@ -282,11 +282,10 @@ def summary(result: TrainResult) -> list[str]:
         remedy = "'seqray split' keeps relatives together"
         if facts["related_validation"] == counts["validation"]:
             remedy += f", but {INSEPARABLE}"
-        word = f", or {facts['related_word']} letters in common{strands}" if facts["related_word"] else ""
+        word = f", or {facts['related_word']} positions in common{strands}" if facts["related_word"] else ""
         lines.append(
             f"caution: {facts['related_validation']} validation {kind} have a relative in training (same "
-            f"group, the same letters{word}), so these "
-            f"figures are too good; {remedy}"
+            f"group, the same sequence{word}), so these figures are too good; {remedy}"
         )
     lines += (f"caution: {text}" for text in calibration_shortfalls(facts["calibration"]))
     return [*lines, *_floor_lines(facts.get("floor"))]

@@ -181,6 +181,9 @@ class Origin:
             yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}"
         if self._locator:
             yield from self._species_findings(species)
+            read = any(count.checked >= MIN_CHECKED for _, count in self._sketcher.compare(self._genomes))
+            if read and not (self._kingdoms or species or self.species):
+                yield f"no ribosomal RNA in this file: seqray can't tell whether it is of {self._own}"
             return
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []

@@ -154,7 +154,7 @@ _METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", 
 _WITH_INTERVAL = ("mcc", "auroc", "auprc")
 _OF_FLOOR = ("mcc", "auroc")
 _STATED_SCANNED = re.compile(
-    r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?(?: per strand in (\d+) parts?)?"
+    r"(\d+) sequences?, (\d+) (?:bases|letters),(?: (\d+) positions)?(?: per strand in (\d+) parts?)?"
 )
 _STATED_CALLS = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _STATED_EXPECTED = re.compile(r"(\S+) \((\S+) to ([^\s,)]+)")

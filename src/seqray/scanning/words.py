@@ -80,7 +80,7 @@ def settings_facts(scorer: Scorer, options: ScanOptions) -> dict[str, str]:
         "peaks": f"sites on one strand lie at least {scorer.min_distance} apart",
     }
     if options.skip_soft_masked:
-        facts["soft-masked"] = "sites in lower-case letters are not scored"
+        facts["soft-masked"] = "lower-case sites are not scored"
     if options.regions is not None:
         open_ends = ((region, bool(region.start and region.end is None)) for region in options.regions)
         facts["parts"] = _named_parts([f"{region}{' to its end' * is_open}" for region, is_open in open_ends])
@@ -97,7 +97,7 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
     circular = sum(contig.circular for contig in result.scanned)
     facts = {
         "threshold": _threshold(result, options),
-        "scanned": f"{sequences}, {result.letters} letters, {result.positions} positions per strand"
+        "scanned": f"{sequences}, {result.letters} bases, {result.positions} positions per strand"
         f"{_within_parts(result)}",
         "circular": f"{circular} of {sequences}",
         "calls": f"{len(result.calls)}, {_frequency(result)}",
