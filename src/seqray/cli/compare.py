@@ -17,18 +17,14 @@ from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import counted
 from seqray.io.calls import parse_number
 from seqray.io.lines import parse_position
-from seqray.io.records import read_fasta
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import MISSING, provenance_lines, read_rows, write_table
 
-_REMEDY = "give two calls.tsv of 'seqray scan' with a model for genomes, or two of its --out FILE.fa"
+_REMEDY = "give two calls.tsv of 'seqray scan' with a model for genomes"
 _TABLE = ("id", "contig", "strand", "site", "score", "trust", "gene", "distance")
-_STATED = ("site", "gene", "score", "trust")  # in the headers of FASTA
 _WORD = 12  # bases that two starts share in a row before all of them are compared
 _MIN_IDENTITY, _MIN_OVERLAP = 0.8, 30  # of these bases
-_UPSTREAM, _DOWNSTREAM = 60, 20  # bases around a start of a table, as in the FASTA of a scan
-
-Genome = Sequence[SequenceRecord]
+_UPSTREAM, _DOWNSTREAM = 60, 20  # bases around a start
 
 
 class Start(NamedTuple):
@@ -47,31 +43,14 @@ _CELLS = ("call", "place", "distance", "score", "trust")
 COLUMNS = ("change", "gene", "shift", *(f"{cell}_{strain}" for strain in "ab" for cell in _CELLS), "reason")
 
 
-def is_fasta(path: str) -> bool:
-    """Whether a file holds bases, by its name."""
-    return path.lower().removesuffix(".gz").endswith((".fa", ".fasta", ".fna"))
-
-
-def read_starts(path: str | Path, genome: Genome | None = None) -> list[Start]:
-    """Read calls of a locator, TSV or CSV, or the bases around them as FASTA; their places count from 1.
-
-    The bases around the calls of a table are cut from the ``genome``, if it is given.
-    """
+def read_starts(path: str | Path, genome: Sequence[SequenceRecord] | None = None) -> list[Start]:
+    """Read calls of a locator, TSV or CSV, and from the ``genome`` the bases around; places are 1-based."""
     starts, contigs = list[Start](), {record.id: record.sequence for record in genome or ()}
-    if is_fasta(str(path)):
-        for record in read_fasta(path, soft_masks=False):
-            about = dict(word.split("=", 1) for word in record.description.split() if "=" in word)
-            place, gene, score, trust = (about.get(key, MISSING) for key in _STATED)
-            distance = int(about["distance"]) if about.get("distance", "").isdecimal() else None
-            number = parse_number(score, "score", f"{path}: record '{record.id}'")
-            starts.append(Start(record.id, place, gene, distance, number, trust, record.sequence))
-        return starts
     for where, row in read_rows(path, _TABLE, _REMEDY):
         contig, strand, site = row["contig"], row["strand"], parse_position(row["site"], where)
         if genome is None and re.fullmatch(re.escape(contig) + "_[0-9]+", row["gene"]):
             what = f"the gene '{row['gene']}' is named after its contig, so it has no name in another strain"
-            remedy = "give --genome-a and --genome-b, or --genes to both scans"
-            raise InputError(what, where=where, remedy=remedy)
+            raise InputError(what, where=where, remedy="give --genome-a and --genome-b")
         if genome is not None and contig not in contigs:
             raise unknown_contig("names the contig", contig, contigs, where)
         before, after = (_DOWNSTREAM, _UPSTREAM) if strand == "-" else (_UPSTREAM, _DOWNSTREAM)
@@ -88,15 +67,14 @@ def compare_starts(
     b: Sequence[Start],
     tolerance: int,
     threshold: float = 0,
-    genomes: Sequence[Genome | None] = (None, None),
+    genomes: Sequence[Sequence[SequenceRecord]] = (),
 ) -> list[tuple[object, ...]]:
     """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved.
 
     A call below the ``threshold`` is none, but the reason why the other strain has its partner alone. The
     ``genomes`` tell whether a strain has the bases around a start of the other.
     """
-    by_letters = any(start.letters for start in (*a, *b))
-    pairs = _by_letters(a, b) if by_letters else _by_gene(a, b)
+    pairs = _by_letters(a, b) if genomes else _by_gene(a, b)
     # of most bases, then the nearest first; each start has one partner
     chosen, taken = dict[int, tuple[int, int]](), set[int]()
     for _, i, j, shift in sorted(pairs, key=lambda pair: (pair[0], abs(pair[3]), *pair[1:3])):
@@ -105,9 +83,7 @@ def compare_starts(
             taken.add(j)
     both = [(x, b[chosen[i][0]], chosen[i][1]) if i in chosen else (x, None, 0) for i, x in enumerate(a)]
     both += [(None, y, 0) for j, y in enumerate(b) if j not in taken]
-    places = [
-        find_letters(starts, genome or ()) for starts, genome in zip((a, b), genomes[::-1], strict=True)
-    ]
+    places = list(map(find_letters, (a, b), genomes[::-1]))
     rows = list[tuple[object, ...]]()
     for x, y, shift in both:
         in_a, in_b = (start is not None and start.score >= threshold for start in (x, y))
@@ -119,16 +95,16 @@ def compare_starts(
             change = "moved" if abs(shift) > tolerance else "same"
         elif x and y:
             reason = "below the threshold"
-        elif genomes[other] is not None:
+        elif genomes:
             reason = places[own].get(one.call, "no such bases")
-        elif not by_letters and any(start.gene == one.gene for start in (a, b)[other]):
+        elif any(start.gene == one.gene for start in (a, b)[other]):
             reason = "another start of the gene"
         cells = [getattr(start, name) if start else None for start in (x, y) for name in _CELLS]
         rows.append((change, one.gene, shift if x and y else None, *cells, reason))
     return rows
 
 
-def find_letters(starts: Sequence[Start], genome: Genome) -> dict[str, str]:
+def find_letters(starts: Sequence[Start], genome: Sequence[SequenceRecord]) -> dict[str, str]:
     """Where a genome has the bases around each start, by the name of the call, and how many differ."""
     told, strands = dict[str, str](), [(record, sign) for record in genome for sign in "+-"]
     texts = (r.sequence if sign == "+" else reverse_complement(r.sequence) for r, sign in strands)
@@ -171,7 +147,7 @@ def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, i
 class CompareRequest(Request):
     """Options of ``seqray compare``."""
 
-    a: str = option("A", "calls of one strain by a model for genomes: .tsv, .csv or .fa of 'seqray scan'")
+    a: str = option("A", "calls of one strain by a model for genomes: .tsv or .csv of 'seqray scan'")
     b: str = option("B", "calls of the other strain, in the same format")
     genome_a: str | None = option("--genome-a FILE", "FASTA or GenBank of the scan of A; needs --genome-b")
     genome_b: str | None = option("--genome-b FILE", "the same of B: tells whether its bases are there")
@@ -183,16 +159,14 @@ class CompareRequest(Request):
 def run(request: CompareRequest) -> Outcome:
     """Read both, match their starts, write."""
     check_suffix(request.out, ".tsv", ".csv")
-    check_files([request.a, request.b, *filter(None, (request.genome_a, request.genome_b))], [request.out])
-    if is_fasta(request.a) != is_fasta(request.b):
-        raise InputError("is of another format than the first", where=request.b, remedy="give two of a kind")
+    check_files([request.a, request.b], [request.out], [request.genome_a, request.genome_b])
     if (request.genome_a is None) != (request.genome_b is None):
         raise ConfigError("one genome is given", remedy="give both --genome-a and --genome-b")
-    paths = (request.genome_a, request.genome_b)
-    genomes = [None if path is None else list(read_sequences(path, DNA, soft_masks=False)) for path in paths]
-    a, b = (read_starts(path, one) for path, one in zip((request.a, request.b), genomes, strict=True))
+    paths = list(filter(None, (request.genome_a, request.genome_b)))
+    genomes = [list(read_sequences(path, DNA, soft_masks=False)) for path in paths]
+    a, b = map(read_starts, (request.a, request.b), genomes or (None, None))
     rows = compare_starts(a, b, request.tolerance, request.threshold, genomes)
-    by = "their genes" if paths == (None, None) and not is_fasta(request.a) else "the bases around them"
+    by = "the bases around them" if genomes else "their genes"
     facts = {"matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved"}
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))
     changes = Counter(str(row[0]) for row in rows)

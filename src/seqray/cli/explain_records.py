@@ -410,8 +410,7 @@ class LocatorExplainer(SequenceExplainer):
         if self.request.outputs.inputs:
             facts["inputs"] = (
                 "letters, genes: share in the sum of absolute effects by gradient times input; "
-                "without_genes, letters_shuffled: change of the log-odds; first_track: the gene track of the "
-                "largest effect"
+                "without_genes, letters_shuffled: change of the log-odds; first_track: of the largest effect"
             )
         return facts
 
@@ -456,14 +455,10 @@ def find_genome(request: ExplainRequest, model: TrainedModel, called: CalledFile
     """Open the genome that a locator reads, and find its genes."""
     path, *others = request.input
     if request.target.calls is None:
-        raise ConfigError(
-            "a model for genomes is explained by its calls",
-            remedy="write them by 'seqray scan --out calls.gff3' and name them by --calls",
-        )
+        remedy = "write them by 'seqray scan --out calls.gff3' and name them by --calls"
+        raise ConfigError("a model for genomes is explained by its calls", remedy=remedy)
     if others:
-        raise ConfigError(
-            "a model for genomes explains the calls of one file", remedy="give one genome at a time"
-        )
+        raise ConfigError("a model for genomes explains the calls of one file", remedy="give one genome")
     circular = called.circular if called else frozenset[str]()
     opened = GenomeInput(path, model.alphabet, request.records, request.genes)
     introns = model.card.locator.introns

@@ -313,10 +313,9 @@ class MissingContigs:
 
 def unknown_contig(what: str, name: str, known: Iterable[str], where: str) -> InputError:
     """The error for a contig that ``what``, such as "the calls name", and the sequences do not have."""
-    near = max(known, key=lambda seen: _similarity(name, seen), default=None)
-    has = f"the genome has '{near}'" if near else "the genome has no sequence"
+    near = max(known, key=lambda seen: _similarity(name, seen), default="none")
     remedy = "rename one of them, as both files need the same names, or give the files of one assembly"
-    return InputError(f"{what} '{name}', {has}", where=where, remedy=remedy)
+    return InputError(f"{what} '{name}', the genome has '{near}'", where=where, remedy=remedy)
 
 
 def _similarity(name: str, seen: str) -> tuple[bool, float]:

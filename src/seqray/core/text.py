@@ -84,15 +84,14 @@ def format_interval(low: float, high: float, style: str = ".3f") -> str:
 
 
 def headline_metric(metrics: Mapping[str, Any], validation: Mapping[str, float] | None = None) -> str:
-    """Write the figure of a card that lists show: ``MCC 0.82 (0.80 to 0.84), grouped``; ``-`` without one.
-
-    A model that nobody has measured since shows the figure of the ``validation`` part of its training.
-    """
+    """Write the figure of a card that lists show, else one of its ``validation``; ``-`` without any."""
     figure = metrics.get("headline")
     if not isinstance(figure, Mapping) or "value" not in figure:
-        known = [name for name in ("auroc", "macro_f1", "mcc") if name in (validation or {})]
-        text = f"{known[0].replace('_', '-').upper()} {(validation or {})[known[0]]:.2f}" if known else "-"
-        return f"{text}, the validation part of its training" if known else text
+        known = ((name, (validation or {}).get(name)) for name in ("auroc", "macro_f1", "mcc"))
+        told = (
+            f"{name.upper()} {value:.2f}, validation part of its training" for name, value in known if value
+        )
+        return next(told, "-")
     with reading_card("metrics"):
         text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
         if "low" in figure and "high" in figure:

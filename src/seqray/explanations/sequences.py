@@ -107,7 +107,8 @@ def check(
     assert isinstance(random_weights, SequenceNetwork)
     groups = _groups(model, items)
     pairs = ((group, SequenceTarget(model, random_weights, group.items[0].target)) for group in groups)
-    return check_groups(model, pairs, reference_method(letters, model.alphabet), chosen)
+    reference = "ism" if is_mutated(letters, model.alphabet) else "occlusion"
+    return check_groups(model, pairs, reference, chosen)
 
 
 # --- Records that are explained together
@@ -228,11 +229,6 @@ def _tests(
 def is_mutated(letters: int, alphabet: Alphabet) -> bool:
     """Whether a record of so many letters gets every substitution unasked."""
     return letters <= MAX_MUTATED and letters * (len(alphabet.letters) - 1) <= MAX_SUBSTITUTIONS
-
-
-def reference_method(letters: int, alphabet: Alphabet) -> str:
-    """The method that others are compared with: mutagenesis of short records, else occlusion."""
-    return "ism" if is_mutated(letters, alphabet) else "occlusion"
 
 
 def check_groups(

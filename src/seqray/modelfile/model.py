@@ -79,8 +79,7 @@ class TrainedModel:
         card, weights = self.card, self.card.training.get("parameters")
         letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
         kind = "sequence" if card.model.reads_sequences else card.model.kind
-        unit = "residues" if card.model.alphabet == "protein" else "bases"
-        windows = f"{kind}s of {letters}, {card.window} {unit} at a time"
+        windows = f"{kind}s of {letters}, {card.window} positions at a time"
         return {
             "model": card.name,
             "purpose": card.summary or "no summary",

@@ -16,8 +16,8 @@ def at(gene, distance, letters=""):
     return Start(f"{gene}{distance}", "c:1(+)", gene, distance, 0.5, "high", letters)
 
 
-def changes(a, b, tolerance=5):
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in compare_starts(a, b, tolerance)]
+def changes(a, b, tolerance=5, genomes=()):
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in compare_starts(a, b, tolerance, 0, genomes)]
     return [(row["change"], row["call_a"], row["call_b"], row["shift"]) for row in rows]
 
 
@@ -44,12 +44,12 @@ def test_starts_are_matched_by_the_letters_around_them_whatever_their_genes_are_
     changed = genome[50:131][:40] + "ACGT" * 3 + genome[50:131][52:]  # at most 12 of 81 differ
     a = [at("p_1", 1, genome[50:131]), at("p_2", 2, other)]
     b = [at("q_7", 1, genome[38:119]), at("q_8", 2, bases(81, 2))]  # 12 letters farther upstream
-    assert changes(a, b) == [
+    assert changes(a, b, genomes=([], [])) == [
         ("moved", "p_11", "q_71", 12),
         ("lost", "p_22", None, None),
         ("gained", None, "q_82", None),
     ]
-    assert changes(a[:1], [at("r", 1, changed)]) == [("same", "p_11", "r1", 0)]
+    assert changes(a[:1], [at("r", 1, changed)], genomes=([], [])) == [("same", "p_11", "r1", 0)]
 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 500)), max_size=6, unique=True))

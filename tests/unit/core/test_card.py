@@ -173,9 +173,7 @@ def test_the_headline_is_one_figure():
         == "AUROC 0.90"
     )
     assert headline_metric(make_card(metrics={}).metrics) == "-"
-    assert (
-        headline_metric({}, {"auroc": 0.875, "mcc": 0.5}) == "AUROC 0.88, the validation part of its training"
-    )
+    assert headline_metric({}, {"auroc": 0.875, "mcc": 0.5}) == "AUROC 0.88, validation part of its training"
 
 
 def test_a_locator_is_described_without_its_tables():
