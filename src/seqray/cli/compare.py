@@ -71,11 +71,9 @@ def compare_starts(
 ) -> list[tuple[object, ...]]:
     """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved.
 
-    A call below the ``threshold`` is none, but the reason why the other strain has its partner alone. The
-    ``genomes`` tell whether a strain has the bases around a start of the other.
+    Partners agree in most bases, then lie nearest. A call below the ``threshold`` is only a reason.
     """
     pairs = _by_letters(a, b) if genomes else _by_gene(a, b)
-    # of most bases, then the nearest first; each start has one partner
     chosen, taken = dict[int, tuple[int, int]](), set[int]()
     for _, i, j, shift in sorted(pairs, key=lambda pair: (pair[0], abs(pair[3]), *pair[1:3])):
         if i not in chosen and j not in taken:
