@@ -9,7 +9,7 @@ from seqray.cli.main import VERBS, parser_of
 # What an argument takes, by its name, or by verb and name where that differs. Numbers, choices and flags are
 # known by the parser.
 TAKES = {
-    **dict.fromkeys(("input", "positives", "--genome"), "sequences"),
+    **dict.fromkeys(("input", "positives", "--genome", "--genome-a", "--genome-b"), "sequences"),
     **dict.fromkeys(("--train", "--validation", "--test", "unnamed"), "labeled table"),
     "--class": "sequences of a class",
     **dict.fromkeys(("--labels", "--alignment-labels"), "labels"),

@@ -23,6 +23,8 @@ WORKING = {
     "gather shards": "@ two.shard",
     "compare": "calls.tsv calls.tsv",
     "compare b": "calls.tsv @",
+    "compare --genome-a": "calls.tsv calls.tsv --genome-a @ --genome-b genome.fa",
+    "compare --genome-b": "calls.tsv calls.tsv --genome-a genome.fa --genome-b @",
     "summary": "a=evaluation.tsv",
     "summary tables": "a=@",
     "explain": "promoter.fa --model tiny.safetensors --no-check",
@@ -158,7 +160,7 @@ ONLY_FOR = {
     "a flipped bit": {"model", "shard"},
 }
 ZERO = "--threshold --prior --coverage --seed --precision --fdr --null-mb --max-ambiguous --shuffles "
-ZERO += "--residual --keep --distance --max-overlap --identity --word --bootstrap --share"
+ZERO += "--residual --keep --distance --max-overlap --identity --word --bootstrap --share --tolerance"
 MAY_BE = {"zero": set(ZERO.split()), "minus one": {"evaluate --threshold"}}
 
 

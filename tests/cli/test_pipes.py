@@ -47,6 +47,8 @@ explain genome.fa {TINY} --calls @windows.gff3
 explain @genome.gb {LOCATOR} --calls calls.gff3
 explain genome.fa {LOCATOR} --calls calls.gff3 --genes @genes.gff3
 summary a=@evaluation.tsv
+compare calls.tsv calls.tsv --genome-a @genome.fa --genome-b genome.gb
+compare calls.tsv calls.tsv --genome-a genome.gb --genome-b @genome.fa
 negatives @promoter.fa --recipe shuffle
 negatives @table.tsv --recipe shuffle
 {NEGATIVES} @genome.fa --starts starts.bed
