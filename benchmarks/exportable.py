@@ -108,6 +108,5 @@ def rewritten(config: ModelConfig) -> Iterator[None]:
         replace(patch.object(MultiHeadAttention, "project", _project))
         replace(patch.object(MultiHeadAttention, "attend", staticmethod(_attention)))
         replace(patch("seqray.models.attention.sum_over_strides", _strided_sums))
-        replace(patch("seqray.models.sequence.sum_over_strides", _strided_sums))
-        replace(patch("seqray.models.sequence.sinusoidal", sinusoidal_positions))
+        replace(patch("seqray.models.attention.sinusoidal", sinusoidal_positions))
         yield

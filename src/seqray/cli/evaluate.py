@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from seqray.cli import options
 from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.labeled import (
     UNKNOWN_LABELS,
@@ -19,18 +20,7 @@ from seqray.cli.labeled import (
 )
 from seqray.cli.messages import Progress
 from seqray.cli.model import AUTO, BACKBONE, MODEL_HELP, TRUNCATE, DtypeOptions, ModelOptions, open_model
-from seqray.cli.options import (
-    Draws,
-    Number,
-    Options,
-    Outcome,
-    Printable,
-    Probability,
-    Request,
-    WholeNumber,
-    option,
-    refuse_unused,
-)
+from seqray.cli.options import Options, Outcome, Request, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import choose_split
 from seqray.core.text import INTERVAL_DRAWS, Truncation
@@ -79,10 +69,10 @@ class MeasureOptions(Options, heading="measuring"):
     )
     map: tuple[str, ...] = option("--map LABEL=CLASS", "rename a label")
     unknown_labels: UnknownLabels = UNKNOWN_LABELS
-    threshold: Number | None = option(
+    threshold: options.Number | None = option(
         "--threshold X", "call the positive class at or above this score (default: the model's)"
     )
-    prior: Probability | None = option(
+    prior: options.Probability | None = option(
         "--prior P", "re-weight the model's probabilities to this share of positives", only_for="model"
     )
     context: str = option(
@@ -96,10 +86,10 @@ class MeasureOptions(Options, heading="measuring"):
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
     no_floor: bool = option("--no-floor", "do not fit the baseline (simple rules), and say so")
 
-    bootstrap: Draws = option(
+    bootstrap: options.Draws = option(
         "--bootstrap N", "bootstrap samples for the intervals; 0 for none", INTERVAL_DRAWS
     )
-    seed: WholeNumber = option("--seed N", "seed of samples and folds", 0)
+    seed: options.WholeNumber = option("--seed N", "seed of samples and folds", 0)
 
 
 class FigureOutputs(Options, heading="output"):
@@ -109,7 +99,7 @@ class FigureOutputs(Options, heading="output"):
     json: str | None = option("--json FILE", "the same as JSON, with facts of the model")
     html: str | None = option("--html FILE", "a page with curves and tables")
     multiqc: str | None = option("--multiqc FILE", "a table for MultiQC; ends in _mqc.json")
-    sample: Printable | None = option(
+    sample: options.Printable | None = option(
         "--sample NAME", "row of the MultiQC table (default: name of the model)", only_for="multiqc"
     )
 

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeVar
 
+from seqray.cli import options
 from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions
 from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
 from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
-from seqray.cli.options import (
-    ColumnNames,
-    Draws,
-    Options,
-    PositiveInt,
-    Probability,
-    Request,
-    Steps,
-    WholeNumber,
-    fill,
-    option,
-)
+from seqray.cli.options import Options, Request, fill, option
 from seqray.core.errors import InputError
 from seqray.core.text import Truncation
 from seqray.explanations.options import (
@@ -64,7 +54,7 @@ class TargetOptions(Options, heading="what is explained"):
         "calls of 'seqray scan' as GFF3: SEQUENCES is the genome, each call is explained in its place",
         only_for=SEQUENCES,
     )
-    best_calls: PositiveInt | None = option(
+    best_calls: options.PositiveInt | None = option(
         "--best-calls N",
         "with --calls: only the N calls of highest score, in descending order",
         only_for=f"{SEQUENCES}, calls",
@@ -80,7 +70,7 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
     """What is written."""
 
     out: str = option("--out -o FILE", ".tsv or .tsv.gz (default: TSV on stdout)", "-")
-    top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
+    top: options.PositiveInt | None = option("--top N", "write only the N best positions of each record")
     html: str | None = option(
         "--html FILE", f"a page of the first {MAX_SHOWN} records, which needs no network"
     )
@@ -115,23 +105,23 @@ class CheckOptions(Options, heading="checks"):
         "--faithfulness FILE",
         "figures of the checks as TSV (default: OUT.faithfulness.tsv where --out names a file)",
     )
-    check_records: PositiveInt | None = option(
+    check_records: options.PositiveInt | None = option(
         "--check-records N",
         "records that the checks use, drawn at random from those called the class (default: 200, or 40 "
         "alignments or calls of a model for genomes)",
     )
-    shuffles: Draws | None = option(
+    shuffles: options.Draws | None = option(
         "--shuffles N",
         f"shuffled copies of each record for p-values; 0 for none (default: {ExplainOptions.shuffles})",
         only_for=SEQUENCES,
     )
-    seed: WholeNumber = option("--seed N", "seed of the random draws", ExplainOptions.seed)
+    seed: options.WholeNumber = option("--seed N", "seed of the random draws", ExplainOptions.seed)
 
 
 class MethodOptions(Options, heading="settings of single methods"):
     """Settings of single methods."""
 
-    residual: Probability = option(
+    residual: options.Probability = option(
         "--residual W", "rollouts: weight of the residual connection", _SETTINGS.residual, only_for="rollout"
     )
     heads_fused: Literal["mean", "max", "min"] | None = option(
@@ -146,12 +136,12 @@ class MethodOptions(Options, heading="settings of single methods"):
         f"(default: {_SETTINGS.spread})",
         only_for=f"{SEQUENCES}, rollout",
     )
-    steps: Steps | None = option(
+    steps: options.Steps | None = option(
         "--steps N",
         f"integrated-gradients: points on the path (default: {_SETTINGS.steps})",
         only_for=f"{SEQUENCES}, integrated-gradients",
     )
-    block: PositiveInt | None = option(
+    block: options.PositiveInt | None = option(
         "--block N",
         f"occlusion: positions hidden at a time (default: {LETTER_BLOCK}; {COLUMN_BLOCK} of an alignment)",
         only_for="occlusion",
@@ -172,7 +162,7 @@ class ExplainRequest(Request):
     checks: CheckOptions
     settings: MethodOptions
     truncate: Truncation | None = TRUNCATE
-    columns: ColumnNames | None = SEQUENCE_COLUMNS
+    columns: options.ColumnNames | None = SEQUENCE_COLUMNS
     rows: RowOptions
     genes: GeneOptions
     records: RecordOptions

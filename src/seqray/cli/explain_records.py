@@ -35,20 +35,7 @@ from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, check_heads, explain_records, heads
 from seqray.explanations.targets import wanted_class
 from seqray.inference.alignments import depth_read
-from seqray.io.explanations import (
-    CHECK_COLUMNS,
-    COLUMN_COLUMNS,
-    EXPLANATION_COLUMNS,
-    HEAD_COLUMNS,
-    ROW_COLUMNS,
-    ScoreTrack,
-    column_lines,
-    explanation_rows,
-    row_lines,
-    write_fields,
-    write_motifs,
-    write_shares,
-)
+from seqray.io import explanations as tables
 from seqray.io.files import write_file
 from seqray.io.gff3 import CalledFile
 from seqray.io.lines import EXPECTED
@@ -142,7 +129,9 @@ class Explainer(ABC):
         outputs, checks = self.request.outputs, faithfulness_path(self.request)
         if checks and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
-            write_fields(staged[checks], CHECK_COLUMNS, faithfulness.checks, [*provenance, *verdicts])
+            tables.write_fields(
+                staged[checks], tables.CHECK_COLUMNS, faithfulness.checks, [*provenance, *verdicts]
+            )
         if outputs.html:
             shared = {"card": self.model.card, "provenance": provenance, "faithfulness": faithfulness}
             shared |= {"omitted": max(0, self.count - self.request.shown), "checked": self._checked}
@@ -240,7 +229,7 @@ class SequenceExplainer(Explainer):
         if self._scan is not None and not self._scan.made_by(self.model.sha256):
             made_by = self._scan.facts["model"].split(" ")[0]
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
-        self._tracks = {m: ScoreTrack() for m in self.options.methods} if outputs.track else {}
+        self._tracks = {m: tables.ScoreTrack() for m in self.options.methods} if outputs.track else {}
         self._for_motifs: list[Explanation] = []
         self._listed: dict[str, Call] = {}
         self._moved: list[str] = []  # calls whose score is not that of their file
@@ -307,7 +296,7 @@ class SequenceExplainer(Explainer):
 
     def _tables(self) -> Tables:
         outputs = self.request.outputs
-        return [(outputs.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, outputs.top))]
+        return [(outputs.out, tables.EXPLANATION_COLUMNS, lambda e: tables.explanation_rows(e, outputs.top))]
 
     def _keep(self, explanation: Explanation) -> None:
         e, outputs = explanation, self.request.outputs
@@ -356,7 +345,7 @@ class SequenceExplainer(Explainer):
     ) -> None:
         outputs, alphabet = self.request.outputs, self.model.alphabet
         if outputs.heads:
-            write_fields(staged[outputs.heads], HEAD_COLUMNS, self._heads, provenance)
+            tables.write_fields(staged[outputs.heads], tables.HEAD_COLUMNS, self._heads, provenance)
         for method, track in self._tracks.items():
             for path in track_names(self.request, method):
                 name = f"{method} of {self.model.card.name}"
@@ -366,7 +355,7 @@ class SequenceExplainer(Explainer):
 
             background = background_of(self._for_motifs, alphabet)
             for path in outputs.motifs:
-                write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
+                tables.write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
         super().write(staged, provenance, faithfulness)
 
     def _plot(self, path: Path) -> None:
@@ -447,7 +436,7 @@ class LocatorExplainer(SequenceExplainer):
         if path := self.request.outputs.inputs:
             numbered = enumerate(self._stretches)
             shares = (input_shares(self.model, i, stretch, self.options) for i, stretch in numbered)
-            write_shares(staged[path], shares, provenance)
+            tables.write_shares(staged[path], shares, provenance)
         super().write(staged, provenance, faithfulness)
 
 
@@ -506,8 +495,8 @@ class AlignmentExplainer(Explainer):
     def _tables(self) -> Tables:
         outputs = self.request.outputs
         return [
-            (outputs.out, COLUMN_COLUMNS, lambda e: column_lines(e, outputs.top)),
-            (outputs.row_profile, ROW_COLUMNS, row_lines),
+            (outputs.out, tables.COLUMN_COLUMNS, lambda e: tables.column_lines(e, outputs.top)),
+            (outputs.row_profile, tables.ROW_COLUMNS, tables.row_lines),
         ]
 
     def _keep(self, explanation: AlignmentExplanation) -> None:

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions
 from seqray.cli.model import check_address_space, prepare_process
-from seqray.core.errors import (
-    ConfigError,
-    SeqrayError,
-    Terminated,
-    lacks_memory,
-    raise_if_terminated,
-    settings_as_options,
-    terminable,
-)
+from seqray.core import errors
+from seqray.core.errors import ConfigError, SeqrayError
 from seqray.core.text import did_you_mean
 from seqray.core.version import __version__
 from seqray.io.files import single_reading_of_pipes
@@ -158,16 +151,16 @@ def _end(words: list[str]) -> int:
     """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
-        with terminable(), single_reading_of_pipes(), settings_as_options(OPTIONS_OF):
+        with errors.terminable(), single_reading_of_pipes(), errors.settings_as_options(OPTIONS_OF):
             try:
                 status = _dispatch(words)
             except SystemExit as done:  # argparse ends a verb's --help so
                 status = int(done.code or 0)
                 sys.stdout.flush()
             except Exception:  # which a library may have made of a signal that came while it was loaded
-                raise_if_terminated()
+                errors.raise_if_terminated()
                 raise
-            raise_if_terminated()
+            errors.raise_if_terminated()
             return status
     except BrokenPipeError:  # nobody reads on, as behind `| head`
         return 141
@@ -176,12 +169,12 @@ def _end(words: list[str]) -> int:
         return _report(f"error: {error.strerror or error}{where}", 2, debug)
     except KeyboardInterrupt:
         return _report("interrupted", 130, debug)
-    except Terminated:
+    except errors.Terminated:
         return _report("terminated", 143, debug)
     except SeqrayError as error:
         return _report(f"error: {error}", error.exit_code, debug)
     except Exception as error:
-        if lacks_memory(error):
+        if errors.lacks_memory(error):
             return _report(f"error: {LACKS_MEMORY}", 2, debug)
         known = f"{type(error).__name__}: {error}"
         return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)

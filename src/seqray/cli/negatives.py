@@ -8,20 +8,10 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from seqray.cli import options
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
 from seqray.cli.labeled import ALPHABET, COLUMNS, naming_alphabet, noting_unread
-from seqray.cli.options import (
-    ClassName,
-    ColumnNames,
-    Options,
-    Outcome,
-    PositiveInt,
-    Request,
-    WholeNumber,
-    fill,
-    option,
-    refuse_unused,
-)
+from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, InputError, NoRecordsError
 from seqray.core.text import describe_labels
@@ -62,11 +52,11 @@ class RecipeOptions(Options, heading="what to make"):
         required=True,
     )
     ratio: PositiveNumber = option("--ratio N", "negatives per positive", DEFAULTS.ratio)
-    seed: WholeNumber = option("--seed N", "seed of all random draws", DEFAULTS.seed)
-    segments: PositiveInt = option(
+    seed: options.WholeNumber = option("--seed N", "seed of all random draws", DEFAULTS.seed)
+    segments: options.PositiveInt = option(
         "--segments N", "substitution: segments of a positive", DEFAULTS.segments, only_for="substitution"
     )
-    keep: WholeNumber = option(
+    keep: options.WholeNumber = option(
         "--keep N", "substitution: segments that stay as they are", DEFAULTS.keep, only_for="substitution"
     )
 
@@ -89,15 +79,19 @@ class GenomeOptions(Options, heading="windows of a genome", only_for="windows"):
         "every line of a BED file",
         SOURCE.feature,
     )
-    distance: WholeNumber = option("--distance N", "bases between a window and a start", SOURCE.distance)
+    distance: options.WholeNumber = option(
+        "--distance N", "bases between a window and a start", SOURCE.distance
+    )
     match: Literal["gc", "length"] = option(
         "--match", "windows match positives in length and GC content (gc), or in length alone", "gc"
     )
-    gc_bins: PositiveInt = option("--gc-bins N", "bins of GC content", DEFAULTS.gc_bins)
-    max_overlap: WholeNumber = option(
+    gc_bins: options.PositiveInt = option("--gc-bins N", "bins of GC content", DEFAULTS.gc_bins)
+    max_overlap: options.WholeNumber = option(
         "--max-overlap N", "bases that two windows may share", DEFAULTS.max_overlap
     )
-    block: PositiveInt = option("--block N", "bases of the genome that form one group", DEFAULTS.block)
+    block: options.PositiveInt = option(
+        "--block N", "bases of the genome that form one group", DEFAULTS.block
+    )
 
 
 class TableOutput(Options, heading="output"):
@@ -108,15 +102,15 @@ class TableOutput(Options, heading="output"):
     format: Literal["tsv", "fasta"] | None = option(
         "--format", "format of an output without a known suffix, such as '-' (default: tsv)"
     )
-    label_positive: ClassName = option("--label-positive LABEL", "label of positives", "promoter")
-    label: ClassName = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)
+    label_positive: options.ClassName = option("--label-positive LABEL", "label of positives", "promoter")
+    label: options.ClassName = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)
 
 
 class PositiveOptions(Options, heading="records"):
     """Which positives are used, and what happens to the others."""
 
     alphabet: str = ALPHABET
-    columns: ColumnNames | None = COLUMNS
+    columns: options.ColumnNames | None = COLUMNS
     duplicates: Literal["error", "rename"] = option(
         "--duplicates",
         "ids of positives that occur again: refuse (error), or write as id_2 (rename)",

@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from seqray.cli.inputs import (
-    SEQUENCES_OR_ALIGNMENTS,
-    RecordOptions,
-    SkipLog,
-    check_files,
-    describe_input,
-    open_records,
-)
+from seqray.cli import inputs
 from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
 class PredictRequest(Request):
     """Options of ``seqray predict``."""
 
-    input: tuple[str, ...] = option("SEQUENCES+", SEQUENCES_OR_ALIGNMENTS)
+    input: tuple[str, ...] = option("SEQUENCES+", inputs.SEQUENCES_OR_ALIGNMENTS)
     model: ModelOptions
     out: str = option("--out -o FILE", ".tsv, .tsv.gz or .parquet (default: TSV on stdout)", "-")
     threshold: Probability | None = option(
@@ -56,7 +49,7 @@ class PredictRequest(Request):
     truncate: Truncation | None = TRUNCATE
     columns: ColumnNames | None = SEQUENCE_COLUMNS
     rows: RowOptions
-    records: RecordOptions
+    records: inputs.RecordOptions
     computing: EngineOptions
 
 
@@ -67,7 +60,7 @@ def run(request: PredictRequest) -> Outcome:
 
     table_format(request.out)
     reading = request.records
-    check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
+    inputs.check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference.origin import FileCheck
     from seqray.inference.sequences import TRUNCATED, PredictOptions, checked_records
     from seqray.kinds.kinds import kind_of
@@ -81,11 +74,13 @@ def run(request: PredictRequest) -> Outcome:
     with Staging() as staging:
         out, skip_path = staging.path(request.out), reading.skipped and staging.path(reading.skipped)
         with (
-            SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
+            inputs.SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
             Progress("predict", "records", quiet=request.quiet) as progress,
         ):
-            read = open_records(kind.reader(request.columns), request.input, reading, model.alphabet, skipped)
-            source = describe_input(request.input)
+            read = inputs.open_records(
+                kind.reader(request.columns), request.input, reading, model.alphabet, skipped
+            )
+            source = inputs.describe_input(request.input)
             usable = read
             if reading.skip_unusable and model.card.model.reads_sequences:
                 usable = checked_records(read, model, source, skipped)

@@ -11,15 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from seqray.cli.inputs import (
-    SEQUENCE_FILES,
-    GeneOptions,
-    GenomeInput,
-    RecordOptions,
-    SkipLog,
-    check_files,
-    refuse_skipped,
-)
+from seqray.cli import inputs, options
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
     AUTO,
@@ -31,19 +23,7 @@ from seqray.cli.model import (
     provenance,
     recognize,
 )
-from seqray.cli.options import (
-    CallPrecision,
-    Number,
-    Options,
-    Outcome,
-    PositiveInt,
-    Probability,
-    Request,
-    WholeNumber,
-    fill,
-    option,
-    refuse_unused,
-)
+from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
@@ -113,10 +93,10 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
         "repeated",
         only_for="whole scans, genomes",
     )
-    upstream: WholeNumber | None = option(
+    upstream: options.WholeNumber | None = option(
         "--upstream N", f"bases before each start in --out FILE.fa (default: {UPSTREAM})"
     )
-    downstream: WholeNumber | None = option(
+    downstream: options.WholeNumber | None = option(
         "--downstream N", f"bases after each start in --out FILE.fa (default: {DOWNSTREAM})"
     )
     html: str | None = option(
@@ -157,8 +137,10 @@ class ScanOutputs(CallOutputs):
 class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
-    threshold: Probability | None = option("--threshold P", "lowest score of a call (default: the model's)")
-    expected_precision: CallPrecision | None = option(
+    threshold: options.Probability | None = option(
+        "--threshold P", "lowest score of a call (default: the model's)"
+    )
+    expected_precision: options.CallPrecision | None = option(
         "--precision P",
         "choose the lowest threshold at which this share of calls is expected to be right, with a model for "
         "genomes",
@@ -170,22 +152,22 @@ class CallingOptions(Options, heading="calling"):
         "--precision the median of species left out of training)",
         only_for=ONLY_FOR["species"],
     )
-    per_kb: Number | None = option(
+    per_kb: options.Number | None = option(
         "--per-kb N",
         "call the best N sites per thousand positions that score .001 or more, with a model for genomes",
         only_for=ONLY_FOR["per_kb"],
     )
-    fdr: Probability | None = option(
+    fdr: options.Probability | None = option(
         "--fdr Q",
         "choose the lowest threshold at which expected false calls are at most this share of all calls",
         only_for=ONLY_FOR["fdr"],
     )
-    null_mb: Number | None = option(
+    null_mb: options.Number | None = option(
         "--null-mb MB",
         "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for genomes 0)",
     )
-    seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
-    min_distance: PositiveInt | None = option(
+    seed: options.WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
+    min_distance: options.PositiveInt | None = option(
         "--min-distance N", "smallest distance between two sites on one strand (default: 50, for genomes 25)"
     )
 
@@ -194,7 +176,7 @@ class WindowOptions(Options, heading="sequences"):
     """Which windows are scored."""
 
     strand: Literal["both", "plus", "minus"] = option("--strand", "strands to scan", DEFAULTS.strand)
-    stride: PositiveInt | None = option(
+    stride: options.PositiveInt | None = option(
         "--stride N",
         "bases between windows; peaks are refined at 1 (default: 1 where a prefilter is used, else 10)",
         only_for=ONLY_FOR["stride"],
@@ -222,7 +204,7 @@ class WindowOptions(Options, heading="sequences"):
     circular_ids: tuple[str, ...] = option(
         "--circular-id NAME", "this sequence is circular, as are those marked in the input; may be repeated"
     )
-    max_ambiguous: Probability = option(
+    max_ambiguous: options.Probability = option(
         "--max-ambiguous SHARE",
         "windows with a larger share of ambiguous bases are not scored",
         DEFAULTS.max_ambiguous,
@@ -231,7 +213,7 @@ class WindowOptions(Options, heading="sequences"):
     skip_soft_masked: bool = option("--skip-soft-masked", "leave out windows whose site is a lower-case base")
 
 
-class ScanRecords(RecordOptions):
+class ScanRecords(inputs.RecordOptions):
     """Calls name their contig, so ids are unique."""
 
     duplicates: Literal["error", "rename"] = option(
@@ -250,12 +232,12 @@ class ScanModelOptions(ModelOptions):
 class ScanRequest(Request):
     """All options of ``seqray scan``."""
 
-    input: str = option("SEQUENCES", SEQUENCE_FILES)
+    input: str = option("SEQUENCES", inputs.SEQUENCE_FILES)
     model: ScanModelOptions
     outputs: ScanOutputs
     calling: CallingOptions
     windows: WindowOptions
-    genes: GeneOptions
+    genes: inputs.GeneOptions
     records: ScanRecords
     computing: EngineOptions
 
@@ -280,11 +262,11 @@ def run(request: ScanRequest) -> Outcome:
         refuse_unused(request, {"whole scans": given_both})
     files = outputs.files(reading.skipped, is_shard=outputs.shard is not None)
     beside = (request.model.model, request.windows.bed, request.genes.genes)
-    check_files([request.input], files.paths(), beside=beside)
+    inputs.check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
     card = None if request.model.model == AUTO else read_card(locate_model(request.model.model))
     is_locator = card is None or card.model.is_locator
-    source = GenomeInput(
+    source = inputs.GenomeInput(
         *(request.input, DNA if card is None else ALPHABETS[card.model.alphabet], reading),
         request.genes if is_locator else None,
         soft_masks=options.skip_soft_masked,
@@ -326,7 +308,7 @@ def _scan_and_write(
     model: TrainedModel,
     scorer: Scorer,
     options: ScanOptions,
-    source: GenomeInput,
+    source: inputs.GenomeInput,
 ) -> tuple[list[str], str]:
     """Scan all or a share, and write it; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
@@ -342,11 +324,13 @@ def _scan_and_write(
     origin = Origin(model, recognized=request.model.context == AUTO)
     with files.open(lines, model.card.positive):
         with (
-            SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=share is not None) as skipped,
+            inputs.SkipLog(
+                files.staged_skipped, lines, quiet=request.quiet, keep=share is not None
+            ) as skipped,
             Progress("scan", "bases", source.letters(), quiet=request.quiet) as progress,
         ):
             source.skip_to(skipped)
-            refuse = partial(refuse_skipped, request.input)
+            refuse = partial(inputs.refuse_skipped, request.input)
             callbacks = files.callbacks(refuse if reading.strict else skipped, progress.update)
             if share:
                 own = scan_shard(
@@ -404,7 +388,9 @@ def _scan_options(request: ScanRequest) -> ScanOptions:
 _GENE_REACH = 1000  # bases on either side of a gene: the reach of its starts, and some of its neighbors
 
 
-def _around_gene(request: ScanRequest, source: GenomeInput, options: ScanOptions) -> tuple[Region, ...]:
+def _around_gene(
+    request: ScanRequest, source: inputs.GenomeInput, options: ScanOptions
+) -> tuple[Region, ...]:
     """The parts around the genes of a name; errors as of a gene that is not there."""
     from seqray.core.records import Region
     from seqray.core.text import did_you_mean
@@ -446,7 +432,7 @@ def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list
 
 
 def _letter_shares(
-    path: str, model: TrainedModel, source: GenomeInput, result: ScanResult, shown: Sequence[int]
+    path: str, model: TrainedModel, source: inputs.GenomeInput, result: ScanResult, shown: Sequence[int]
 ) -> dict[int, Floats]:
     """Gradient times input of the letters around calls, by their index; empty for a model of windows."""
     from seqray.explanations.calls import cut_stretches, explain_calls

@@ -10,20 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from seqray.cli import options
 from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.labeled import INFERRED_ALPHABET, TableOptions, describe_letters, naming_alphabet
 from seqray.cli.messages import Progress
-from seqray.cli.options import (
-    Options,
-    Outcome,
-    PositiveInt,
-    Probability,
-    Request,
-    WholeNumber,
-    fill,
-    option,
-    refuse_unused,
-)
+from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError, fields_named
 from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence, files_of
@@ -54,10 +45,10 @@ Shares = Annotated[tuple[float, float, float], _shares]
 class RelativesOptions(Options, heading="relatives: which examples stay together"):
     """Which examples are related."""
 
-    identity: Probability = option(
+    identity: options.Probability = option(
         "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
     )
-    word: WholeNumber | None = option(
+    word: options.WholeNumber | None = option(
         "--word K",
         "sequences that share a k-mer of K positions; 0 for none (default: half a length, up to 40, protein "
         "10, as in seqray audit)",
@@ -71,7 +62,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "--positions id|CONTIG,POSITION",
         "neighbors in the genome: ids such as chr1:1234:+, or the names of two columns",
     )
-    block: PositiveInt = option(
+    block: options.PositiveInt = option(
         "--block N", "with --positions: bases of the genome that stay together", BLOCK, only_for="positions"
     )
 
@@ -84,7 +75,7 @@ class DivisionOptions(Options, heading="division"):
         "shares of train, validation and test, or of train and test, that sum to 1; or ratios such as 8,1,1 "
         f"(default: {','.join(map(str, SPLIT.shares))})",
     )
-    folds: PositiveInt | None = option(
+    folds: options.PositiveInt | None = option(
         "--folds K", "write a column 'fold' with 1 to K instead of three parts"
     )
     keep: tuple[str, ...] = option(
@@ -96,7 +87,7 @@ class DivisionOptions(Options, heading="division"):
         SPLIT.relatives,
         only_for="keep",
     )
-    seed: WholeNumber = option("--seed N", "seed of the division", SPLIT.seed)
+    seed: options.WholeNumber = option("--seed N", "seed of the division", SPLIT.seed)
 
 
 class SplitRequest(Request):

@@ -7,23 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqray.cli import options
 from seqray.cli.inputs import SEQUENCE_FILES, check_files
 from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import THREADS, use_threads
-from seqray.cli.options import (
-    ClassName,
-    Options,
-    Outcome,
-    PositiveInt,
-    Printable,
-    Request,
-    Threads,
-    WholeNumber,
-    given,
-    option,
-    refuse_unused,
-)
+from seqray.cli.options import Options, Outcome, Request, given, option, refuse_unused
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, Terminated, reset_termination
 from seqray.core.run_config import RunConfig
@@ -52,8 +41,8 @@ class FitOptions(Options):
     set: tuple[str, ...] = option(
         "--set KEY=VALUE", "setting that overrides the one in YAML, such as trainer.max_epochs=10"
     )
-    seed: WholeNumber | None = option("--seed N", "seed of the first network")
-    threads: Threads | None = THREADS
+    seed: options.WholeNumber | None = option("--seed N", "seed of the first network")
+    threads: options.Threads | None = THREADS
     device: str = option(
         "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
     )
@@ -90,7 +79,7 @@ class GenomeOptions(
         "--genes FILE|predict|none",
         "its genes: GFF3 or GenBank; by default those of a GenBank genome, else predicted ones",
     )
-    species: Printable | None = option(
+    species: options.Printable | None = option(
         "--species NAME", "its species (default: the name of the genome's file)"
     )
     sheet: str | None = option(
@@ -98,7 +87,7 @@ class GenomeOptions(
         "several genomes: columns genome, genes, sites, species, weight[, group, inside, held_out]; paths "
         "are relative to the sheet",
     )
-    site_class: ClassName | None = option(
+    site_class: options.ClassName | None = option(
         "--site-class NAME", "class of sites whose file names none, such as those of BED"
     )
     hold_out: tuple[str, ...] = option(
@@ -140,7 +129,7 @@ class TrainRequest(Request):
         "refuses them (default: as in the settings)",
         only_for="sequences",
     )
-    members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
+    members: options.PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
         "--teacher NAME|FILE",
         "model whose probabilities are learned beside the labels, to distill an ensemble into one network",

@@ -19,16 +19,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment, choose_cells, omits_letters
 from seqray.core.results import Prediction
 from seqray.core.text import counted
-from seqray.inference.sequences import (
-    Batch,
-    BatchSize,
-    Dtype,
-    PredictOptions,
-    Read,
-    chosen_batch,
-    prediction_builder,
-    score_parts,
-)
+from seqray.inference import sequences
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer, pad_arrays, size_buckets
@@ -40,30 +31,30 @@ TOKENS_AT_ONCE = 1 << 15  # of a batch on the CPU, padding counted
 def predict_alignments(
     model: TrainedModel,
     alignments: Iterable[Alignment],
-    options: PredictOptions | None = None,
+    options: sequences.PredictOptions | None = None,
     **settings: Any,
 ) -> Iterator[Prediction]:
     """Classify each alignment, in order, some hundred at a time; length and flags are those of the query."""
-    batches = predict_alignment_batches(model, alignments, options or PredictOptions(**settings))
+    batches = predict_alignment_batches(model, alignments, options or sequences.PredictOptions(**settings))
     return (prediction for _, predictions in batches for prediction in predictions)
 
 
 def predict_alignment_batches(
-    model: TrainedModel, alignments: Iterable[Alignment], options: PredictOptions
-) -> Iterator[Batch]:
+    model: TrainedModel, alignments: Iterable[Alignment], options: sequences.PredictOptions
+) -> Iterator[sequences.Batch]:
     """As `predict_alignments`, in the batches that are read at once."""
     alignment_networks(model)
     depth_read(model, options.rows)  # before anything is read or written
-    build, source = prediction_builder(model, options), iter(alignments)
+    build, source = sequences.prediction_builder(model, options), iter(alignments)
 
-    def answer(batch: Sequence[Alignment]) -> Batch:
+    def answer(batch: Sequence[Alignment]) -> sequences.Batch:
         cells = [cells_read(model, one, options.rows) for one in batch]
         scores = score_alignments(model, batch, cells, options.batch_size, options.dtype)
         reads = []
         for one, chosen in zip(batch, cells, strict=True):
             query = one.codes[0]
             query = query[query <= one.alphabet.unknown]
-            reads.append(Read(one.id, query, len(query), omits_letters(one, *chosen)))
+            reads.append(sequences.Read(one.id, query, len(query), omits_letters(one, *chosen)))
         return batch, build(reads, scores)
 
     return map(answer, iter(lambda: list(itertools.islice(source, CHUNK)), []))
@@ -98,14 +89,16 @@ def score_alignments(
     model: TrainedModel,
     alignments: Sequence[Alignment],
     cells: Sequence[tuple[Ints, Ints]],
-    batch_size: BatchSize = "auto",
-    dtype: Dtype = "fp32",
+    batch_size: sequences.BatchSize = "auto",
+    dtype: sequences.Dtype = "fp32",
 ) -> Floats:
     """Calibrated probabilities (N, K) of the `cells_read` of alignments, in their order."""
     tokenizer = AlignmentTokenizer(model.alphabet)
     pairs = zip(alignments, cells, strict=True)
     tokens = [tokenizer.encode(one.codes[np.ix_(*chosen)]) for one, chosen in pairs]
-    size = chosen_batch(batch_size, model.device) or len(tokens)
+    size = sequences.chosen_batch(batch_size, model.device) or len(tokens)
     parts = size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE)
 
-    return score_parts(model, len(tokens), parts, lambda rows: pad_arrays([tokens[i] for i in rows]), dtype)
+    return sequences.score_parts(
+        model, len(tokens), parts, lambda rows: pad_arrays([tokens[i] for i in rows]), dtype
+    )

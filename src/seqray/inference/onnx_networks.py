@@ -17,14 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from seqray.core.alphabet import (
-    COMPOSITION_ENDS,
-    COMPOSITION_GAPS,
-    END_FACTORS,
-    PAIR_FACTOR,
-    WHOLE_FACTOR,
-    composition_size,
-)
+from seqray.core import alphabet
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import (
@@ -374,30 +367,30 @@ class SequenceGraph(NetworkGraph):
         size = self.letters
         real = letters.equals(letters) if real is None else real
         known = self.g.where(real, (letters - (FIRST_LETTER - 1)).op("Max", 0), 0)
-        known = known.pad(1, 0, max(COMPOSITION_GAPS), 0, rank=2)
+        known = known.pad(1, 0, max(alphabet.COMPOSITION_GAPS), 0, rank=2)
         table = np.concatenate([np.zeros((1, size)), np.eye(size)])  # nothing at index 0
         shown = self.g.constant(table).op("Gather", known)  # (B, N + 3, A)
         first = shown[:, : letters.size(1)]
         features = []
         for part in self.config.composition:
             if part == "whole":
-                features.append(_shares(self.g, first.sum(1), size, WHOLE_FACTOR))
+                features.append(_shares(self.g, first.sum(1), size, alphabet.WHOLE_FACTOR))
             elif part == "ends":
                 left = real.to("int64").op("CumSum", np.array(1))
                 right = left[:, -1:] - left + 1
-                limits = np.array(COMPOSITION_ENDS)[:, None]
+                limits = np.array(alphabet.COMPOSITION_ENDS)[:, None]
                 sides = (distance[:, None] <= limits for distance in (left, right))
                 near = self.g.concat(*sides, axis=1).to("float32")  # (B, 6, N)
-                factors = np.array(2 * END_FACTORS, dtype=float)[:, None]
+                factors = np.array(2 * alphabet.END_FACTORS, dtype=float)[:, None]
                 shares = _shares(self.g, near @ first, size, factors)
-                features.append(shares.reshape(0, 2 * len(END_FACTORS) * size))
+                features.append(shares.reshape(0, 2 * len(alphabet.END_FACTORS) * size))
             else:
                 turned, pairs = first.transpose(0, 2, 1), []
-                for gap in COMPOSITION_GAPS:
+                for gap in alphabet.COMPOSITION_GAPS:
                     counts = turned @ shown[:, gap : first.size(1) + gap]
-                    pairs.append(_shares(self.g, counts.reshape(0, size**2), size**2, PAIR_FACTOR))
+                    pairs.append(_shares(self.g, counts.reshape(0, size**2), size**2, alphabet.PAIR_FACTOR))
                 features.append(self.g.concat(*pairs, axis=1))
-        count = composition_size(size, self.config.composition)
+        count = alphabet.composition_size(size, self.config.composition)
         joined = self.g.concat(*features, axis=1)
         hidden = self.activation(self.map("composition.up", joined, 2 * self.width, count))
         return self.map("composition.down", hidden, self.width, 2 * self.width)

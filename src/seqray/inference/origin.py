@@ -28,14 +28,7 @@ from seqray.core.errors import InputError, setting
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
-from seqray.inference.sequences import (
-    TRUNCATED,
-    PredictOptions,
-    known_context,
-    predict_batches,
-    reweight,
-    score_ragged,
-)
+from seqray.inference import sequences
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -116,7 +109,7 @@ def recognize_context(
         letters += len(record)
         if letters >= FIRST_LETTERS:
             break
-    context = known_context(model, signature.nearest_context(words.counts))
+    context = sequences.known_context(model, signature.nearest_context(words.counts))
     first.reverse()
     taken = (first.pop() for _ in range(len(first)))  # each leaves memory as it is used up
     return model.with_context(context), chain(taken, rest)
@@ -331,7 +324,7 @@ def find_shifted_site(model: TrainedModel, windows: Sequence[Codes]) -> ShiftedS
         places = np.arange(card.window) + shift
         inside = (places >= 0) & (places < card.window)
         moved = np.where(inside, np.take(rows[part], places, axis=1, mode="clip"), ends[part])
-        return score_ragged(model, list(moved), "auto", "fp32")[:, card.positive_index]
+        return sequences.score_ragged(model, list(moved), "auto", "fp32")[:, card.positive_index]
 
     means = {0: positive(searched, 0).mean()}
 
@@ -412,7 +405,7 @@ class FileCheck:
                 "align its records first"
             )
         learned = card.training.get("config", {}).get("data", {}).get("truncate", "none")
-        if self.flags[TRUNCATED] and card.model.reads_sequences and learned == "none":
+        if self.flags[sequences.TRUNCATED] and card.model.reads_sequences and learned == "none":
             reasons.append(
                 "the model never learned from parts of longer sequences, and may call them anything: "
                 f"{setting('skip_unusable', True)} with {setting('truncate', 'none')} leaves them out"
@@ -451,7 +444,7 @@ class FileCheck:
         model, card, prior = self._model, self._model.card, self._prior
         scores = np.array(self._scores.kept)  # (N, K), at the share of positives in the calibration data
         if prior is not None:
-            scores = reweight(scores, card.positive_index, prior, card.prevalence)
+            scores = sequences.reweight(scores, card.positive_index, prior, card.prevalence)
         # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
         in_context = model.context is not None or not card.model.contexts
         advice = "measure the model on known records like these (seqray evaluate)"
@@ -493,9 +486,14 @@ def model_probabilities(
     **settings: Any,
 ) -> Floats:
     """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
-    options, probabilities = PredictOptions(**settings), np.empty((len(examples), len(model.card.classes)))
+    options, probabilities = (
+        sequences.PredictOptions(**settings),
+        np.empty((len(examples), len(model.card.classes))),
+    )
     alignments = [example for example in examples if isinstance(example, Alignment)]
-    contexts = [None if alignments else known_context(model, example.context) for example in examples]
+    contexts = [
+        None if alignments else sequences.known_context(model, example.context) for example in examples
+    ]
     files = {one.file for one in examples if isinstance(one, LabeledSequence)}
     source = files.pop() if len(files) == 1 else ""
     for name in dict.fromkeys(contexts):
@@ -507,7 +505,7 @@ def model_probabilities(
         else:
             reader = model if name is None else model.with_context(name)
             records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
-            batches = predict_batches(reader, records, options, source)
+            batches = sequences.predict_batches(reader, records, options, source)
         done = 0
         for _, predictions in batches:
             part = rows[done : done + len(predictions)]

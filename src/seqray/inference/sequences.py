@@ -19,17 +19,10 @@ import numpy as np
 
 from seqray.calibration.conformal import coverage_cutoffs, label_sets
 from seqray.calibration.domain import flag_sequences
+from seqray.core import errors
 from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.card import Card
-from seqray.core.errors import (
-    ConfigError,
-    InputError,
-    advise,
-    require_number,
-    require_type,
-    setting,
-    use_python_numbers,
-)
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.host import as_guest, one_thread
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
@@ -69,9 +62,9 @@ class PredictOptions:
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        use_python_numbers(self)
+        errors.use_python_numbers(self)
         for name in ("threshold", "prior", "coverage"):
-            require_number(getattr(self, name), name)
+            errors.require_number(getattr(self, name), name)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise ConfigError(
                 f"the threshold is {self.threshold:g}", remedy="give a probability between 0 and 1"
@@ -79,8 +72,8 @@ class PredictOptions:
         if self.prior is not None and not 0 < self.prior < 1:
             raise ConfigError(f"the prior is {self.prior:g}", remedy="give a share above 0 and below 1")
         if self.batch_size != "auto":
-            require_number(self.batch_size, "batch_size", whole=True, least=1)
-        require_number(self.rows, "rows", whole=True, least=1)
+            errors.require_number(self.batch_size, "batch_size", whole=True, least=1)
+        errors.require_number(self.rows, "rows", whole=True, least=1)
 
 
 # --- Records to predictions
@@ -120,7 +113,7 @@ def predict_records(
     InputError
         For a record too short for one token, or longer than the window if the card has no rule to cut it.
     """
-    require_type(model, TrainedModel, "load it by seqray.load_model")
+    errors.require_type(model, TrainedModel, "load it by seqray.load_model")
     if device is not None:
         model.to(device)
     batches = predict_batches(model, records, options or PredictOptions(**settings), source)
@@ -162,7 +155,7 @@ def checked_records(
     """Yield whole records of a file; one that can't be read is for ``on_skip``, else an InputError."""
     remedy = "give other forms to seqray.predict, seqray.scan or seqray.explain"
     for record in records:
-        require_type(record, SequenceRecord, remedy)
+        errors.require_type(record, SequenceRecord, remedy)
         try:
             _check_record(record, model)
         except InputError as error:
@@ -178,13 +171,13 @@ def _check_record(record: SequenceRecord, model: TrainedModel) -> None:
     """Raise InputError for a record that is too long or too short."""
     card = model.card
     if len(record) > card.window and card.truncate == "none":
-        skip, cut = setting("skip_unusable", True), setting("truncate", "ends")
+        skip, cut = errors.setting("skip_unusable", True), errors.setting("truncate", "ends")
         advice = f"find sites in longer sequences with 'seqray scan', or leave them out by {skip}"
         if card.site is None:
             advice = f"leave all that are longer out by {skip}, or read their ends alone by {cut}"
         raise InputError(
             f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
-            remedy=advise("truncate", advice, "shorten it"),
+            remedy=errors.advise("truncate", advice, "shorten it"),
         )
     if len(record) == 0:
         raise InputError("has no letters")

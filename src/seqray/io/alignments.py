@@ -10,16 +10,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import Alignment
 from seqray.core.results import SkippedRecord
-from seqray.io.alignment_formats import (
-    FIRST_LINE,
-    AlignedText,
-    parse_clustal,
-    parse_fasta_alignment,
-    parse_phylip,
-    parse_stockholm,
-    reason_empty,
-    to_alignment,
-)
+from seqray.io import alignment_formats
 from seqray.io.files import display_name, encode_text, open_input
 from seqray.io.records import (
     BYTE_ORDER_MARK,
@@ -58,23 +49,27 @@ def read_alignments(
         form = _form_of(handle.peek(1), where)
         if form == FASTA:
             endings = [one.lower() for one in Path(path).suffixes if one.lower() not in _COMPRESSED]
-            texts = parse_fasta_alignment(handle, where, endings[-1:] in ([".a3m"], [".a2m"]))
+            texts = alignment_formats.parse_fasta_alignment(
+                handle, where, endings[-1:] in ([".a3m"], [".a2m"])
+            )
         elif form == _PHYLIP:
-            texts = parse_phylip(handle, where, alphabet)
+            texts = alignment_formats.parse_phylip(handle, where, alphabet)
         else:  # any number of alignments in a file
-            texts = (parse_stockholm if form == _STOCKHOLM else parse_clustal)(handle, where)
+            texts = (
+                alignment_formats.parse_stockholm if form == _STOCKHOLM else alignment_formats.parse_clustal
+            )(handle, where)
         ids = UniqueIds(duplicates, where)
         count = 0
         for text in texts:
             count += 1
             name = _identifier(text, path, 0 if form in (FASTA, _PHYLIP) else count)
             identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
-            problem = reason_empty(text)
+            problem = alignment_formats.reason_empty(text)
             if problem and on_skip is not None:
                 on_skip(SkippedRecord(identifier, problem))
                 continue
             try:
-                alignment = to_alignment(text, identifier, alphabet, where)
+                alignment = alignment_formats.to_alignment(text, identifier, alphabet, where)
             except InputError as error:
                 skip_or_raise(error, identifier, on_skip, skip_unusable)
                 continue
@@ -87,14 +82,14 @@ def _form_of(head: bytes, where: str) -> str:
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not head:
         raise NoRecordsError("contains no alignments", where=where)
-    form = detect_format(head) or (_PHYLIP if FIRST_LINE.match(head) else "")
+    form = detect_format(head) or (_PHYLIP if alignment_formats.FIRST_LINE.match(head) else "")
     if form in (_STOCKHOLM, FASTA, _CLUSTAL, _PHYLIP):
         return form
     remedy = "give Stockholm, A3M, aligned FASTA, Clustal or PHYLIP"
     raise InputError(f"is {form or 'of unknown format'}, not an alignment", where=where, remedy=remedy)
 
 
-def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
+def _identifier(text: alignment_formats.AlignedText, path: str | Path, number: int) -> str:
     words = (text.metadata.get("AC") or text.metadata.get("ID") or "").split()
     if words:
         return words[0]

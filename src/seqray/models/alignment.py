@@ -11,19 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.model_config import ModelConfig
+from seqray.models import layers
 from seqray.models.attention import EndMatrix, LearnedPositions, Rotation, sinusoidal
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.batches import AttentionStep
-from seqray.models.layers import (
-    ACTIVATIONS,
-    SPECIAL_TOKENS,
-    ChannelsLastConvolution,
-    ConvolutionalStem,
-    KmerEmbedding,
-    LayerNorm,
-    ResidualBlock,
-    Transformer,
-)
 
 # --- Which columns of an RNA alignment pair in helices, as probabilities, and their embedding
 
@@ -210,8 +201,8 @@ class HelixEmbedding(nn.Module):
 
     def __init__(self, d_model: int, activation: str) -> None:
         super().__init__()
-        self.detector = ChannelsLastConvolution(CHANNELS, d_model, KERNEL)
-        self.activation = ACTIVATIONS[activation]
+        self.detector = layers.ChannelsLastConvolution(CHANNELS, d_model, KERNEL)
+        self.activation = layers.ACTIVATIONS[activation]
         self.out = nn.Linear(d_model, d_model)
         self.table = nn.Parameter(torch.zeros(PLACES, CHANNELS, d_model))
 
@@ -239,13 +230,13 @@ class AxialContext(NamedTuple):
     rotation: Rotation | None = None
 
 
-class AxialBlock(ResidualBlock):
+class AxialBlock(layers.ResidualBlock):
     """Pre-norm residual block: x + Column(norm(x)), x + Row(norm(x)), x + FeedForward(norm(x))."""
 
     def add_attention(self, config: ModelConfig) -> None:
-        self.column_norm = LayerNorm(config.d_model)
+        self.column_norm = layers.LayerNorm(config.d_model)
         self.column = ColumnAttention(config.d_model, config.heads)
-        self.row_norm = LayerNorm(config.d_model)
+        self.row_norm = layers.LayerNorm(config.d_model)
         self.row = RowAttention(config.d_model, config.heads, config.tied)
 
     def forward(
@@ -285,7 +276,7 @@ class CellEmbedding(nn.Module):
         super().__init__()
         self.table = nn.Embedding(vocabulary, config.d_model)
         self.stem = (
-            ConvolutionalStem(vocabulary, config.d_model, config.stem, config.activation)
+            layers.ConvolutionalStem(vocabulary, config.d_model, config.stem, config.activation)
             if config.stem
             else None
         )
@@ -301,7 +292,7 @@ class CellEmbedding(nn.Module):
         return x + F.pad(around.unflatten(0, (B, R)), (0, 0, 1, 0))
 
 
-class AxialTransformer(Transformer):
+class AxialTransformer(layers.Transformer):
     """Tokens (B, R, C), the query in row 0 and CLS in column 0, to logits (B, K).
 
     Embedding, positions of the columns, a learned mark on row 0, pre-norm blocks of column attention, row
@@ -322,7 +313,7 @@ class AxialTransformer(Transformer):
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
         self.words = (
-            KmerEmbedding(vocabulary - SPECIAL_TOKENS - GAP_TOKENS, config.words, width)
+            layers.KmerEmbedding(vocabulary - layers.SPECIAL_TOKENS - GAP_TOKENS, config.words, width)
             if config.words
             else None
         )
@@ -350,11 +341,11 @@ class AxialTransformer(Transformer):
             x = x + F.pad(self.ends(letters, filled), (0, 0, 1, 0)).to(x.dtype)  # CLS has none
         if self.words is not None:
             order = filled.byte().argsort(dim=2, descending=True, stable=True)  # words pass over gaps
-            added = self.words(letters.gather(2, order) - SPECIAL_TOKENS, filled.gather(2, order))
+            added = self.words(letters.gather(2, order) - layers.SPECIAL_TOKENS, filled.gather(2, order))
             back = order.argsort(dim=2)[..., None].expand_as(added)
             x = x + F.pad(added.gather(2, back), (0, 0, 1, 0)).to(x.dtype)
         if self.helices is not None:
-            added = self.helices(letters - SPECIAL_TOKENS, row_mask, real)  # (B, C - 1, D)
+            added = self.helices(letters - layers.SPECIAL_TOKENS, row_mask, real)  # (B, C - 1, D)
             x = x + F.pad(added, (0, 0, 1, 0))[:, None].to(x.dtype)
         first = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] == 0  # (R, 1, 1)
         x = self.dropout(x + first * self.query.to(x.dtype))

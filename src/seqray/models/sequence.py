@@ -19,29 +19,8 @@ from seqray.core.alphabet import (
     composition_size,
 )
 from seqray.core.model_config import MATRIX_RANK, BackboneConfig, ModelConfig
-from seqray.models.attention import (
-    EndMatrix,
-    LearnedPositions,
-    Linear,
-    PositionGain,
-    PositionMatrix,
-    PositionTerms,
-    Rotation,
-    sinusoidal,
-    sum_over_strides,
-)
+from seqray.models import attention, layers
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
-from seqray.models.layers import (
-    ACTIVATIONS,
-    SPECIAL_TOKENS,
-    Block,
-    ClassificationHead,
-    ConvolutionalStem,
-    KmerEmbedding,
-    LinearPart,
-    TokenEmbedding,
-    Transformer,
-)
 from seqray.models.tokenizers import PAD
 
 # --- The composition of a sequence, computed from its tokens and added to CLS
@@ -62,9 +41,9 @@ class Composition(nn.Module):
     ) -> None:
         super().__init__()
         self.letters, self.parts = letters, parts
-        self.activation, self.dropout = ACTIVATIONS[activation], Dropout(dropout)
-        self.up = Linear(composition_size(letters, parts), 2 * d_model)
-        self.down = Linear(2 * d_model, d_model)
+        self.activation, self.dropout = layers.ACTIVATIONS[activation], Dropout(dropout)
+        self.up = attention.Linear(composition_size(letters, parts), 2 * d_model)
+        self.down = attention.Linear(2 * d_model, d_model)
 
     def forward(self, letters: Tensor, real: Tensor) -> Tensor:
         """Letters (B, N) int64 and their bool mask to (B, D).
@@ -107,7 +86,7 @@ def scaled_shares(counts: Tensor) -> Tensor:
 # --- The transformer classifier of one sequence
 
 
-class SequenceTransformer(Transformer):
+class SequenceTransformer(layers.Transformer):
     """Tokens (B, L), CLS first, to logits (B, K) by pre-norm blocks, see `seqray.models.layers.Pooling`."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -117,37 +96,49 @@ class SequenceTransformer(Transformer):
         self.contexts: nn.Parameter | None = (
             nn.Parameter(torch.zeros(len(config.contexts), width)) if config.contexts else None
         )
-        self.embedding: TokenEmbedding | ConvolutionalStem = (
-            ConvolutionalStem(vocabulary, width, stem, config.activation)
+        self.embedding: layers.TokenEmbedding | layers.ConvolutionalStem = (
+            layers.ConvolutionalStem(vocabulary, width, stem, config.activation)
             if stem
-            else TokenEmbedding(vocabulary, width)
+            else layers.TokenEmbedding(vocabulary, width)
         )
         contexts = {"none": None, "shared": 0, "context": len(config.contexts)}
         gained, letters = contexts[config.position_gain], vocabulary if stem else width
-        self.gain = None if gained is None else PositionGain(gained, config.max_length, width)
+        self.gain = None if gained is None else attention.PositionGain(gained, config.max_length, width)
         known = contexts[config.position_matrix]
         self.matrix = (
-            None if known is None else PositionMatrix(known, config.max_length, letters, MATRIX_RANK, width)
+            None
+            if known is None
+            else attention.PositionMatrix(known, config.max_length, letters, MATRIX_RANK, width)
         )
-        self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
-        self.words = KmerEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
+        self.ends = attention.EndMatrix(config.ends, vocabulary, width) if config.ends else None
+        self.words = (
+            layers.KmerEmbedding(vocabulary - layers.SPECIAL_TOKENS, config.words, width)
+            if config.words
+            else None
+        )
         self.composition = (
             Composition(
-                vocabulary - SPECIAL_TOKENS, config.composition, width, config.activation, config.dropout
+                vocabulary - layers.SPECIAL_TOKENS,
+                config.composition,
+                width,
+                config.activation,
+                config.dropout,
             )
             if config.composition
             else None
         )
         self.linear = (
-            LinearPart(vocabulary - SPECIAL_TOKENS, config.linear, config.classes) if config.linear else None
+            layers.LinearPart(vocabulary - layers.SPECIAL_TOKENS, config.linear, config.classes)
+            if config.linear
+            else None
         )
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
-        self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
-        self.add_blocks(Block)
+        self.positions = attention.LearnedPositions(longest, width) if config.positions == "learned" else None
+        self.add_blocks(layers.Block)
 
     def embed(
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None, Rotation | None]:
+    ) -> tuple[Tensor, Tensor | None, attention.Rotation | None]:
         """Vectors (B, T, D) with CLS first, their mask and rotation; T = 1 + ceil((L - 1) / stride).
 
         Of tokens (B, L), index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context. The mask
@@ -160,12 +151,12 @@ class SequenceTransformer(Transformer):
         )
         letters, real = self.letters_of(tokens, mask)
         if self.ends is not None:
-            x = x + sum_over_strides(self.ends(letters + SPECIAL_TOKENS, real), self.embedding.stride).to(
-                x.dtype
-            )
+            x = x + attention.sum_over_strides(
+                self.ends(letters + layers.SPECIAL_TOKENS, real), self.embedding.stride
+            ).to(x.dtype)
         if self.words is not None:
             words = self.words(letters, real)
-            x = x + sum_over_strides(words, self.embedding.stride).to(x.dtype)
+            x = x + attention.sum_over_strides(words, self.embedding.stride).to(x.dtype)
         cls = self.cls.to(x.dtype).expand(x.shape[0], 1, -1)
         if self.composition is not None:
             cls = cls + self.composition(letters, real)[:, None].to(x.dtype)
@@ -183,7 +174,7 @@ class SequenceTransformer(Transformer):
         if self.positions is not None:
             x = x + self.positions(x.shape[1]).to(x.dtype)
         elif self.config.positions == "sinusoidal":
-            x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
+            x = x + attention.sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, self.rotation(coordinates)
 
     def answer(
@@ -203,16 +194,16 @@ class SequenceTransformer(Transformer):
     def letters_of(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Letters of tokens (B, 1 + N), from 0, below 0 if unknown, and which are no padding."""
         real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
-        return tokens[:, 1:] - SPECIAL_TOKENS, real[:, 1:]
+        return tokens[:, 1:] - layers.SPECIAL_TOKENS, real[:, 1:]
 
-    def position_terms(self, tokens: Tensor) -> PositionTerms | None:
+    def position_terms(self, tokens: Tensor) -> attention.PositionTerms | None:
         """Position terms of the letters of tokens (B, 1 + N); None if position has no effect."""
         if self.gain is None and self.matrix is None:
             return None
         context, letters = self._context(tokens), tokens.shape[1] - 1
         if not self.training and bool((context == context[:1]).all()):
             context = context[:1]  # one row for all: far less to gather
-        return PositionTerms(
+        return attention.PositionTerms(
             None if self.gain is None else self.gain(context, letters),
             None if self.matrix is None else self.matrix(context, letters),
             None if self.matrix is None else self.matrix.up.weight,
@@ -248,7 +239,7 @@ class BackboneClassifier(nn.Module):
         self.adapters = nn.ParameterDict({name.replace(".", "/"): value for name, value in trained})
         self.register_buffer("special", torch.tensor(special, dtype=torch.int64), persistent=False)
         self.dropout = Dropout(config.dropout)
-        self.head = ClassificationHead(config.backbone.width, config)
+        self.head = layers.ClassificationHead(config.backbone.width, config)
 
     @property
     def encoder(self) -> Any:

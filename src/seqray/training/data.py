@@ -28,17 +28,8 @@ from seqray.core.records import (
 from seqray.core.run_config import AugmentConfig, RunConfig
 from seqray.core.text import truncate
 from seqray.modelfile.model import build_tokenizer
+from seqray.models import tokenizers
 from seqray.models.batches import TokenBatch, collate
-from seqray.models.tokenizers import (
-    CLS,
-    FIRST_LETTER,
-    MASK,
-    PAD,
-    AlignmentTokenizer,
-    OwnTokenizer,
-    Tokenizer,
-    size_buckets,
-)
 
 # --- What every training run hands to Lightning: whole batches by their key, shared among the processes
 
@@ -156,7 +147,7 @@ def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> n
     before = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
     np.cumsum(letters, axis=1, out=before[:, 1:])
     hit = before[:, spans[:, 1]] > before[:, spans[:, 0]]  # (B, 1 + T)
-    return np.where(hit, MASK, tokens)
+    return np.where(hit, tokenizers.MASK, tokens)
 
 
 # --- Labeled sequences to batches of tokens: encoded once, cut and changed a batch at a time
@@ -245,7 +236,7 @@ class SequenceExamples(Examples):
         self,
         sequences: Sequence[str],
         labels: np.ndarray,
-        tokenizer: Tokenizer,
+        tokenizer: tokenizers.Tokenizer,
         flank: int = 0,
         contexts: np.ndarray | None = None,
     ) -> None:
@@ -276,19 +267,19 @@ class SequenceExamples(Examples):
         codes, lengths = cut_windows(self.stack, self.begin, indices, self.flank, changes, unknown, width)
         tokens = self.tokenizer.encode_codes(codes, lengths)  # (B, W) -> (B, L)
         if augment is not None and rng is not None and augment.mask > 0:
-            assert isinstance(self.tokenizer, OwnTokenizer)  # by the checks of the settings
+            assert isinstance(self.tokenizer, tokenizers.OwnTokenizer)  # by the checks of the settings
             masked = rng.random(codes.shape) < augment.mask
             tokens = mask_tokens(tokens, masked, self.tokenizer.spans(codes.shape[1]))
         if self.contexts is not None:
-            assert isinstance(self.tokenizer, OwnTokenizer)
+            assert isinstance(self.tokenizer, tokenizers.OwnTokenizer)
             contexts = self.contexts[indices]
             if augment is not None and rng is not None:
                 contexts = np.where(rng.random(len(indices)) < augment.hide_context, -1, contexts)
-            tokens[:, 0] = np.where(contexts < 0, CLS, self.tokenizer.vocab_size + contexts)
+            tokens[:, 0] = np.where(contexts < 0, tokenizers.CLS, self.tokenizer.vocab_size + contexts)
         if (lengths == codes.shape[1]).all():
             return TokenBatch(torch.from_numpy(tokens), (None,))
         mask = self.tokenizer.mask(tokens, lengths)
-        tokens[~mask] = PAD
+        tokens[~mask] = tokenizers.PAD
         return TokenBatch(torch.from_numpy(tokens), (torch.from_numpy(mask),))
 
 
@@ -330,7 +321,7 @@ class TrainingOrder(Sampler[BatchKey]):
 
 def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> FixedBatches[BatchKey]:
     """Every sequence in batches of similar length, always the same."""
-    batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
+    batches = tokenizers.size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
     return FixedBatches([(0, number, indices) for number, indices in enumerate(batches)], rank, world)
 
 
@@ -375,7 +366,7 @@ class AlignmentExamples(Examples):
         super().__init__(labels)
         self.alignments = list(alignments)
         self.rows, self.columns = config.model.max_rows, config.data.window
-        self.tokenizer = AlignmentTokenizer(ALPHABETS[config.model.alphabet])
+        self.tokenizer = tokenizers.AlignmentTokenizer(ALPHABETS[config.model.alphabet])
         self._fitted = [crop_alignment(a, self.rows, self.columns).codes for a in self.alignments]
         self.lengths = np.array([codes.size for codes in self._fitted], dtype=np.int64)
 
@@ -408,8 +399,8 @@ class AlignmentExamples(Examples):
         codes = codes[choose_rows(codes, depth, "random", seed=int(rng.integers(1 << 31)))]
         columns = choose_columns(codes, letters, self.columns)
         tokens = self.tokenizer.encode(codes[:, columns] if len(columns) else codes[:, :1])
-        masked = (rng.random(tokens.shape) < augment.mask) & (tokens >= FIRST_LETTER)
-        return np.where(masked, MASK, tokens)
+        masked = (rng.random(tokens.shape) < augment.mask) & (tokens >= tokenizers.FIRST_LETTER)
+        return np.where(masked, tokenizers.MASK, tokens)
 
 
 # --- Encode labeled sequences or alignments for training

@@ -26,18 +26,11 @@ from seqray.core.text import round_number
 from seqray.core.version import __version__
 from seqray.modelfile.model import TrainedModel
 from seqray.modelfile.networks import Network, count_parameters
+from seqray.training import partitions
 from seqray.training.data import encode
 from seqray.training.data_facts import subclass_names
 from seqray.training.linear_part import LinearFit, fit_linear
 from seqray.training.module import classification_figures, model_logits
-from seqray.training.partitions import (
-    Partition,
-    content_sha256,
-    count_related,
-    learned_keys,
-    related_groups,
-    relative_word,
-)
 from seqray.training.trainer import on_gpu, training_precision
 
 # --- What a card says of every training, whatever the kind of model
@@ -77,7 +70,7 @@ def build_card(
     networks: Sequence[Network],
     results: Sequence[Mapping[str, Any]],
     data: Sequence[Example],
-    part: Partition,
+    part: partitions.Partition,
     sha256: str,
     metrics: Mapping[str, Any] | None = None,
 ) -> tuple[Card, tuple[Network, ...], dict[str, float]]:
@@ -112,7 +105,7 @@ def build_card(
     logits, labels = held_out_logits(card, networks, data, part, config), part.labels[part.validation]
     rows = np.union1d(part.train, part.validation)
     given = [data[i] for i in rows]
-    groups = related_groups([data[i] for i in part.validation], alphabet)
+    groups = partitions.related_groups([data[i] for i in part.validation], alphabet)
     facts: dict[str, Any] = {}
     if config.floor:
         examples = encode(data, part.labels, rows, config)
@@ -130,15 +123,15 @@ def build_card(
         "counts": part.counts(),
         "held_out": len(labels),
         "calibration": calibration,
-        "related_validation": count_related(data, part, alphabet),
-        "related_word": relative_word(given, alphabet),
-        "content_sha256": content_sha256(given),
+        "related_validation": partitions.count_related(data, part, alphabet),
+        "related_word": partitions.relative_word(given, alphabet),
+        "content_sha256": partitions.content_sha256(given),
     }
     if config.model.subclasses:
         names = [[name or "unnamed" for name in each] for each in subclass_names(data, classes)]
         training["subclasses"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
-    sample = make_sketch(learned_keys(card, given))
+    sample = make_sketch(partitions.learned_keys(card, given))
     domain = replace(card.domain, learned=sample) if card.domain else None
     return replace(card, domain=domain), tuple(networks), figures
 
@@ -155,7 +148,11 @@ def _floor_facts(card: Card, linear: LinearFit, labels: np.ndarray) -> dict[str,
 
 
 def held_out_logits(
-    card: Card, networks: Sequence[Network], data: Sequence[Example], part: Partition, config: RunConfig
+    card: Card,
+    networks: Sequence[Network],
+    data: Sequence[Example],
+    part: partitions.Partition,
+    config: RunConfig,
 ) -> np.ndarray:
     """Logits (N, K) of the validation part by all members together, as they answer after training."""
     model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")

@@ -16,17 +16,8 @@ from seqray.core.errors import OnProgress, track
 from seqray.core.labels import label_faults
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Audit, AuditFigure, Histogram
-from seqray.datasets.audit.dataset import (
-    EVERY_CLASS,
-    AuditSet,
-    composition_figures,
-    composition_histograms,
-    copy_figures,
-    identity_figures,
-    order_figures,
-    relative_figures,
-    relative_groups,
-)
+from seqray.datasets.audit import dataset
+from seqray.datasets.audit.dataset import EVERY_CLASS, AuditSet
 from seqray.datasets.audit.findings import draw_findings
 from seqray.homology.kmers import chance_length, kmer_table, word_length
 from seqray.homology.split import grouped_folds, random_folds
@@ -277,19 +268,19 @@ def audit(
     data = AuditSet(examples, alphabet, letters, in_file_order)
     k = word_length(data.sequences, alphabet)
     table = kmer_table(data.sequences, k, alphabet, most=MAX_KMERS)
-    given, (groups, relatives) = given_validation(data, seed), relative_groups(data, table, k)
+    given, (groups, relatives) = given_validation(data, seed), dataset.relative_groups(data, table, k)
     bootstrap = Bootstrap(groups, resamples, seed)
     identities: list[AuditFigure] = []
-    histograms: list[Histogram] = composition_histograms(data)
+    histograms: list[Histogram] = dataset.composition_histograms(data)
     if given is not None:
-        identities, drawn = identity_figures(data, *given.pairs[0], seed)
+        identities, drawn = dataset.identity_figures(data, *given.pairs[0], seed)
         histograms += drawn
     checks: list[Callable[[], Iterable[AuditFigure]]] = [
-        partial(composition_figures, data, groups),
-        partial(copy_figures, data),
-        partial(relative_figures, data, table),
+        partial(dataset.composition_figures, data, groups),
+        partial(dataset.copy_figures, data),
+        partial(dataset.relative_figures, data, table),
         lambda: identities,
-        partial(order_figures, data),
+        partial(dataset.order_figures, data),
     ]
     if given is not None:
         checks.append(partial(rule_figures, data, given, bootstrap))

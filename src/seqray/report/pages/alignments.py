@@ -15,34 +15,11 @@ from seqray.core.card import Card
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores
 from seqray.core.records import conservation, occupancy
 from seqray.core.text import counted
-from seqray.report.html import (
-    ModelText,
-    card_section,
-    compact,
-    document,
-    escape,
-    name,
-    number,
-    table,
-    templates,
-    tick_label,
-)
+from seqray.report import html
 from seqray.report.pages.sequences import Report, checks, facts, ranking, verdict_section
 from seqray.report.palette import Color, letter_color, tint
+from seqray.report.svg import rows
 from seqray.report.svg.logo import picture
-from seqray.report.svg.rows import (
-    BAR_DEFINITIONS,
-    GUTTER,
-    SLOT,
-    bar_extent,
-    center,
-    label,
-    letters_at,
-    line_width,
-    reach,
-    scaled,
-    score_bars,
-)
 
 # --- An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside
 
@@ -88,28 +65,28 @@ class _Drawing:
         part = slice(start, min(start + self.width, len(e.columns)))
         body, y = self._axis(part), _AXIS
         for scores in e.scores:
-            above, below = bar_extent(scores.signed)
-            largest = reach(scores.columns)
-            bars = score_bars(scores.columns[part], scores.signed, scores.method, largest, start == 0)
+            above, below = rows.bar_extent(scores.signed)
+            largest = rows.reach(scores.columns)
+            bars = rows.score_bars(scores.columns[part], scores.signed, scores.method, largest, start == 0)
             body += f"<g transform=translate(0,{y + above + 2})>{bars}</g>"
             y += above + below + 4 + _SPACE
         if e.alignment.ss_cons is not None:
             signs = "".join(e.alignment.ss_cons[c] for c in e.columns[part])
-            body += f"{label('SS_cons', y=y + 12)}{letters_at(signs, y + 12, 'ss')}"
+            body += f"{rows.label('SS_cons', y=y + 12)}{rows.letters_at(signs, y + 12, 'ss')}"
             y += _STRUCTURE
         body += f"<g transform=translate(0,{y})>{self._grid(part)}</g>"
         for place, scores in enumerate(e.scores if start == 0 else ()):
-            x = self.width * SLOT + 12 + place * (_ROW_BARS + _BETWEEN)
+            x = self.width * rows.SLOT + 12 + place * (_ROW_BARS + _BETWEEN)
             body += f"<g transform=translate({x},{y})>{self._row_bars(scores)}</g>"
         high = y + self.rows * _ROW + 4
-        total = GUTTER + self.width * SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
+        total = rows.GUTTER + self.width * rows.SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
         spoken = f"Columns {e.columns[part][0] + 1} to {e.columns[part][-1] + 1} with their scores"
         strips = "".join(
-            f"<rect x={i * SLOT} y=0 width={SLOT} height={high}><title>{text}</title></rect>"
+            f"<rect x={i * rows.SLOT} y=0 width={rows.SLOT} height={high}><title>{text}</title></rect>"
             for i, text in enumerate(self._titles[part])
         )  # over each column, to show its figures under the pointer
         return (
-            f'<div class=line><svg class=row viewBox="{-GUTTER} 0 {total} {high}" role=img '
+            f'<div class=line><svg class=row viewBox="{-rows.GUTTER} 0 {total} {high}" role=img '
             f'aria-label="{spoken}">{body}<g class=hover>{strips}</g></svg></div>\n'
         )
 
@@ -117,36 +94,36 @@ class _Drawing:
         """Positions of the query, every tenth, and marks where columns were not read."""
         positions, columns = self.positions[part].tolist(), self.explanation.columns[part]
         ticks = [(i, p + 1) for i, p in enumerate(positions) if p >= 0 and (p + 1) % 10 == 0]
-        texts = "".join(tick_label(center(i), 11, p) for i, p in ticks)
-        marks = "".join(f"M{center(i)} 19v-4" for i, _ in ticks)
+        texts = "".join(html.tick_label(rows.center(i), 11, p) for i, p in ticks)
+        marks = "".join(f"M{rows.center(i)} 19v-4" for i, _ in ticks)
         gaps = np.flatnonzero(np.diff(columns) > 1).tolist()
-        passed = "".join(f"M{(i + 1) * SLOT} 20v-5" for i in gaps)
-        title = tick_label(-12, 12, "position in the query", "end")
+        passed = "".join(f"M{(i + 1) * rows.SLOT} 20v-5" for i in gaps)
+        title = html.tick_label(-12, 12, "position in the query", "end")
         return f'{title}{texts}<path class=axis d="{marks}"/><path class=skipped d="{passed}"/>'
 
     def _grid(self, part: slice) -> str:
         """Names of the rows, and their letters on colors."""
         names = ""
         for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
-            name = " ".join(self.explanation.alignment.names[row].split())
-            short = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
-            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
-            names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
+            full = " ".join(self.explanation.alignment.names[row].split())
+            short = full if len(full) <= _MAX_NAME_LENGTH else f"{full[: _MAX_NAME_LENGTH - 1]}…"
+            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {html.escape(full)}"
+            names += html.tick_label(-12, r * _ROW + 12, f"{html.escape(short)}<title>{title}</title>", "end")
         codes, relevance = self.codes[:, part], self.relevance[:, part]
         alphabet, high = self.explanation.alignment.alphabet, self.rows * _ROW
-        image = picture(*_colors(codes, relevance, alphabet), codes.shape[1] * SLOT, high)
+        image = picture(*_colors(codes, relevance, alphabet), codes.shape[1] * rows.SLOT, high)
         gaps = np.argwhere(codes == alphabet.unknown + 1).tolist()
-        strokes = "".join(f"M{c * SLOT + 4} {r * _ROW + 8}h4" for r, c in gaps)
-        table = alphabet.letters + alphabet.unknown_letter + " ~"
+        strokes = "".join(f"M{c * rows.SLOT + 4} {r * _ROW + 8}h4" for r, c in gaps)
+        letters = alphabet.letters + alphabet.unknown_letter + " ~"
         texts = "".join(
-            letters_at("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
+            rows.letters_at("".join(letters[code] for code in row.tolist()), r * _ROW + 12, "seq")
             for r, row in enumerate(codes)
         )
         return f'{names}{image}<path class=gaps d="{strokes}"/>{texts}'
 
     def _row_bars(self, scores: AlignmentScores) -> str:
         """Bars of the scores of rows; a row without a score has none."""
-        largest = reach(scores.rows)
+        largest = rows.reach(scores.rows)
         zero = _ROW_BARS // 2 if scores.signed else 0
         bars = ""
         for r, score in enumerate(scores.rows[: self.rows].tolist()):
@@ -154,11 +131,12 @@ class _Drawing:
                 long = abs(score) / largest * (_ROW_BARS - zero) if largest > 0 else 0.0
                 kind = ("oppose" if score < 0 else "support") if scores.signed else "share"
                 left = zero - long if score < 0 else zero
+                x, width = html.compact(left), html.compact(max(long, 0.5))
                 bars += (
-                    f"<rect class={kind} x={compact(left)} y={r * _ROW + 3} width={compact(max(long, 0.5))} "
-                    f"height=9><title>row {self.explanation.rows[r] + 1}: {number(score)}</title></rect>"
+                    f"<rect class={kind} x={x} y={r * _ROW + 3} width={width} "
+                    f"height=9><title>row {self.explanation.rows[r] + 1}: {html.number(score)}</title></rect>"
                 )
-        title = f"<text class=tick x=0 y=-6>{escape(scores.method)}</text>"
+        title = f"<text class=tick x=0 y=-6>{html.escape(scores.method)}</text>"
         return f'{title}{bars}<path class=axis d="M{zero} 0v{self.rows * _ROW}"/>'
 
     @cached_property
@@ -171,9 +149,10 @@ class _Drawing:
         for i, column in enumerate(e.columns.tolist()):
             place = self.positions[i] + 1
             query = f"query {place} {letters[column]}" if place > 0 else "a gap in the query"
-            scores = "; ".join(f"{s.method} {number(float(s.columns[i]))}" for s in e.scores)
-            shares = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(conserved[i]), 2)}"
-            titles.append(escape(f"column {column + 1}; {query}; {scores}; {shares}"))
+            scores = "; ".join(f"{s.method} {html.number(float(s.columns[i]))}" for s in e.scores)
+            filled, same = (html.number(float(share[i]), 2) for share in (full, conserved))
+            shares = f"occupancy {filled}, conservation {same}"
+            titles.append(html.escape(f"column {column + 1}; {query}; {scores}; {shares}"))
         return titles
 
 
@@ -184,7 +163,7 @@ def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[n
     shares = [_MIN_TINT + (_MAX_TINT - _MIN_TINT) * step / _STEPS for step in range(_STEPS + 1)]
     colors = [Color.PAPER, Color.FAINT, *(tint(kind, share) for kind in distinct for share in shares)]
     first = np.array([2 + distinct.index(kind) * len(shares) for kind in kinds])
-    steps = scaled(relevance, _STEPS, 1.0)
+    steps = rows.scaled(relevance, _STEPS, 1.0)
     letter = codes <= alphabet.unknown
     cells = np.where(codes == alphabet.unknown + 2, 1, 0)
     cells[letter] = first[codes[letter]] + steps[letter]
@@ -222,13 +201,15 @@ def render_alignments(report: AlignmentReport) -> str:
     explanations = report.shown
     methods = list(dict.fromkeys(s.method for e in explanations for s in e.scores))
     longest = max((len(e.columns) for e in explanations), default=1)
-    width = line_width(longest, MIN_LINE_COLUMNS, MAX_LINE_COLUMNS)
+    width = rows.line_width(longest, MIN_LINE_COLUMNS, MAX_LINE_COLUMNS)
     reading = ""
     if explanations:
         key = _color_key(explanations[0].alignment.alphabet)
-        reading = templates("alignments.html").reading(methods, key) + BAR_DEFINITIONS
-    panels = {f"r{i}": (name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)}
-    return document(
+        reading = html.templates("alignments.html").reading(methods, key) + rows.BAR_DEFINITIONS
+    panels = {
+        f"r{i}": (html.name(e.id), _alignment(e, report.card, width)) for i, e in enumerate(explanations)
+    }
+    return html.document(
         report.title,
         facts(report, len(explanations), "alignment", (e.target for e in explanations), methods),
         {
@@ -236,7 +217,7 @@ def render_alignments(report: AlignmentReport) -> str:
             "reading": ("How to read the alignments", reading),
             **panels,
             "set": ("All alignments together", checks(report.faithfulness, "column")),
-            "card": card_section(ModelText.of(report.card)),
+            "card": html.card_section(html.ModelText.of(report.card)),
         },
         report.provenance,
     )
@@ -249,14 +230,14 @@ def _alignment(e: AlignmentExplanation, card: Card, width: int) -> Markup:
     for read, all_, unit in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
         if len(read) < all_:
             omitted.append(f"{counted(all_ - len(read), unit)} of the file that the model did not read")
-    share = templates("explained.html").share
+    share = html.templates("explained.html").share
     order = np.argsort(-np.array(e.probabilities), kind="stable").tolist()
     classes = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MAX_CLASSES]]
     rest = sum(e.probabilities[i] for i in order[_MAX_CLASSES:])
     classes += [["all others", share(rest)]] if len(order) > _MAX_CLASSES else []
-    called = table(["class", "probability"], classes, caption="classes")
+    called = html.table(["class", "probability"], classes, caption="classes")
     ranks = Markup().join((called, *(_ranks(e, scores) for scores in e.scores)))
-    return templates("alignments.html").alignment(e, alignment_panel(e, width), omitted, ranks)
+    return html.templates("alignments.html").alignment(e, alignment_panel(e, width), omitted, ranks)
 
 
 def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
@@ -264,7 +245,7 @@ def _ranks(e: AlignmentExplanation, scores: AlignmentScores) -> Markup:
     rows = []
     for rank, index in enumerate(ranking(scores.columns), start=1):
         column = int(e.columns[index])
-        query, score = str(positions[column] + 1), number(float(scores.columns[index]))
+        query, score = str(positions[column] + 1), html.number(float(scores.columns[index]))
         query = query if positions[column] >= 0 else "gap"  # without a letter of the query
         rows.append([str(rank), str(column + 1), query, letters[column], score])
-    return table(["rank", "column", "query", "base", "score"], rows, caption=scores.method)
+    return html.table(["rank", "column", "query", "base", "score"], rows, caption=scores.method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,9 @@ from seqray.core.version import __version__
 from seqray.evaluation.floor import threshold_rows
 from seqray.evaluation.run import SHOWN, for_people, judged_label
 from seqray.metrics.classification import METRICS
-from seqray.report.html import (
-    MISSING,
-    compact,
-    document,
-    escape,
-    fixed,
-    name,
-    number,
-    shown_value,
-    templates,
-    wide_table,
-)
-from seqray.report.svg.charts import (
-    Ranking,
-    legend,
-    precision_recall_plot,
-    reliability_plot,
-    roc_plot,
-    score_histogram,
-    similarity_plot,
-)
+from seqray.report import html
+from seqray.report.html import MISSING
+from seqray.report.svg import charts
 
 # --- Tables of an evaluation: figures by source, differences, thresholds, confusion, parts of the data
 
@@ -73,11 +56,11 @@ def differences_table(evaluation: Evaluation) -> Markup:
     if not sources:
         return Markup()
     head = ["", *(cell for s in sources for cell in (s.replace("model-", "model minus "), "p"))]
-    rows = (
-        [metric, *(cell for f in row for cell in (shown_value(f), number(f.p, 2) if f else MISSING))]
-        for metric, row in _metrics(evaluation, judged_label(evaluation), sources)
-    )
-    return wide_table(head, rows)
+    rows = []
+    for metric, row in _metrics(evaluation, judged_label(evaluation), sources):
+        pairs = ((html.shown_value(f), html.number(f.p, 2) if f else MISSING) for f in row)
+        rows.append([metric, *chain.from_iterable(pairs)])
+    return html.wide_table(head, rows)
 
 
 def threshold_table(evaluation: Evaluation) -> Markup:
@@ -89,16 +72,16 @@ def threshold_table(evaluation: Evaluation) -> Markup:
     rows = []
     for row in threshold_rows(labels, model.scores[:, k], model.threshold):
         mark = " ◂ in force" if row["threshold"] == model.threshold else ""
-        cells = (fixed(row[column]) for column in _THRESHOLD_COLUMNS)
-        rows.append([f"{number(row['threshold'], 4)}{mark}", str(int(row["called"])), *cells])
-    return wide_table(["threshold", "called", *_THRESHOLD_COLUMNS], rows)
+        cells = (html.fixed(row[column]) for column in _THRESHOLD_COLUMNS)
+        rows.append([f"{html.number(row['threshold'], 4)}{mark}", str(int(row["called"])), *cells])
+    return html.wide_table(["threshold", "called", *_THRESHOLD_COLUMNS], rows)
 
 
 def confusion_table(evaluation: Evaluation, source: str) -> Markup:
     """Records by true class (rows) and class called (columns)."""
     counts = evaluation.confusion(source).tolist()
-    rows = [[name(label), *map(str, row)] for label, row in zip(evaluation.classes, counts, strict=True)]
-    return wide_table([f"true ╲ called by the {source}", *map(name, evaluation.classes)], rows)
+    rows = [[html.name(label), *map(str, row)] for label, row in zip(evaluation.classes, counts, strict=True)]
+    return html.wide_table([f"true ╲ called by the {source}", *map(html.name, evaluation.classes)], rows)
 
 
 def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
@@ -115,10 +98,10 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
         if subset.startswith(kind):
             one = next((f for key, f in found.items() if key[0] == subset), None)
             counts = [str(one.positives or MISSING), str(one.groups)] if one else [MISSING, MISSING]
-            cells = (shown_value(found.get((subset, *column)), 2) for column in columns)
-            rows.append([name(subset.partition(":")[2]), str(records), *counts, *cells])
+            cells = (html.shown_value(found.get((subset, *column)), 2) for column in columns)
+            rows.append([html.name(subset.partition(":")[2]), str(records), *counts, *cells])
     head = ["", "records", "positives", "groups", *(f"{source} {metric}" for source, metric in columns)]
-    return wide_table(head, rows) if rows else Markup()
+    return html.wide_table(head, rows) if rows else Markup()
 
 
 # --- The page: figures beside those of the baseline, curves, calibration, thresholds, parts of the data
@@ -142,7 +125,7 @@ def render_evaluation(
     """Write the page of what has a title as HTML that runs nothing; ``card`` has facts of the model."""
     evaluation = for_people(evaluation)
     confusions = (confusion_table(evaluation, source) for source in compared_sources(evaluation))
-    return document(
+    return html.document(
         f"Evaluation of {title}",
         _summary(evaluation, title, card),
         {
@@ -150,7 +133,7 @@ def render_evaluation(
             "curves": ("Curves", _curves(evaluation)),
             "calibration": ("Calibration", _calibration(evaluation)),
             "thresholds": ("Thresholds", threshold_table(evaluation)),
-            "calls": ("Calls", templates("evaluation.html").figures(confusions)),
+            "calls": ("Calls", html.templates("evaluation.html").figures(confusions)),
             "similarity": ("By similarity to training", _similarity(evaluation)),
             "contexts": ("By context", subsets_table(evaluation, "context:")),
             "subclasses": (
@@ -165,26 +148,28 @@ def render_evaluation(
 
 def _summary(evaluation: Evaluation, title: str, card: Mapping[str, Any] | None) -> dict[str, str]:
     counts = np.bincount(evaluation.labels, minlength=len(evaluation.classes)).tolist()
-    classes = ", ".join(f"{n} {name(c)}" for n, c in zip(counts, evaluation.classes, strict=True))
-    about = f", {escape(card['summary'])}" if card and card.get("summary") else ""
+    classes = ", ".join(f"{n} {html.name(c)}" for n, c in zip(counts, evaluation.classes, strict=True))
+    about = f", {html.escape(card['summary'])}" if card and card.get("summary") else ""
     return {
-        "Evaluated": Markup(name(title) + about),
-        "Records": Markup(f"{len(evaluation.labels)} of split {escape(evaluation.split)}: {classes}"),
+        "Evaluated": Markup(html.name(title) + about),
+        "Records": Markup(f"{len(evaluation.labels)} of split {html.escape(evaluation.split)}: {classes}"),
         "Intervals": f"95 %, {evaluation.draws} bootstrap draws; {evaluation.grouping}",
     }
 
 
 def _figures(evaluation: Evaluation) -> Markup:
     if len(evaluation.classes) == 2:
-        labels = {evaluation.positive: f"Class {name(evaluation.positive)}"}
+        labels = {evaluation.positive: f"Class {html.name(evaluation.positive)}"}
     else:
         labels = {"all": "All classes at once", "macro": "Mean over the classes, each against the rest"}
-        labels |= {c: f"Class {name(c)} against the rest" for c in evaluation.classes[: 2 * _MAX_CLASSES]}
+        labels |= {
+            c: f"Class {html.name(c)} against the rest" for c in evaluation.classes[: 2 * _MAX_CLASSES]
+        }
     sources, tables = [answers.source for answers in evaluation.answers], {}
     for label, heading in labels.items():
-        rows = ([metric, *map(shown_value, row)] for metric, row in _metrics(evaluation, label, sources))
-        tables[Markup(heading)] = wide_table(["", *sources], rows)
-    words = templates("evaluation.html")
+        rows = ([metric, *map(html.shown_value, row)] for metric, row in _metrics(evaluation, label, sources))
+        tables[Markup(heading)] = html.wide_table(["", *sources], rows)
+    words = html.templates("evaluation.html")
     return words.tables(evaluation.answers, tables, differences_table(evaluation), evaluation.mcnemar)
 
 
@@ -199,42 +184,44 @@ def _curves(evaluation: Evaluation) -> Markup:
         rankings = [_ranking(evaluation, a, k) for a in evaluation.answers if a.source != "majority"]
     else:  # a line for each class, by the model
         rankings = [
-            Ranking(c, f"k{i}", (evaluation.labels == i).astype(np.int64), model.scores[:, i])
+            charts.Ranking(c, f"k{i}", (evaluation.labels == i).astype(np.int64), model.scores[:, i])
             for i, c in enumerate(evaluation.classes[:_MAX_CLASSES])
         ]
     prevalence = None if k is None else float(rankings[0].labels.mean())
-    return templates("evaluation.html").curves(
-        legend({r.name: r.shade for r in rankings}),
-        roc_plot(rankings),
-        precision_recall_plot(rankings, prevalence),
+    return html.templates("evaluation.html").curves(
+        charts.legend({r.name: r.shade for r in rankings}),
+        charts.roc_plot(rankings),
+        charts.precision_recall_plot(rankings, prevalence),
         prevalence,
     )
 
 
-def _ranking(evaluation: Evaluation, answers: Answers, k: int | None) -> Ranking:
+def _ranking(evaluation: Evaluation, answers: Answers, k: int | None) -> charts.Ranking:
     """Scores of class k, or without it those of the most probable class, which is right or not."""
     truth, scores = answers.scores.argmax(axis=1) == evaluation.labels, answers.scores.max(axis=1)
     if k is not None:
         truth, scores = evaluation.labels == k, answers.scores[:, k]
-    return Ranking(answers.source, _SHADES[answers.source], truth.astype(np.int64), scores)
+    return charts.Ranking(answers.source, _SHADES[answers.source], truth.astype(np.int64), scores)
 
 
 def _calibration(evaluation: Evaluation) -> Markup:
     k, model = _positive(evaluation), evaluation.answers[0]
     drawn = [a for a in evaluation.answers if a.source in compared_sources(evaluation) and a.probabilities]
     rankings = [_ranking(evaluation, answers, k) for answers in drawn]
-    words = templates("evaluation.html")
+    words = html.templates("evaluation.html")
     plots = []
     if rankings:
-        lines = legend({r.name: r.shade for r in rankings})
-        plots.append(words.reliability(reliability_plot(rankings), lines, rankings[0].name, k is not None))
+        lines = charts.legend({r.name: r.shade for r in rankings})
+        plots.append(
+            words.reliability(charts.reliability_plot(rankings), lines, rankings[0].name, k is not None)
+        )
     if k is not None:
         values = model.scores[:, k]
         low, high = (0.0, 1.0) if model.probabilities else (float(values.min()), float(values.max()))
         bins = np.linspace(low, high if high > low else low + 1, _BINS + 1)
         scores = {c: values[evaluation.labels == i] for i, c in enumerate(evaluation.classes)}
         shades = {c: f"k{i}" for i, c in enumerate(evaluation.classes)}
-        plots.append(words.scores(score_histogram(scores, shades, bins), legend(shades)))
+        plots.append(words.scores(charts.score_histogram(scores, shades, bins), charts.legend(shades)))
     return words.figures(plots)
 
 
@@ -249,9 +236,11 @@ def _similarity(evaluation: Evaluation) -> Markup:
             name_: {s: found[subset, s, metric] for s in sources if (subset, s, metric) in found}
             for name_, subset in subsets.items()
         }
-        plots.append(similarity_plot(rows, _SHADES, metric.upper()))
-    lines = legend({source: _SHADES[source] for source in sources})
-    return templates("evaluation.html").similarity(lines, plots, subsets_table(evaluation, "similarity:"))
+        plots.append(charts.similarity_plot(rows, _SHADES, metric.upper()))
+    lines = charts.legend({source: _SHADES[source] for source in sources})
+    return html.templates("evaluation.html").similarity(
+        lines, plots, subsets_table(evaluation, "similarity:")
+    )
 
 
 # --- The page of ``seqray summary``: a row for each result, with drawings all to one scale
@@ -292,9 +281,9 @@ def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
         [drawn[column][i] if column in drawn else _cell(row, column) for column in columns]
         for i, row in enumerate(rows)
     ]
-    section = templates("parts.html").summary(wide_table(head, body), columns, kinds)
+    section = html.templates("parts.html").summary(html.wide_table(head, body), columns, kinds)
     lines = [f"seqray {__version__}", "a dot in place of a number means that the value is not known"]
-    return document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
+    return html.document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
 
 
 def _value(row: Mapping[str, str], column: str) -> float:
@@ -312,9 +301,9 @@ def _text(row: Mapping[str, str], column: str) -> Markup:
     """Text and whole numbers unchanged, other numbers to three digits; and the interval."""
     value = _value(row, column)
     if math.isnan(value):
-        return name(row[column])
-    low, high = map(number, _bounds(row, column))
-    shown = row[column] if row[column].isdigit() else number(value)
+        return html.name(row[column])
+    low, high = map(html.number, _bounds(row, column))
+    shown = row[column] if row[column].isdigit() else html.number(value)
     return Markup(shown if MISSING in (low, high) else f"{shown} <small>{low} to {high}</small>")
 
 
@@ -332,9 +321,9 @@ def _drawings(rows: Sequence[Mapping[str, str]], column: str) -> list[Markup]:
     scale = (_WIDTH - 2 * _EDGE) / (high - low or 1.0)
 
     def x(value: float) -> str:
-        return compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
+        return html.compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
 
-    figure = templates("parts.html").summary_cell
+    figure = html.templates("parts.html").summary_cell
     below = (mark if mark and math.isfinite(values[1]) else "" for values in drawn)
     return [
         figure(_WIDTH, _HEIGHT, _EDGE, [*map(x, values)], _text(row, column), other and _text(row, other))

@@ -17,30 +17,9 @@ from seqray.core.records import Intervals
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, count_genes
-from seqray.report.html import (
-    MINUS,
-    MISSING,
-    ModelText,
-    card_section,
-    clean,
-    document,
-    fixed,
-    number,
-    resource,
-    templates,
-    wide_table,
-)
+from seqray.report import html
+from seqray.report.svg import genome as drawing
 from seqray.report.svg.charts import Frame, count_ticks, number_ticks
-from seqray.report.svg.genome import (
-    CALL_REACH,
-    DrawnContig,
-    DrawnGene,
-    MarkedBox,
-    density,
-    draw_surroundings,
-    genome_lines,
-    letter_strip,
-)
 
 MAX_CALL_MAPS = 24  # of the best calls, and as many of the doubtful
 _MAX_TABLE_ROWS = 20_000
@@ -96,7 +75,7 @@ class ScanReport:
     expected: Sequence[Expected] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
-    model: ModelText
+    model: html.ModelText
 
 
 def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
@@ -107,11 +86,11 @@ def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
 
 def render_scan(report: ScanReport) -> str:
     """Write the page as HTML that refers to nothing outside itself; names may hold any text."""
-    words = templates("scan.html")
+    words = html.templates("scan.html")
     report = _with_short_names(report)
     best, doubtful = shown_calls(np.array([call.score for call in report.calls]))
     cards = {i: call_card(report, i) for i in [*best, *doubtful]}
-    return document(
+    return html.document(
         report.title,
         _figures(report),
         {
@@ -126,13 +105,13 @@ def render_scan(report: ScanReport) -> str:
             "all": ("All calls", _all_calls(report)),
             "card": (
                 "Model description",
-                words.folded(card_section(report.model)[1]) if report.model.lines else "",
+                words.folded(html.card_section(report.model)[1]) if report.model.lines else "",
             ),
         },
         report.provenance,
         notes=report.cautions,
-        style=resource("scan.css"),
-        script=resource("scan.js"),
+        style=html.resource("scan.css"),
+        script=html.resource("scan.js"),
     )
 
 
@@ -145,9 +124,9 @@ def short_names(genes: Mapping[str, Sequence[Gene]]) -> dict[str, str]:
     for contig, its_genes in genes.items():
         accession = contig.rstrip("|").rpartition("|")[2]
         for gene in its_genes:
-            number = gene.name.removeprefix(f"{contig}_")
-            is_numbered = "|" in contig and number != gene.name and number.isdigit()
-            pairs.append((gene.name, f"{accession}_{number}" if is_numbered else gene.name))
+            ending = gene.name.removeprefix(f"{contig}_")
+            is_numbered = "|" in contig and ending != gene.name and ending.isdigit()
+            pairs.append((gene.name, f"{accession}_{ending}" if is_numbered else gene.name))
     uses = Counter(short for _, short in pairs)
     return {name: short for name, short in pairs if name != short and uses[short] == 1}
 
@@ -170,7 +149,7 @@ def _with_short_names(report: ScanReport) -> ScanReport:
 
 def _figures(report: ScanReport) -> dict[str, Markup]:
     """The numbers at the top of the page."""
-    figure = templates("scan.html").figure
+    figure = html.templates("scan.html").figure
     letters = sum(contig.length for contig in report.contigs)
     unknown = sum(contig.length for contig in report.contigs if contig.name not in report.genes)
     genes, calls = sum(map(count_genes, report.genes.values())), len(report.calls)
@@ -181,8 +160,8 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     named = "; searched: " + ", ".join(parts[:_MAX_NAMED_PARTS]) if parts else ""
     if len(parts) > _MAX_NAMED_PARTS:
         named += f" and {len(parts) - _MAX_NAMED_PARTS:,} more"
-    threshold = MISSING if report.threshold is None else number(report.threshold, 3)
-    per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
+    threshold = html.MISSING if report.threshold is None else html.number(report.threshold, 3)
+    per_kb = html.fixed(calls / (searched / 1000), 2) if searched else "0"
     sequences = counted(len(report.contigs), "sequence")
     shown = {
         "Calls": figure(f"{calls:,}", f"at a score of {threshold} or more"),
@@ -195,7 +174,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
         shown["Genes"] = figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
-        shown["Calls per gene"] = figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
+        shown["Calls per gene"] = figure(html.fixed(calls / genes, 2), f"{genes:,} genes{from_}")
     else:
         shown["Genes"] = figure("none", report.gene_source or "only bases were read", True)
     shown["Precision to expect"] = figure(
@@ -221,7 +200,8 @@ def _genes_within(report: ScanReport) -> int:
 
 
 def _size(letters: int) -> str:
-    return f"{number(letters / 1e6, 3)} Mb" if letters >= 1_000_000 else f"{number(letters / 1e3, 3)} kb"
+    unit, name = (1e6, "Mb") if letters >= 1_000_000 else (1e3, "kb")
+    return f"{html.number(letters / unit, 3)} {name}"
 
 
 def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
@@ -239,7 +219,7 @@ def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
     drawn = []
     for contig in (contigs[i] for i in longest):
         genes = [
-            DrawnGene(start, end, gene.strand, gene.name, title_of(gene))
+            drawing.DrawnGene(start, end, gene.strand, gene.name, title_of(gene))
             for gene in report.genes.get(contig.name, ())
             for start, end in _halves(gene, contig.length)  # one across the origin is drawn as two
         ]
@@ -248,11 +228,15 @@ def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
         plus = np.array([call.strand == "+" for _, call in calls], dtype=bool)
         scores = np.array([call.score for _, call in calls])
         links = [f"c{i}" if i in linked else "" for i, _ in calls]
-        drawn.append(DrawnContig(contig.name, contig.length, genes, sites, plus, scores, links, contig.parts))
-    overview = density(drawn) if len(report.calls) > _MAX_CALLS_WITHOUT_DENSITY else ""
+        drawn.append(
+            drawing.DrawnContig(contig.name, contig.length, genes, sites, plus, scores, links, contig.parts)
+        )
+    overview = drawing.density(drawn) if len(report.calls) > _MAX_CALLS_WITHOUT_DENSITY else ""
     parts = sum(len(contig.parts or ()) for contig in contigs)
     left = len(contigs) - len(longest)
-    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, bool(report.genes), parts)
+    return html.templates("scan.html").genome(
+        overview, list(drawing.genome_lines(drawn)), left, bool(report.genes), parts
+    )
 
 
 def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:
@@ -273,7 +257,7 @@ def _where(report: ScanReport) -> Markup:
         scores = [call.score for call in report.calls]
         ticks = number_ticks(0.0, 1.0)
         plots.append(call_histogram(scores, np.linspace(0, 1, 41), ticks, "score of the call"))
-    return templates("scan.html").where(places_table(contexts) if contexts else "", plots)
+    return html.templates("scan.html").where(places_table(contexts) if contexts else "", plots)
 
 
 def _all_calls(report: ScanReport) -> Markup:
@@ -284,7 +268,7 @@ def _all_calls(report: ScanReport) -> Markup:
         rows = sorted(ranked[:_MAX_TABLE_ROWS].tolist())
     data = table_data([report.calls[i] for i in rows], rows, named, report.boxes) if rows else ""
     left = len(report.calls) - len(rows)
-    return templates("scan.html").all_calls(data, len(rows), left, named, report)
+    return html.templates("scan.html").all_calls(data, len(rows), left, named, report)
 
 
 # --- Figures over all calls: where they lie, how far from the next gene, and how high they score
@@ -320,7 +304,7 @@ def places_table(contexts: Sequence[CallContext]) -> Markup:
         bar = f"<td><svg class=part width=160 height=12 aria-hidden=true>{drawn}</svg>"
         figures = (f"<td class=n>{many:,}", f"<td class=n>{share:.0f} %", bar)
         rows.append([place, *map(Markup, figures)])
-    return wide_table(("place", "calls", "share", ""), rows, "places")
+    return html.wide_table(("place", "calls", "share", ""), rows, "places")
 
 
 def call_histogram(
@@ -344,7 +328,7 @@ def table_data(
     names: dict[str, int] = {}
 
     def indices(texts: Iterable[str]) -> list[int]:
-        return [names.setdefault(clean(text), len(names)) for text in texts]
+        return [names.setdefault(html.clean(text), len(names)) for text in texts]
 
     def known(values: Iterable[float | None]) -> list[float]:
         return [-1 if value is None else value for value in values]
@@ -395,7 +379,7 @@ class CallCard:
     call: Call
     title: str
     place: str  # in its contig
-    boxes: Sequence[MarkedBox]
+    boxes: Sequence[drawing.MarkedBox]
     map: Markup
     strip: Markup
 
@@ -422,7 +406,7 @@ def call_card(report: ScanReport, index: int) -> CallCard:
     boxes = []
     for box in reversed(context.boxes):
         start = offset(box.start if forward else box.start + len(box.letters) - 1)
-        boxes.append(MarkedBox(box.name, start, box.letters, kinds[box.name]))
+        boxes.append(drawing.MarkedBox(box.name, start, box.letters, kinds[box.name]))
     near = []
     for gene in report.genes.get(call.contig, ()):
         for turn in (
@@ -430,24 +414,24 @@ def call_card(report: ScanReport, index: int) -> CallCard:
         ):  # one may overlap the map on either side of the origin
             left, right = gene.start + turn - call.site, gene.end + turn - call.site
             start, end = (left, right) if forward else (1 - right, 1 - left)
-            if start <= CALL_REACH and end > -CALL_REACH:
+            if start <= drawing.CALL_REACH and end > -drawing.CALL_REACH:
                 strand = "+" if gene.strand == call.strand else "-"
-                near.append(DrawnGene(start, end, strand, gene.name, title_of(gene)))
+                near.append(drawing.DrawnGene(start, end, strand, gene.name, title_of(gene)))
     around = None
     if profiles:
         plus, minus = (np.asarray(p, dtype=np.float64) for p in profiles)
         around = (plus, minus) if forward else (minus[::-1], plus[::-1])
     # position from 1 and strand, as genome browsers write them behind the name of the contig
-    place = f"{call.site + 1:,} ({'+' if forward else MINUS})"
+    place = f"{call.site + 1:,} ({'+' if forward else html.MINUS})"
     title = context.gene or "no gene within reach"
     if call.context is None:
         title = place
     elif context.within and not context.gene:
         title = f"{'inside' if context.within_strand == 'same' else 'antisense to'} {context.within}"
-    name = f"Map of the call {title}, score {fixed(call.score)}"
-    map_ = draw_surroundings(near, around, boxes, report.threshold, name)
+    name = f"Map of the call {title}, score {html.fixed(call.score)}"
+    map_ = drawing.draw_surroundings(near, around, boxes, report.threshold, name)
     about = f"Bases around the site: {letters}"
-    strip = letter_strip(letters, boxes, report.shares.get(index), about) if letters else Markup()
+    strip = drawing.letter_strip(letters, boxes, report.shares.get(index), about) if letters else Markup()
     return CallCard(f"c{index}", call, title, place, boxes, map_, strip)
 
 

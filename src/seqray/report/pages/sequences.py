@@ -17,20 +17,7 @@ from seqray.core.explanation import Check, Explanation, Faithfulness, HeadFigure
 from seqray.core.text import counted, headline_metric
 from seqray.explanations.checks import MAX_RANDOM_CORRELATION
 from seqray.io.lines import ScanStatement
-from seqray.report.html import (
-    MISSING,
-    ModelText,
-    card_section,
-    decimals_for,
-    document,
-    fixed,
-    number,
-    offset,
-    resource,
-    table,
-    templates,
-    wide_table,
-)
+from seqray.report import html
 from seqray.report.svg.charts import LINES, curve_plot, legend, position_histogram
 from seqray.report.svg.logo import (
     MAX_LETTER_HEIGHT,
@@ -89,7 +76,7 @@ def facts(
     """Facts below the heading of a page; targets and methods may repeat, a record shown is a ``unit``."""
     left = f"; {counted(report.omitted, unit)} left out" if report.omitted else ""
     stated = {
-        "Model": templates("explained.html").model(report.card),
+        "Model": html.templates("explained.html").model(report.card),
         "Measured": headline_metric(report.card.metrics),
         f"{unit.capitalize()}s": f"{counted(shown, unit)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
@@ -105,7 +92,7 @@ def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
     methods = faithfulness.verdicts if faithfulness else ()
     badges = {method: _badge([c for c in checks if c.method == method]) for method in methods}
     reference = next((c.against for c in checks if c.measure == "share_of_reference"), "")
-    words = templates("explained.html").verdicts(faithfulness, badges, unit, reference, report.checked)
+    words = html.templates("explained.html").verdicts(faithfulness, badges, unit, reference, report.checked)
     return "Can the rankings be trusted?", words
 
 
@@ -132,22 +119,22 @@ def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
     named = dict.fromkeys(c.method for c in curves if c.method != "random")
     shades = {method: f"k{place % LINES}" for place, method in enumerate(named)}
     names = shades | ({"random rankings": "kr"} if any(c.method == "random" for c in curves) else {})
-    words, plots = templates("explained.html"), {}
+    words, plots = html.templates("explained.html"), {}
     for kind in dict.fromkeys(c.kind for c in curves):
         group = [c for c in curves if c.kind == kind]
         title = str(words.axis(kind, unit))
         plots[kind] = curve_plot(group, shades | {"random": "kr"}, title, f"{kind} curves")
-    rows = wide_table(_CHECK_COLUMNS, map(_check_row, faithfulness.checks), "checks")
+    rows = html.wide_table(_CHECK_COLUMNS, map(_check_row, faithfulness.checks), "checks")
     bands = any(np.isfinite(c.low + c.high).any() for c in curves)
     return words.checks(plots, bands, legend(names), rows if faithfulness.checks else "")
 
 
 def _check_row(check: Check) -> list[str]:
     figures = [check.value, check.low, check.high]
-    decimals = min(4, decimals_for(max((abs(v) for v in figures if math.isfinite(v)), default=1.0)))
-    value, low, high = (fixed(v, decimals) for v in figures)
+    decimals = min(4, html.decimals_for(max((abs(v) for v in figures if math.isfinite(v)), default=1.0)))
+    value, low, high = (html.fixed(v, decimals) for v in figures)
     measure = _MEASURES.get(check.measure, check.measure.replace("_", " "))
-    interval = f"{low} to {high}" if math.isfinite(check.low + check.high) else MISSING
+    interval = f"{low} to {high}" if math.isfinite(check.low + check.high) else html.MISSING
     return [check.method, measure, check.against, value, interval, str(check.records)]
 
 
@@ -183,8 +170,8 @@ def series_of(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Seri
         else:
             note = "shares of relevance: unsigned, so support for the class and against it look the same"
         label = item.method if item.member == "mean" else f"{item.method}, network {item.member}"
-        number = len(series)
-        series.setdefault((item.method, item.member), Series(number, label, f"m{number}", note))
+        entry = Series(len(series), label, f"m{len(series)}", note)
+        series.setdefault((item.method, item.member), entry)
     return series
 
 
@@ -202,7 +189,7 @@ def _record(
     ranks = "".join(_ranks(item, series[item.method, item.member], inside) for item in group)
     weights = next((item.attention for item in group if item.attention is not None), None)
     attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
-    return templates("sequences.html").record(
+    return html.templates("sequences.html").record(
         group[0], place, report.quantity, report.unit, Markup(lines), Markup(ranks), Markup(attention)
     )
 
@@ -239,7 +226,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
         up, down = (max(12, round(top / largest * MAX_LETTER_HEIGHT)) for top in tops)
     drawn = effect_letters(letters, scores[line.start : line.end], largest)
     base = f"<path class=axis d=M0,0h{len(letters) * SLOT} />"
-    scale = f"log-odds, largest ±{number(largest)}" if line.start == 0 else ""
+    scale = f"log-odds, largest ±{html.number(largest)}" if line.start == 0 else ""
     text = label("substitution effect", scale, y=-(up - down) // 2 - 2)
     return _around_axis(line, f"{text}{base}{drawn}", up, down, "lg")
 
@@ -247,20 +234,20 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     """The positions ranked first; on the genome they count from 1, and beyond a contig have none."""
     top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
-    decimals = decimals_for(reach(item.scores))
+    decimals = html.decimals_for(reach(item.scores))
     places = None if item.place is None else [item.place.positions()[i] for i in top]
     columns = {
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
         "index": [str(item.first + i) for i in top],
-        "site": None if site is None else [offset(i - site) for i in top],
-        "genome": None if places is None else [str(p + 1) if p >= 0 else MISSING for p in places],
+        "site": None if site is None else [html.offset(i - site) for i in top],
+        "genome": None if places is None else [str(p + 1) if p >= 0 else html.MISSING for p in places],
         "letter": [item.sequence[i] for i in top],
-        "score": [fixed(float(item.scores[i]), decimals) for i in top],
-        "p": None if item.p is None else [number(float(item.p[i]), 2) for i in top],
-        "q": None if item.q is None else [number(float(item.q[i]), 2) for i in top],
+        "score": [html.fixed(float(item.scores[i]), decimals) for i in top],
+        "p": None if item.p is None else [html.number(float(item.p[i]), 2) for i in top],
+        "q": None if item.q is None else [html.number(float(item.q[i]), 2) for i in top],
     }
     shown = {title: cells for title, cells in columns.items() if cells is not None}
-    return table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
+    return html.table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
 
 
 # --- The page of explained sequences: verdicts, what holds for all records, then each record
@@ -292,7 +279,7 @@ class SequenceReport(Report):
 
 def render_sequences(report: SequenceReport) -> str:
     """Write the page as HTML; without JavaScript all of it is shown, only its controls are not."""
-    shown, words = report.explanations, templates("sequences.html")
+    shown, words = report.explanations, html.templates("sequences.html")
     groups = [list(group) for _, group in groupby(shown, key=lambda item: item.record)]
     longest = max((len(item.sequence) for item in shown), default=1)
     motifs = [
@@ -301,7 +288,7 @@ def render_sequences(report: SequenceReport) -> str:
     ]
     members = groupby(report.heads, lambda head: head.member)
     heads = words.heads([_head_table(member, list(heads)) for member, heads in members])
-    return document(
+    return html.document(
         report.title,
         facts(report, len(groups), "record", (e.target for e in shown), (e.method for e in shown)),
         {
@@ -312,18 +299,18 @@ def render_sequences(report: SequenceReport) -> str:
                 "All records together",
                 checks(report.faithfulness, "position") + words.motifs(motifs) + heads,
             ),
-            "card": card_section(ModelText.of(report.card)),
+            "card": html.card_section(html.ModelText.of(report.card)),
         },
         report.provenance,
         style=logo_style(report.alphabet),
         contents=words.contents([group[0] for group in groups], report.quantity),
         definitions=glyph_definitions(report.alphabet) + BAR_DEFINITIONS,
-        **({"script": resource("script.js")} if groups else {}),  # its controls are those of records
+        **({"script": html.resource("script.js")} if groups else {}),  # its controls are those of records
     )
 
 
 def _records(report: SequenceReport, groups: Sequence[Sequence[Explanation]]) -> Markup:
-    words = templates("sequences.html")
+    words = html.templates("sequences.html")
     if not groups:
         return words.nothing()
     lengths = [len(group[0].sequence) for group in groups]
@@ -349,6 +336,6 @@ def _head_table(member: int, heads: Sequence[HeadFigures]) -> Markup:
         values = [getattr(head, name) for head in heads]
         levels = write_levels(np.array(values, dtype=np.float64), signed=name == "importance")
         cells = zip(values, levels, strict=True)
-        columns.append([Markup(f"<td class=l{level}>{number(value)}") for value, level in cells])
+        columns.append([Markup(f"<td class=l{level}>{html.number(value)}") for value, level in cells])
     rows = ((str(h.layer), str(h.head), *cells) for h, *cells in zip(heads, *columns, strict=True))
-    return table(_HEAD_COLUMNS, rows, "heat", f"network {member}")
+    return html.table(_HEAD_COLUMNS, rows, "heat", f"network {member}")
