@@ -57,7 +57,7 @@ def run(request: PrefilterRequest) -> Outcome:
     model = open_model(chosen, request.computing, verbose=request.verbose)
     from seqray.io.sequences import read_sequences
     from seqray.modelfile.file import save_model
-    from seqray.training.prefilter import measure_prefilter, teach_prefilter
+    from seqray.training.prefilter import teach_prefilter
 
     with SkipLog(None, [], quiet=request.quiet) as skipped:
         records = [
@@ -66,15 +66,15 @@ def run(request: PrefilterRequest) -> Outcome:
             for record in read_sequences(source, alphabet=model.alphabet, duplicates="keep", on_skip=skipped)
         ]
     with Progress("prefilter", "windows", quiet=request.quiet) as progress:
-        make = measure_prefilter if request.measure_only else teach_prefilter
         try:
-            taught = make(
+            taught = teach_prefilter(
                 model,
                 records,
                 windows=request.windows,
                 lost=request.lost,
                 batch_size=request.computing.batch_size,
                 seed=request.seed,
+                measure_only=request.measure_only,
                 on_progress=progress.update,
             )
         except InputError as error:  # about what the files hold in all

@@ -198,58 +198,40 @@ def teach_prefilter(
     lost: float = 0.001,
     batch_size: BatchSize = "auto",
     seed: int = 0,
+    measure_only: bool = False,
     on_progress: OnProgress | None = None,
 ) -> TrainedModel:
     """The same model of windows with a prefilter, with which scans score far fewer windows.
 
     The records are genomes of the kind that will be scanned, of which the model scores so many windows.
     ``lost`` is the share of the windows at or above a level that it may skip; the card says what it lets
-    pass.
+    pass. With ``measure_only`` the prefilter of the model stays, and is measured on these genomes.
     """
-    source = _checked_source(model, records, windows, lost, batch_size, seed, on_progress)
-    even = source.draw(round(windows * _EVEN), held_out=False)
-    guess = _fit(model, [even], WIDE, _EPOCHS[0], seed, on_progress)
-    likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
-    narrow, wide = (
-        _fit(model, [even, likely], size, _EPOCHS[1], seed, on_progress) for size in (NARROW, WIDE)
-    )
-    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=wide.answers)
-    facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
-    second = Prefilter(wide.arrays(), model.card.window)
-    taught = replace(model, prefilter=Prefilter(narrow.arrays(), model.card.window, second))
-    return _with_facts(taught, (narrow, wide), held_out, lost, facts)
+    _check(model, windows, lost, measure_only)
+    done = 0
 
+    def on_scored(count: int) -> None:
+        nonlocal done
+        done = min(done + count, windows)
+        if on_progress is not None:
+            on_progress(done, windows, "score windows")
 
-def measure_prefilter(
-    model: TrainedModel,
-    records: Sequence[SequenceRecord],
-    *,
-    windows: int = 400_000,
-    lost: float = 0.001,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
-    on_progress: OnProgress | None = None,
-) -> TrainedModel:
-    """Keep the prefilter of a model, and measure it again, on other genomes or for another loss."""
-    if model.prefilter is None:
-        raise ConfigError(
-            f"the model '{model.card.name}' has no prefilter",
-            remedy="'seqray prefilter' without --measure-only makes one",
-        )
-    source = _checked_source(model, records, windows, lost, batch_size, seed, on_progress)
-    networks = [_Network.of(one) for one in model.prefilter.networks]
-    held_out = source.draw(windows, held_out=True, guess=networks[-1].answers)
-    return _with_facts(model, networks, held_out, lost, to_mapping(model.card.prefilter))
-
-
-def _with_facts(
-    model: TrainedModel,
-    networks: Sequence[_Network],
-    held_out: DrawnWindows,
-    lost: float,
-    facts: dict[str, Any],
-) -> TrainedModel:
-    """The model with what was measured of its prefilter on its card."""
+    source = WindowSource(model, records, seed, batch_size, on_scored)
+    if model.prefilter and measure_only:
+        networks = [_Network.of(one) for one in model.prefilter.networks]
+        held_out = source.draw(windows, held_out=True, guess=networks[-1].answers)
+        facts = to_mapping(model.card.prefilter)
+    else:
+        even = source.draw(round(windows * _EVEN), held_out=False)
+        guess = _fit(model, [even], WIDE, _EPOCHS[0], seed, on_progress)
+        likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
+        narrow, wide = networks = [
+            _fit(model, [even, likely], size, _EPOCHS[1], seed, on_progress) for size in (NARROW, WIDE)
+        ]
+        held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=wide.answers)
+        facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
+        second = Prefilter(wide.arrays(), model.card.window)
+        model = replace(model, prefilter=Prefilter(narrow.arrays(), model.card.window, second))
     answers = np.column_stack([one.answers(held_out.codes, held_out.contexts) for one in networks])
     measured = _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
     card = replace(
@@ -261,15 +243,13 @@ def _with_facts(
     return replace(model, card=card)
 
 
-def _checked_source(
-    model: TrainedModel,
-    records: Sequence[SequenceRecord],
-    windows: int,
-    lost: float,
-    batch_size: BatchSize,
-    seed: int,
-    on_progress: OnProgress | None,
-) -> WindowSource:
+def _check(model: TrainedModel, windows: int, lost: float, measure_only: bool) -> None:
+    """Refuse a model that can have no prefilter, or has none to measure, and amounts that are too small."""
+    if measure_only and model.prefilter is None:
+        raise ConfigError(
+            f"the model '{model.card.name}' has no prefilter",
+            remedy="'seqray prefilter' without --measure-only makes one",
+        )
     if not _MIN_WINDOWS <= windows <= _MAX_WINDOWS:
         raise ConfigError(f"a prefilter learns from {_MIN_WINDOWS} to {_MAX_WINDOWS} windows, not {windows}")
     if not 0 <= lost <= _MAX_LOST:
@@ -280,15 +260,6 @@ def _checked_source(
     if model.card.window < KERNEL:
         what = f"the windows of '{model.card.name}' are too short"
         raise ConfigError(f"{what}: a prefilter reads {KERNEL} bases or more")
-    done = 0
-
-    def on_scored(count: int) -> None:
-        nonlocal done
-        done = min(done + count, windows)
-        if on_progress is not None:
-            on_progress(done, windows, "score windows")
-
-    return WindowSource(model, records, seed, batch_size, on_scored)
 
 
 class _Network(nn.Module):

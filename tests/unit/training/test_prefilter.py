@@ -15,7 +15,7 @@ from seqray.modelfile.file import load_model
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import make_scorer
 from seqray.training import prefilter
-from seqray.training.prefilter import DrawnWindows, WindowSource, measure_prefilter, teach_prefilter
+from seqray.training.prefilter import DrawnWindows, WindowSource, teach_prefilter
 
 
 def genome(letters, seed=0):
@@ -159,7 +159,8 @@ def drawn(by_member):
 
 def test_measuring_again_keeps_the_prefilter(taught):
     strict, found = (
-        measure_prefilter(taught, [genome(20_000, 5)], windows=4000, lost=lost) for lost in (0.0, 0.05)
+        teach_prefilter(taught, [genome(20_000, 5)], windows=4000, lost=lost, measure_only=True)
+        for lost in (0.0, 0.05)
     )
     assert found.prefilter is taught.prefilter
     assert found.card.prefilter.learned_from == taught.card.prefilter.learned_from
