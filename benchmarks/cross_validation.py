@@ -50,8 +50,7 @@ from seqray.io.files import open_output
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
-from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
-from seqray.metrics.classification import class_metrics
+from seqray.metrics.classification import bootstrap_samples, class_metrics, percentile_interval
 from seqray.training.members import RunOptions
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"

@@ -3,7 +3,7 @@
     python benchmarks/engines_export.py
 
 Three graphs with a mask are made of shipped models, one of each kind of network: ``hand`` by
-`seqray.inference.onnx.build_graph`; ``exporter`` by `torch.onnx.export` from the network as it is;
+`seqray.inference.engines.build_graph`; ``exporter`` by `torch.onnx.export` from the network as it is;
 ``rewritten`` by the exporter after parts of the network were replaced, see `exportable`. This needs the
 package onnxscript besides the extras onnx and openvino.
 
@@ -33,8 +33,7 @@ from torch import Tensor, nn
 from exportable import rewritten
 from machine import describe, script_parser, take_turns
 from seqray.core.errors import SeqrayError
-from seqray.inference.engines import RUNNERS, Run
-from seqray.inference.onnx import build_graph, check_graph
+from seqray.inference.engines import RUNNERS, Run, build_graph, check_graph
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel

@@ -17,7 +17,7 @@ from matching import (
     block_weights,
     make_curve,
 )
-from seqray.metrics.bootstrap import percentile_interval
+from seqray.metrics.classification import percentile_interval
 
 PER_KB = (0.1, 0.2, 0.5, 1.0, 2.0)
 COMPARED_PER_KB = (0.5, 1.0)

@@ -37,7 +37,7 @@ from seqray.io.features import read_features, select_features
 from seqray.io.records import read_fasta
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
-from seqray.metrics.bootstrap import mcc_and_auroc
+from seqray.metrics.classification import mcc_and_auroc
 
 SETS: Mapping[str, tuple[str, int]] = {
     **{name: (name, 20) for name in RECIPES},

@@ -45,7 +45,6 @@ MODULES = {
         "homology.split",
         "homology.similarity",
         "metrics.classification",
-        "metrics.bootstrap",
         "metrics.baselines",
     ),
     "Networks": (

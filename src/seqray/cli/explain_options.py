@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Literal, TypeVar
 
 from seqray.cli import options
-from seqray.cli.inputs import SEQUENCES_OR_ALIGNMENTS, GeneOptions, RecordOptions
-from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
+from seqray.cli.inputs import (
+    SEQUENCE_COLUMNS,
+    SEQUENCES_OR_ALIGNMENTS,
+    GeneOptions,
+    RecordOptions,
+    RowOptions,
+)
 from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
 from seqray.cli.options import Options, Request, fill, option
 from seqray.core.errors import InputError

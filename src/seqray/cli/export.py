@@ -30,7 +30,7 @@ def run(request: ExportRequest) -> Outcome:
     path = locate_model(request.model)  # a misspelled name is reported before torch is loaded
     check_files([], [request.out], beside=[str(path)])
     card = read_card(path)
-    from seqray.inference.onnx import export_onnx, require_graph
+    from seqray.inference.engines import export_onnx, require_graph
 
     require_graph(card)
     difference = export_onnx(load_model(request.model), request.out)

@@ -40,6 +40,27 @@ SEQUENCES_OR_ALIGNMENTS = (
     "them; several files are read in the order given"
 )
 SKIPPED_HELP = "write skipped records and reasons to a TSV"
+SEQUENCE_COLUMNS = option(
+    "--columns NAME=COLUMN,..",
+    "how a table of sequences calls its columns, such as sequence=seq,id=name",
+    only_for="sequences",
+)
+ALIGNMENTS_HEADING = "alignments, for models that read them"
+
+
+class RowOptions(Options, heading=ALIGNMENTS_HEADING, only_for="alignments"):
+    """What a model of alignments reads."""
+
+    rows: PositiveInt | None = option(
+        "--rows N", "read at most N rows, including the query (default: the model's)"
+    )
+    query_only: bool = option("--query-only", "read the first row alone, to see what the others add")
+
+    def limit(self) -> int | None:
+        """Most rows to read; None for the model's own number."""
+        if self.query_only and self.rows not in (None, 1):
+            raise ConfigError("--query-only and --rows disagree", remedy="give one of them")
+        return 1 if self.query_only else self.rows
 
 
 class RecordOptions(Options, heading="records"):

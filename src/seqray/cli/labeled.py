@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.options import ColumnNames, Options, PositiveInt, Request, option
-from seqray.core.errors import ConfigError, InputError, OtherLettersError
+from seqray.cli.inputs import ALIGNMENTS_HEADING
+from seqray.cli.options import ColumnNames, Options, Request, option
+from seqray.core.errors import InputError, OtherLettersError
 from seqray.core.text import MAX_SHOWN_LABELS, class_name_fault, counted, describe_labels
 
 if TYPE_CHECKING:
@@ -17,27 +18,7 @@ if TYPE_CHECKING:
     from seqray.kinds.kinds import LabeledFiles
 
 
-# --- Options for alignments: which rows are read, and where their labels are
-
-TITLE = "alignments, for models that read them"
-
-
-class RowOptions(Options, heading=TITLE, only_for="alignments"):
-    """What a model of alignments reads."""
-
-    rows: PositiveInt | None = option(
-        "--rows N", "read at most N rows, including the query (default: the model's)"
-    )
-    query_only: bool = option("--query-only", "read the first row alone, to see what the others add")
-
-    def limit(self) -> int | None:
-        """Most rows to read; None for the model's own number."""
-        if self.query_only and self.rows not in (None, 1):
-            raise ConfigError("--query-only and --rows disagree", remedy="give one of them")
-        return 1 if self.query_only else self.rows
-
-
-class AlignmentLabelOptions(Options, heading=TITLE, only_for="model, examples, stated settings"):
+class AlignmentLabelOptions(Options, heading=ALIGNMENTS_HEADING, only_for="model, examples, stated settings"):
     """Labels of alignments."""
 
     alignment_labels: str | None = option(
@@ -60,12 +41,6 @@ INFERRED_ALPHABET = option(
 COLUMNS = option(
     "--columns NAME=COLUMN,..", "how tables call their columns, such as sequence=seq,label=class"
 )
-SEQUENCE_COLUMNS = option(
-    "--columns NAME=COLUMN,..",
-    "how a table of sequences calls its columns, such as sequence=seq,id=name",
-    only_for="sequences",
-)
-
 UnknownLabels = Literal["error", "drop"]
 UNKNOWN_LABELS = option(
     "--unknown-labels",

@@ -7,7 +7,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from seqray.cli import inputs
-from seqray.cli.labeled import SEQUENCE_COLUMNS, RowOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import (
     AUTO,
@@ -47,8 +46,8 @@ class PredictRequest(Request):
         "this share gets a set that contains it",
     )
     truncate: Truncation | None = TRUNCATE
-    columns: ColumnNames | None = SEQUENCE_COLUMNS
-    rows: RowOptions
+    columns: ColumnNames | None = inputs.SEQUENCE_COLUMNS
+    rows: inputs.RowOptions
     records: inputs.RecordOptions
     computing: EngineOptions
 

@@ -22,14 +22,16 @@ from seqray.homology.kmers import kmer_groups, word_length
 from seqray.homology.options import INSEPARABLE
 from seqray.homology.similarity import best_matches
 from seqray.metrics.baselines import mcnemar
-from seqray.metrics.bootstrap import (
+from seqray.metrics.classification import (
     MIN_RELIABLE_GROUPS,
     bootstrap_samples,
+    class_metrics,
     difference_p_value,
     group_numbers,
+    macro_metrics,
+    multiclass_metrics,
     percentile_interval,
 )
-from seqray.metrics.classification import class_metrics, macro_metrics, multiclass_metrics
 
 # --- Subsets of the records to measure separately: contexts, subclasses, ranges of similarity to training
 

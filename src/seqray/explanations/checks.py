@@ -19,8 +19,7 @@ from seqray.core.explanation import Check, Curve, Faithfulness
 from seqray.core.text import INTERVAL_DRAWS, counted, format_interval
 from seqray.explanations.options import SHUFFLES
 from seqray.explanations.targets import CALLED
-from seqray.metrics.bootstrap import bootstrap_samples, percentile_interval
-from seqray.metrics.classification import ratio
+from seqray.metrics.classification import bootstrap_samples, percentile_interval, ratio
 
 # --- Shuffled copies that belong to a record: the same letters give the same copies, in any batch
 

@@ -486,10 +486,8 @@ def model_probabilities(
     **settings: Any,
 ) -> Floats:
     """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
-    options, probabilities = (
-        sequences.PredictOptions(**settings),
-        np.empty((len(examples), len(model.card.classes))),
-    )
+    options = sequences.PredictOptions(**settings)
+    probabilities = np.empty((len(examples), len(model.card.classes)))
     alignments = [example for example in examples if isinstance(example, Alignment)]
     contexts = [
         None if alignments else sequences.known_context(model, example.context) for example in examples

@@ -27,7 +27,7 @@ from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Expla
 from seqray.io.files import write_file
 from seqray.report.html import offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT, Color, letter_color
-from seqray.report.svg.logo import letter_effects
+from seqray.report.svg.rows import letter_effects
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -32,8 +32,7 @@ from seqray.core.records import Intervals
 from seqray.genome.genes import Gene, Genome, gene_tracks, track_rows
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.origin import CAUTION
-from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds
-from seqray.inference.sequences import BatchSize, Dtype, score_codes
+from seqray.inference.sequences import BatchSize, Dtype, cascade_log_odds, prefilter_log_odds, score_codes
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.contigs import OpenContig
 from seqray.scanning.options import STRIDE, ScanOptions

@@ -22,8 +22,7 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
 from seqray.inference.origin import recognize_context
-from seqray.inference.prefilters import cascade_log_odds
-from seqray.inference.sequences import BatchSize
+from seqray.inference.sequences import BatchSize, cascade_log_odds
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 

@@ -17,8 +17,13 @@ from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.evaluation.run import Records, measure
 from seqray.homology.split import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
-from seqray.metrics.bootstrap import CELLS, bootstrap_weights, difference_p_value, percentile_interval
-from seqray.metrics.classification import auroc
+from seqray.metrics.classification import (
+    CELLS,
+    auroc,
+    bootstrap_weights,
+    difference_p_value,
+    percentile_interval,
+)
 from slow_metrics import bootstrap_interval, calibration_error
 
 CLASSES = ("background", "promoter")
@@ -74,7 +79,7 @@ def test_draws_take_whole_groups_as_many_as_there_are():
 def test_draws_are_the_same_whatever_is_held_at_once(monkeypatch):
     groups = np.arange(50)
     [whole] = bootstrap_weights(groups, 40, seed=3)
-    monkeypatch.setattr("seqray.metrics.bootstrap.CELLS", 50 * 7)
+    monkeypatch.setattr("seqray.metrics.classification.CELLS", 50 * 7)
     parts = list(bootstrap_weights(groups, 40, seed=3))
     assert len(parts) == 6
     assert CELLS > 50 * 7

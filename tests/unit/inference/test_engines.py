@@ -17,8 +17,7 @@ from seqray.core.model_config import LinearConfig, LocatorConfig, ModelConfig, S
 from seqray.core.records import SequenceRecord
 from seqray.genome.genes import TRACKS
 from seqray.inference import engines, onnx_networks
-from seqray.inference.engines import choose_engine, open_with_engine, with_engine
-from seqray.inference.onnx import export_onnx
+from seqray.inference.engines import choose_engine, export_onnx, open_with_engine, with_engine
 from seqray.inference.sequences import predict_records, score_codes
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.model import TrainedModel

@@ -18,9 +18,9 @@ from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import Alignment
 from seqray.inference.alignments import predict_alignments
 from seqray.inference.engines import open_with_engine
-from seqray.inference.prefilters import cascade_log_odds
 from seqray.inference.sequences import (
     ACTIVATION_BYTES,
+    cascade_log_odds,
     micro_batch,
     pad_batch,
     predict_records,

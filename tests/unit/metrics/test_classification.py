@@ -21,17 +21,19 @@ from seqray.metrics.baselines import (
     default_baseline,
     mcnemar,
 )
-from seqray.metrics.bootstrap import bootstrap_samples, mcc_and_auroc, percentile_interval
 from seqray.metrics.classification import (
     METRICS,
     auprc,
     auroc,
+    bootstrap_samples,
     calibration_error,
     call_metrics,
     class_metrics,
     macro_metrics,
     matthews,
+    mcc_and_auroc,
     multiclass_metrics,
+    percentile_interval,
     probability_metrics,
     ranking_metrics,
     threshold_metrics,

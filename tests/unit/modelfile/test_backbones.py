@@ -17,8 +17,7 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import BackboneConfig, ModelConfig
 from seqray.core.records import SequenceRecord
-from seqray.inference.engines import with_engine
-from seqray.inference.onnx import export_onnx
+from seqray.inference.engines import export_onnx, with_engine
 from seqray.inference.sequences import predict_records
 from seqray.modelfile.backbones import (
     build_backbone,

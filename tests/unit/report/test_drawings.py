@@ -11,8 +11,15 @@ from seqray.report.html import compact, decimals_for, fixed, number, offset, off
 from seqray.report.pages.sequences import ranking
 from seqray.report.palette import Color, components, letter_color, level_colors, palette_css, tint
 from seqray.report.svg.charts import position_histogram
-from seqray.report.svg.logo import attention_map, effect_letters, glyph_definitions, letter_effects
-from seqray.report.svg.rows import draw_levels, line_width, lines_of
+from seqray.report.svg.rows import (
+    attention_map,
+    draw_levels,
+    effect_letters,
+    glyph_definitions,
+    letter_effects,
+    line_width,
+    lines_of,
+)
 
 
 def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():

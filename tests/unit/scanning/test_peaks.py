@@ -12,7 +12,7 @@ from seqray.core.arrays import local_maxima, suppress_neighbors
 from seqray.core.card import Card
 from seqray.core.card_parts import PrefilterFacts
 from seqray.core.model_config import ModelConfig
-from seqray.inference.prefilters import cascade_log_odds, prefilter_log_odds, second_log_odds
+from seqray.inference.sequences import cascade_log_odds, prefilter_log_odds, second_log_odds
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.scanning.options import ScanOptions

@@ -9,8 +9,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card_parts import PrefilterFacts
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
-from seqray.inference.prefilters import prefilter_log_odds, second_log_odds
-from seqray.inference.sequences import score_codes
+from seqray.inference.sequences import prefilter_log_odds, score_codes, second_log_odds
 from seqray.modelfile.file import load_model
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import make_scorer

@@ -21,8 +21,7 @@ from seqray.datasets.audit.dataset import EVERY_CLASS, AuditSet
 from seqray.datasets.audit.findings import draw_findings
 from seqray.homology.kmers import chance_length, kmer_table, word_length
 from seqray.homology.split import grouped_folds, random_folds
-from seqray.metrics.bootstrap import mcc_and_auroc
-from seqray.metrics.classification import Form, choose_form, learn_rule
+from seqray.metrics.classification import Form, choose_form, learn_rule, mcc_and_auroc
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin

@@ -19,7 +19,7 @@ from seqray.report import html
 from seqray.report.pages.sequences import Report, checks, facts, ranking, verdict_section
 from seqray.report.palette import Color, letter_color, tint
 from seqray.report.svg import rows
-from seqray.report.svg.logo import picture
+from seqray.report.svg.rows import picture
 
 # --- An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside
 

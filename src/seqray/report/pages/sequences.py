@@ -19,24 +19,22 @@ from seqray.explanations.checks import MAX_RANDOM_CORRELATION
 from seqray.io.lines import ScanStatement
 from seqray.report import html
 from seqray.report.svg.charts import LINES, curve_plot, legend, position_histogram
-from seqray.report.svg.logo import (
-    MAX_LETTER_HEIGHT,
-    attention_map,
-    effect_letters,
-    glyph_definitions,
-    letter_effects,
-    logo_style,
-    motif_logo,
-)
 from seqray.report.svg.rows import (
     BAR_DEFINITIONS,
+    MAX_LETTER_HEIGHT,
     SLOT,
     Line,
+    attention_map,
     axis_definitions,
     bar_extent,
+    effect_letters,
+    glyph_definitions,
     label,
+    letter_effects,
     line_width,
     lines_of,
+    logo_style,
+    motif_logo,
     reach,
     score_bars,
     sequence_row,

@@ -22,8 +22,7 @@ from seqray.core.card_parts import LocatorFacts, SpeciesTable
 from seqray.core.text import INTERVAL_DRAWS, round_number
 from seqray.genome.genes import track_rows
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
-from seqray.metrics.bootstrap import percentile_interval
-from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
+from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites, percentile_interval
 from seqray.modelfile.model import TrainedModel
 from seqray.training.genomes.chunks import LabeledStrand
 from seqray.training.genomes.sheet import REGION, LabeledContig, LabeledGenome

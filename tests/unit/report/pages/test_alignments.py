@@ -12,8 +12,7 @@ from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Check, Curve, Faithfulness
 from seqray.core.records import Alignment
 from seqray.report.pages.alignments import alignment_panel, cell_relevance, render_alignments
-from seqray.report.svg.logo import picture
-from seqray.report.svg.rows import line_width
+from seqray.report.svg.rows import line_width, picture
 
 
 def checked():
