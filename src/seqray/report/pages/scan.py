@@ -358,7 +358,10 @@ def table_data(
     if any(context.boxes for context in contexts):
         shown = [{box.name: box.letters for box in context.boxes} for context in contexts]
         data["boxes"] = [
-            {"name": box.name.replace("-", MINUS), "letters": indices(one.get(box.name, "") for one in shown)}
+            {
+                "name": box.name.replace("-", html.MINUS),
+                "letters": indices(one.get(box.name, "") for one in shown),
+            }
             for box in reversed(boxes)
         ]
         data["spacer"] = known(context.spacer for context in contexts)
