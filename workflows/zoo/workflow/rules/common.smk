@@ -45,15 +45,13 @@ def locator_start(wildcards):
 
 
 def locator_options(wildcards, input):
-    """Options for the folds, those of its teacher for a network that is taught, its start and its teacher."""
+    """Options for the folds and the model that a locator begins with."""
     numbers = range(1, LOCATOR_FOLDS.get(wildcards.name, 0) + 1)
     folder = f"{RUNS}/folds/{wildcards.name}"
-    folds = [f"{folder}/fold-{n}.safetensors" for n in numbers]
-    options = [word for fold in folds for word in ("--fold", fold)]
-    options += ["--init", input.start] if input.start else []
-    if input.teacher:
-        options += ["--fold", input.teacher, "--teacher", input.teacher]
-    return shlex.join(options)
+    folds = [
+        word for n in numbers for word in ("--fold", f"{folder}/fold-{n}.safetensors")
+    ]
+    return shlex.join([*folds, *(["--init", input.start] if input.start else [])])
 
 
 def locator_fold_options(wildcards, input):

@@ -54,7 +54,6 @@ rule train_locator:
         sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
         folds=locator_folds,
         start=locator_start,
-        teacher=teacher,
     output:
         f"{ZOO}/{{name}}.safetensors",
     log:
