@@ -157,6 +157,8 @@ def test_genes_of_a_file_and_none_and_predicted_ones(scan):
     assert unknown.rows != known.rows
     assert predicted.facts["genes"].startswith("predicted by pyrodigal")
     assert ["predicted by pyrodigal" in found.err for found in (known, unknown, predicted)] == [0, 0, 1]
+    count = predicted.facts["genes known"].partition(",")[0]
+    assert f"\nseqray: {count} genes predicted by pyrodigal" in "\n" + predicted.err  # of all contigs
     assert scan("genome.fa --genes predict --codon-table 11").rows == predicted.rows
 
 
@@ -165,7 +167,9 @@ def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, tmp_path
     assert "not named" not in whole.err  # the third has 40 letters
     write(tmp_path / "genes.gff3", gff3(GENES[2:]))
     some = scan("genome.fa --genes genes.gff3")
-    assert "caution: 2 of 3 sequences are not named in GFF3 genes.gff3" in some.err
+    cautions = [text for name, text in some.facts.items() if name.startswith("caution ")]
+    assert all(f"caution: {text}" in some.err for text in cautions)
+    assert cautions[1].startswith("2 of 3 sequences are not named in GFF3 genes.gff3")
     assert "per gene" in whole.facts["calls"]
     assert "per gene" not in some.facts["calls"]
     first, second = ([row["site"] for row in one.rows if row["contig"] == "two"] for one in (whole, some))

@@ -17,7 +17,7 @@ from seqray.api.estimator import restored_state
 from seqray.api.verbs import Model, listed, predict, warned
 from seqray.core.alphabet import ANY_LETTERS, Alphabet, alphabet_of
 from seqray.core.card import Card
-from seqray.core.errors import InputError, require, require_number
+from seqray.core.errors import ConfigError, InputError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
 from seqray.core.records import LabeledSequence, SequenceRecord
@@ -478,6 +478,8 @@ def negatives(
     >>> seqray.negatives({"a": "ACGTACGTTTGACC", "b": "GGAGCCATTACTGT"}).label.tolist()
     ['promoter', 'promoter', 'background', 'background']
     """
+    if genome is not None and not is_path(genome):
+        raise ConfigError("'genome' is no path", remedy="write the genome to a FASTA or GenBank file")
     letters = alphabet_of(alphabet)
     mix = parse_mix(listed(recipe))
     require_number(ratio, "ratio")

@@ -112,6 +112,8 @@ def find_letters(starts: Sequence[Start], genome: Sequence[SequenceRecord]) -> d
         end = min(len(record), len(starts[j].letters) - shift)
         left, right = (first, end) if sign == "+" else (len(record) - end, len(record) - first)
         differ = f"{end - first + agree} of {end - first} bases differ"
+        if end - first + agree == 0:
+            differ = f"the same {end - first} bases; other genes or bases farther away differ,"
         told[starts[j].call] = f"{differ} at {record.id}:{left + 1}-{right}({sign})"
     return told
 

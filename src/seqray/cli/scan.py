@@ -248,7 +248,6 @@ class ScanRequest(Request):
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write: all calls, or a share of the scan for ``seqray gather``."""
     from seqray.core.alphabet import ALPHABETS, DNA
-    from seqray.core.text import counted
     from seqray.inference.origin import MAX_MICROBE_LETTERS, choose_locator
     from seqray.modelfile.header import locate_model, read_card
     from seqray.scanning.scorers import make_scorer
@@ -295,9 +294,6 @@ def run(request: ScanRequest) -> Outcome:
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
     findings, last = _scan_and_write(request, files, model, scorer, options, source)
-    if source.genome is not None and source.genome.predict is not None:
-        moved = "the genes of an annotation (--genes FILE) move some calls"
-        findings = [f"{counted(source.genome.count, 'gene')} {source.genome.source}; {moved}", *findings]
     request.note(*chosen, *source.notes, *_left_out(model, scorer, options), *findings)
     return Outcome(records=source.count, last=last)
 
@@ -312,6 +308,7 @@ def _scan_and_write(
 ) -> tuple[list[str], str]:
     """Scan all or a share, and write it; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
+    from seqray.core.text import counted
     from seqray.inference.origin import Origin
     from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
@@ -359,10 +356,13 @@ def _scan_and_write(
         shares = partial(_letter_shares, request.model.model, model, source, result)
         files.write(result, lines, about, shares)
     about_gene = list[str]()
+    if result.genes is not None and source.genome is not None and source.genome.predict is not None:
+        moved = "the genes of an annotation (--genes FILE) move some calls"
+        about_gene.append(f"{counted(result.genes.count, 'gene')} {result.genes.source}; {moved}")
     if request.windows.gene:
         from seqray.scanning.gene_starts import describe_gene
 
-        about_gene = describe_gene(result, request.windows.gene)
+        about_gene += describe_gene(result, request.windows.gene)
     return [*result.findings, *about_gene], summary(result, skipped.count)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from seqray.core.alphabet import dinucleotide_shuffle
 from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.explanation import Check, Curve, Faithfulness
 from seqray.core.text import INTERVAL_DRAWS, counted, format_interval
 from seqray.explanations.options import SHUFFLES
@@ -173,7 +173,8 @@ def faithfulness(
         ``tokens`` are texts, a tensor (M, n) where they are tensors, else an array (M, n).
     ranking
         (N, n), or N arrays: high where a token is important, nan where it is never replaced, such as CLS and
-        padding. Or a mapping from names to rankings; others are compared with the first.
+        padding. Or a mapping from names to rankings, none of them named ``random``; others are
+        compared with the first.
     tokens
         N texts, or N arrays (n,).
     replacement
@@ -185,7 +186,8 @@ def faithfulness(
     Returns
     -------
     Faithfulness
-        ``verdicts``, a sentence for each ranking; ``checks``, the figures with their intervals; ``curves``.
+        ``verdicts``, a sentence for each ranking by its name; ``checks``, a tuple of `Check`, figures with
+        their intervals; ``curves``, a tuple of the curves behind them.
 
     Examples
     --------
@@ -198,6 +200,8 @@ def faithfulness(
     'ranking beats random rankings on 20 records'
     """
     rankings = ranking if isinstance(ranking, Mapping) else {"ranking": ranking}
+    if "random" in rankings:
+        raise ConfigError("'random' is the name of the random order", remedy="name the ranking otherwise")
     evidence = Evidence()
     for number, record in enumerate(tokens):
         letters = np.array(list(record)) if isinstance(record, str) else np.asarray(record)

@@ -158,8 +158,10 @@ def _grid(given: Sequence[Tensor], along: Sequence[str]) -> tuple[tuple[int, ...
 def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
     """Shares of the tokens that are explained, of the shape of ``like``; they sum to 1."""
     if isinstance(query, Integral | tuple):
-        start = torch.zeros_like(like)
-        start[(slice(None), *(query if isinstance(query, tuple) else (query,)))] = 1.0
+        place, start = query if isinstance(query, tuple) else (query,), torch.zeros_like(like)
+        if any(not -size <= at < size for at, size in zip(place, like.shape[1:], strict=False)):
+            raise ConfigError(f"the query {query} lies beyond the tokens, of which there are {like.shape[1]}")
+        start[(slice(None), *place)] = 1.0
     else:
         start = _tensor(query).to(like).expand_as(like)
     start = start if real is None else start * real

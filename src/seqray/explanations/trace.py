@@ -269,8 +269,10 @@ class StoredLayer(AttentionLayer):
     def added_norm(self) -> Callable[[WeightBlock], Tensor]:
         """As `SequenceLayer.added_norm`."""
         if self.added is None:
-            what = "value-rollout needs the values of each head, which backbones and most other networks hide"
-            raise ConfigError(what, remedy="use rollout or grad-rollout")
+            what = "value-rollout needs the values of each head, which this network hides"
+            raise ConfigError(
+                what, remedy="use rollout or grad-rollout; layers of nn.MultiheadAttention show them"
+            )
         return norm_of_sum(self.added)
 
 
@@ -441,6 +443,12 @@ def trace(
         (B, N, width) to put in place of the embedded tokens; not for alignments.
     site
         Of a locator: the letter whose scores are traced.
+
+    Returns
+    -------
+    Trace
+        ``logits``, what the network gives: logits (B, K), or the first output of any module; ``layers``, the
+        attention of each layer, for `rollout`, `grad_rollout` and `value_rollout`.
 
     Raises
     ------

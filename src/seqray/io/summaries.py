@@ -219,7 +219,8 @@ def _multiqc_header(column: str) -> dict[str, Any]:
     figure = column.removeprefix("floor_")
     if figure.endswith(("_low", "_high")):
         return header | {"hidden": True}
-    return header | ({"max": 1, "format": "{:,.3f}"} if figure in _METRICS else {})
+    shares = {"max": 1, "format": "{:,.3f}"}  # else MultiQC shows one decimal
+    return header | (shares if figure in _METRICS or column == "threshold" or "precision" in column else {})
 
 
 def plain_cells(row: Mapping[str, str]) -> dict[str, str | float | None]:

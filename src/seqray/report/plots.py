@@ -282,6 +282,7 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         values
             The column of the heights, such as ``score`` or ``ism_delta``.
         """
+        _require_columns(letters, ("record", values), "seqray.explain")
         place, base = ("column", "letter") if "column" in letters else ("position", "base")
         frame: Any = letters
         alphabet = infer_alphabet(frame[base])
@@ -310,12 +311,18 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         calls
             What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line.
         """
+        _require_columns(calls, ("contig", "site", "score"), "seqray.scan")
         contigs = list(calls.groupby("contig", sort=False))
         panels = [
             Panel(HEAD_INCHES, _LOGO_INCHES, partial(_draw_calls, rows=rows, attrs=calls.attrs), str(name))
             for name, rows in contigs[:MAX_RECORDS]
         ]
         return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig")
+
+
+def _require_columns(frame: pd.DataFrame, names: Sequence[str], maker: str) -> None:
+    if missing := [name for name in names if name not in frame]:
+        raise ConfigError(f"the frame has no column '{missing[0]}'", remedy=f"give what {maker} gave")
 
 
 def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:

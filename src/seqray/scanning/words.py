@@ -120,7 +120,8 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         facts["expected false calls"] = _false_calls(result)
     if result.unlike is not None:
         facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
-    return facts
+    cautions = [text.removeprefix(CAUTION) for text in result.findings if text.startswith(CAUTION)]
+    return facts | {f"caution {number}": text for number, text in enumerate(cautions, start=1)}
 
 
 def _frequency(result: ScanResult) -> str:

@@ -88,6 +88,11 @@ def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, stra
     assert [start.letters for start in starts] == [own, genomes[0][0].sequence[271:352]]
     there = f"1 of 81 bases differ at b:301-381({strand})"
     assert reasons(compare_starts(starts, [], 5, 0, genomes)) == [("lost", there), ("lost", "no such bases")]
+    genomes[1][0] = SequenceRecord(
+        "b", b.replace(b[300:381], own if strand == "+" else reverse_complement(own))
+    )
+    there = f"the same 81 bases; other genes or bases farther away differ, at b:301-381({strand})"
+    assert reasons(compare_starts(starts[:1], [], 5, 0, genomes)) == [("lost", there)]
     with pytest.raises(InputError, match="names the contig 'a', the genome has 'b'; rename one of them"):
         read_starts(tmp_path / "a.tsv", genomes[1])
 

@@ -9,7 +9,7 @@ from scipy.stats import false_discovery_control, kstest, spearmanr
 
 import seqray
 from seqray.core.alphabet import DNA
-from seqray.core.errors import InputError
+from seqray.core.errors import ConfigError, InputError
 from seqray.explanations import checks as faithfulness
 from seqray.explanations.checks import (
     SHARES,
@@ -195,6 +195,8 @@ def test_the_reverse_ranking_is_worse_and_a_constant_score_is_neither():
     verdicts = seqray.faithfulness(lambda rows: worth[rows].sum(1), rankings, tokens, replacement=0).verdicts
     assert verdicts["bad"].startswith("bad is worse than random rankings")
     verdicts = seqray.faithfulness(lambda rows: np.zeros(len(rows)), rankings, tokens).verdicts
+    with pytest.raises(ConfigError, match="'random' is the name"):
+        seqray.faithfulness(len, {"random": worth[tokens]}, tokens)
     assert verdicts["good"].startswith("good does not beat random rankings")
 
 

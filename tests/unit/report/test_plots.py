@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import seqray
 from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import ConfigError
 from seqray.core.explanation import Explanation
 from seqray.report.plots import draw_logo, letter_contributions, plot_explanations
 
@@ -162,6 +163,10 @@ def test_a_logo_shows_some_letters_gaps_and_says_what_is_left_out():
         {"record": "a", "column": [1, 2, 3], "letter": list("G-U"), "method": "rollout", "score": 0.3}
     )
     assert heights_of(seqray.plot.logo(columns).axes[0]).keys() == {1, 3}
+    with pytest.raises(ConfigError, match=r"no column 'nope'; give what seqray\.explain"):
+        seqray.plot.logo(columns, values="nope")
+    with pytest.raises(ConfigError, match=r"no column 'contig'; give what seqray\.scan"):
+        seqray.plot.calls(columns)
     many = seqray.plot.logo(letters_frame(22))
     assert len(many.axes) == 40
     assert many.texts[0].get_text() == "2 more records are not shown"
