@@ -45,32 +45,32 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations evaluation training report kinds",
 }
 CEILINGS = {  # package -> most lines; to add, first make room: raising one is a decision
-    "core": 3930,
+    "core": 4050,
     "io": 4430,
     "homology": 1320,
-    "metrics": 700,
-    "models": 2730,
-    "datasets": 2060,
+    "metrics": 680,
+    "models": 2720,
+    "datasets": 2050,
     "genome": 960,
     "calibration": 1330,
     "modelfile": 1490,
-    "inference": 2340,
-    "scanning": 2540,
-    "explanations": 3290,
-    "evaluation": 630,
+    "inference": 2310,
+    "scanning": 2470,
+    "explanations": 3300,
+    "evaluation": 640,
     "training": 5520,
-    "report": 3210,
+    "report": 3150,
     "kinds": 560,
     "api": 1650,
-    "cli": 6250,
+    "cli": 6190,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44930, 184, 2600, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 44790, 181, 2610, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (38, 350, 13, 1),
-    "scan with a page": (66, 610, 15, 1),
-    "train": (48, 420, 15, 1),
-    "explain of an alignment": (60, 490, 13, 1),
-    "audit": (29, 260, 0, 1),
+    "scan with a page": (67, 610, 15, 1),
+    "train": (49, 420, 15, 1),
+    "explain of an alignment": (58, 490, 13, 1),
+    "audit": (28, 260, 0, 1),
 }
 ONLY_IN = {  # third party -> the only places that may import it
     "torch": ("models", "modelfile", "inference", "explanations", "training", "api", "cli"),

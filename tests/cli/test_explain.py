@@ -61,7 +61,7 @@ def test_letters_that_are_not_read_have_no_values(run, tiny_model, tmp_path):
     write(tmp_path / "long.fa", fasta({"a": "ACGTACGTACAAAAATTTTTGGGGGCCCCC", "b": "ACGTACGTACGGGGGCCCCC"}))
     words = "explain long.fa --model anywhere.safetensors --truncate ends --method occlusion --method rollout"
     ended = run(words, "--track t.bedgraph --plot p.svg --html o.html --out -")
-    assert ended.facts["truncate"].startswith("ends: at most 20 letters")
+    assert ended.facts["truncate"].startswith("ends: at most 20 bases")
     assert "1 of 2 sequences are longer than 20 letters" in ended.err
     for method in ("occlusion", "rollout"):
         found = [row for row in ended.rows if (row["record"], row["method"]) == ("a", method)]

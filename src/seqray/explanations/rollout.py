@@ -159,7 +159,7 @@ def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
     """Shares of the tokens that are explained, of the shape of ``like``; they sum to 1."""
     if isinstance(query, Integral | tuple):
         place, start = query if isinstance(query, tuple) else (query,), torch.zeros_like(like)
-        if any(not -size <= at < size for at, size in zip(place, like.shape[1:], strict=False)):
+        if any(not -size <= int(at) < size for at, size in zip(place, like.shape[1:], strict=False)):
             raise ConfigError(f"the query {query} lies beyond the tokens, of which there are {like.shape[1]}")
         start[(slice(None), *place)] = 1.0
     else:

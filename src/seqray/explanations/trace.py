@@ -269,7 +269,7 @@ class StoredLayer(AttentionLayer):
     def added_norm(self) -> Callable[[WeightBlock], Tensor]:
         """As `SequenceLayer.added_norm`."""
         if self.added is None:
-            what = "value-rollout needs the values of each head, which this network hides"
+            what = "value-rollout needs the values of each head, which this network or backbone hides"
             raise ConfigError(
                 what, remedy="use rollout or grad-rollout; layers of nn.MultiheadAttention show them"
             )

@@ -235,8 +235,9 @@ class Origin:
                 )
         elif self._new_species:
             yield (
-                f"{CAUTION}no genome of the training data is like this one ({_named(distances[:1])}); expect "
-                "the precision of a species that is new, and compare calls with known sites"
+                f"{CAUTION}no genome of the training data is like this one by its 4-mers: the nearest, "
+                f"{_named(distances[:1])}, is farther than parts of one genome are from each other; expect "
+                "at best the precision of a species that is new, and compare calls with known sites"
             )
         elif self._species:
             why = f"this file shares {words.share:.0%} of its words of {WORD} letters with {nearest}"

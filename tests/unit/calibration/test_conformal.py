@@ -325,10 +325,6 @@ def broken(*path, value):
     "card",
     [
         broken("tolerance", value=-1),
-        broken("probability", value=[1]),
-        broken("probability", "genes", "scores", value=[0.6, 0.2]),
-        broken("probability", "genes", "values", value=[0.5, 0.1]),
-        broken("probability", "genes", value={"scores": [], "values": []}),
         broken("expected", value=[1]),
         broken("expected", 0, "held_out", value="year"),
         broken("expected", 0, "rows", value=[]),

@@ -21,7 +21,6 @@ from seqray.evaluation.floor import (
     threshold_rows,
 )
 from seqray.evaluation.run import evaluate_scores, summary
-from seqray.inference import origin as score
 from seqray.inference.origin import model_probabilities
 from seqray.inference.sequences import known_context
 
@@ -227,7 +226,7 @@ def test_each_context_is_scored_by_itself(monkeypatch):
         told = {None: 0.0, "E. coli": 0.25, "B. subtilis": 0.5}[reader.context]
         return [([], [SimpleNamespace(probabilities=(1 - told, told)) for _ in records])]
 
-    monkeypatch.setattr(score.sequences, "predict_batches", answers)
+    monkeypatch.setattr("seqray.inference.sequences.predict_batches", answers)
     examples = [example(i, c) for i, c in enumerate(["B. subtilis", None, "e. coli", "yeast", "B. subtilis"])]
     found = model_probabilities(model(), examples)
     assert found[:, 1].tolist() == [0.5, 0, 0.25, 0, 0.5]

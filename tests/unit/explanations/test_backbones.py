@@ -163,7 +163,7 @@ def test_records_are_explained_and_checked(on_backbone):
 def test_what_a_backbone_does_not_show_is_refused(on_backbone):
     model = on_backbone("bpe")
     records = [SequenceRecord("a", "ACGTACGT")]
-    with pytest.raises(ConfigError, match="value-rollout needs the values of each head, which backbones"):
+    with pytest.raises(ConfigError, match="value-rollout needs the values of each head"):
         list(explain_records(model, records, ExplainOptions(methods=("value-rollout",))))
     with pytest.raises(ConfigError, match="whose heads can't be switched off"):
         heads(model, records)

@@ -369,7 +369,7 @@ def shifted_model(monkeypatch):
         p = np.where(found, 0.9, 0.1 + 0.1 * np.array([row[0] for row in rows]) / 3)
         return np.stack((1 - p, p), axis=1)
 
-    monkeypatch.setattr(site_place.sequences, "score_ragged", score)
+    monkeypatch.setattr("seqray.inference.sequences.score_ragged", score)
     card = SimpleNamespace(window=WIDTH, site=SITE, positive_index=1, threshold=0.5)
     return SimpleNamespace(card=card, is_locator=False)
 
