@@ -160,7 +160,8 @@ def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
     if isinstance(query, Integral | tuple):
         place, start = query if isinstance(query, tuple) else (query,), torch.zeros_like(like)
         if any(not -size <= int(at) < size for at, size in zip(place, like.shape[1:], strict=False)):
-            raise ConfigError(f"the query {query} lies beyond the tokens, of which there are {like.shape[1]}")
+            tokens = " x ".join(map(str, like.shape[1:]))
+            raise ConfigError(f"the query {query} lies beyond the {tokens} tokens of a record")
         start[(slice(None), *place)] = 1.0
     else:
         start = _tensor(query).to(like).expand_as(like)

@@ -176,7 +176,7 @@ class Origin:
             yield from self._species_findings(species)
             read = any(count.checked >= MIN_CHECKED for _, count in self._sketcher.compare(self._genomes))
             if read and not (self._kingdoms or species or self.species):
-                yield f"no ribosomal RNA in this file: seqray can't tell whether it is of {self._own}"
+                yield f"this file has no ribosomal RNA, which would show whether the genome is of {self._own}"
             return
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []

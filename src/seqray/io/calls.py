@@ -116,9 +116,9 @@ def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallCo
         return parse_position(attributes[name], where) if name in attributes else None
 
     boxes = []
-    for column in (key.removesuffix("_start") for key in attributes if key.endswith("_start")):
+    for column in (name for name in attributes if f"{name}_start" in attributes):  # not codon_start
         start = parse_position(attributes[f"{column}_start"], where)
-        boxes.append(Box(column.replace("minus", "-").upper(), start - 1, attributes.get(column, "")))
+        boxes.append(Box(column.replace("minus", "-").upper(), start - 1, attributes[column]))
     strand, share = attributes.get("within_strand"), attributes.get("precision")
     return CallContext(
         trust=attributes.get("trust", ""),

@@ -165,11 +165,9 @@ def read_called(path: str | Path) -> CalledFile:
         if (site := row.site) is not None:
             score, label = parse_number(attributes[name], name, row.where), attributes.get("label", row.kind)
             context = context_from_attributes(attributes, row.where) if name == "score" else None
-            place, id_ = (
-                (row.contig, row.start, row.end, row.strand, site),
-                one_line(attributes.get("ID", "")),
-            )
-            calls.append(Call(*place, score, label, context, id_))
+            name = one_line(attributes.get("ID", ""))
+            place = row.contig, row.start, row.end, row.strand, site
+            calls.append(Call(*place, score, label, context, name))
     return CalledFile(calls, frozenset(circular), ScanStatement.of(path, header))
 
 

@@ -367,7 +367,7 @@ def test_an_alignment_is_cut_to_what_a_model_reads():
     alignment = Alignment("a", ("q", "b", "c"), codes, RNA, ss_cons="(.)")
     cut = crop_alignment(alignment, 2, 9)
     assert cut.names == ("q", "c")
-    assert cut.codes.tolist() == [[0, 1], [1, 2]]  # nothing stands in column 1 of these two rows
+    assert cut.codes.tolist() == [[0, 1], [1, 2]]  # the two rows have only gaps in column 1
     assert cut.ss_cons == "()"
 
 

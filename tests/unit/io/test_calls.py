@@ -232,7 +232,10 @@ def test_what_is_written_is_read(tmp_path_factory, found):
         ("score=nan", "has the score 'nan'; give a number"),
         ("score=0.5;precision=0_1", "has the precision '0_1'; give a number"),
         ("score=0.5;distance=-3", "has '-3' instead of a position; give a whole number, 0 or more"),
-        ("score=0.5;minus10_start=x", "has 'x' instead of a position; give a whole number, 0 or more"),
+        (
+            "score=0.5;minus10=TATAAT;minus10_start=x",
+            "has 'x' instead of a position; give a whole number, 0 or more",
+        ),
     ],
 )
 def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
@@ -241,6 +244,13 @@ def test_a_damaged_context_names_its_line(tmp_path, attributes, message):
     with pytest.raises(InputError) as caught:
         read_called(path)
     assert str(caught.value).endswith(f"line 2: {message}")
+
+
+def test_an_attribute_of_another_program_is_no_box(tmp_path):
+    path = tmp_path / "c.gff3"
+    path.write_text("##gff-version 3\nc\tseqray\tpromoter\t1\t9\t.\t+\t.\ttss=4;score=0.5;codon_start=x\n")
+    [call] = read_called(path).calls
+    assert call.context is None or call.context.boxes == ()
 
 
 def test_calls_of_circular_contigs_can_be_indexed(tmp_path):

@@ -115,7 +115,7 @@ def test_class_weights_and_margins_hold_for_all_subclasses_of_a_class(make_confi
 
 @pytest.fixture
 def tiny():
-    """Eight random sequences with arbitrary labels: nothing to learn but by heart."""
+    """Eight random sequences with arbitrary labels: a network can only memorize them."""
     rng = np.random.default_rng(0)
     sequences = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(8)]
     return SequenceExamples(sequences, np.array([0, 1, 1, 0, 1, 0, 0, 1]), CharacterTokenizer(DNA))
