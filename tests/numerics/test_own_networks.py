@@ -336,7 +336,9 @@ class Duck(nn.Module):
 def test_a_module_with_output_attentions(tokens):
     network = Duck().eval()
     expected = product([w[:, 0].detach().double().numpy() for w in network(tokens, True).attentions])[:, 0]
-    np.testing.assert_allclose(seqray.rollout(seqray.trace(network, tokens)), expected, atol=1e-6, rtol=0)
+    traced = seqray.trace(network, tokens)
+    np.testing.assert_allclose(seqray.rollout(traced), expected, atol=1e-6, rtol=0)
+    assert repr(traced).startswith(f"Trace(2 attention layers, logits {tuple(traced.logits.shape)}, ")
 
 
 def test_grouped_queries_and_a_causal_mask_of_the_fused_kernel():

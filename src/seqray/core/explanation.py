@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from seqray.core.arrays import Floats, Ints
 from seqray.core.records import Alignment
+from seqray.core.text import counted
 
 # --- Results of explanations, their checks and their motifs: plain, immutable values
 
@@ -99,6 +100,13 @@ class Explanation:
     attention: Floats | None = None
     place: Place | None = None
     first: int = 0
+
+    def __repr__(self) -> str:
+        highest = np.argsort(-np.nan_to_num(np.abs(self.scores)), kind="stable")[:3]
+        letters = [f"{self.sequence[i]}{self.first + i + 1} {self.scores[i]:.3g}" for i in highest]
+        called = f"{self.target} {self.probability:.3g}"
+        what = f"{self.method} of {counted(len(self.sequence), 'letter')}"
+        return f"Explanation({self.id!r}, {called}, {what}: {', '.join(letters)}, ...)"
 
     def spread_over(self, kept: Ints) -> Explanation:
         """The same for all letters of the sequence, nan where it was not read, from those ``kept`` (n,)."""

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from seqray.core.errors import ConfigError
 from seqray.core.host import own_settings
+from seqray.core.text import counted
 from seqray.modelfile.networks import Network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
@@ -408,6 +409,10 @@ class Trace:
     # share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
     # module the first token
     start: Tensor
+
+    def __repr__(self) -> str:
+        shapes = f"logits {tuple(self.logits.shape)}, embedded {tuple(self.embedded.shape)}"
+        return f"Trace({counted(len(self.layers), 'attention layer')}, {shapes})"
 
 
 def trace(

@@ -53,6 +53,12 @@ def planted(count, length, plants, seed, letters="ACGT", high=3.0):
     return records, truth
 
 
+def test_explanation_shows_its_best_letters_not_its_arrays():
+    shown = repr(explanation("ACGTA", [0.1, -0.9, np.nan, 0.5, 0.0]))
+    assert shown == "Explanation('r0', promoter 0.9, ism of 5 letters: C2 -0.9, T4 0.5, A1 0.1, ...)"
+    assert repr(explanation("AC", [1.0, 0.0]).part(1, 2)).endswith("ism of 1 letter: C2 0, ...)")
+
+
 def one_hot_counts(word, sites=10.0, letters="ACGT"):
     return sites * np.array([[letter == other for other in letters] for letter in word], dtype=float)
 
