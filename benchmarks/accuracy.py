@@ -42,9 +42,8 @@ from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import default_baseline
 from seqray.metrics.classification import auprc, auroc, threshold_metrics
-from seqray.modelfile.file import load_model
+from seqray.modelfile.file import count_parameters, load_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import count_parameters
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = Path("runs")
@@ -316,7 +315,7 @@ def fold_row(
     floors = [row for row in rows if row["model"] != "seqray" and row["fold"] == "mean"]
     published, source = task.published.get(measure, ("", ""))
     config = load_run_config(ROOT / "configs" / f"{task.config}.yaml")
-    from seqray.modelfile.networks import build_model
+    from seqray.modelfile.file import build_model
 
     return {
         "set": task.table,

@@ -52,9 +52,8 @@ from seqray.core.records import Alignment, choose_cells
 from seqray.core.run_config import load_run_config
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import write_table
-from seqray.modelfile.file import load_model
+from seqray.modelfile.file import build_network, load_model
 from seqray.modelfile.initial_weights import apply_initial_weights, load_initial_weights
-from seqray.modelfile.networks import build_network
 from seqray.models.alignment import AxialTransformer, pair_probabilities
 from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
 

@@ -33,7 +33,7 @@ def network(length: int):  # noqa: ANN201
     import torch
 
     from seqray.core.model_config import ModelConfig
-    from seqray.modelfile.networks import build_model
+    from seqray.modelfile.file import build_model
 
     torch.manual_seed(0)
     config = ModelConfig(d_model=128, layers=4, heads=8, d_ff=512, max_length=length, dropout=0.0)

@@ -42,8 +42,8 @@ from seqray.core.serialization import from_mapping
 from seqray.inference.alignments import predict_alignments
 from seqray.inference.sequences import PredictOptions
 from seqray.io.tables import write_table
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_network
 from throughput import bert_like
 
 SEQRAY, BERT, DNABERT = "seqray", "BertModel", "BertModel of DNABERT-2's size"

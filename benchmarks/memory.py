@@ -26,8 +26,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile.file import save_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, save_model
 
 WINDOW = 81
 CHUNK = 1_000_000

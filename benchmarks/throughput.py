@@ -31,8 +31,8 @@ from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import load_run_config
 from seqray.inference.sequences import Dtype, score_codes
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.models import attention as kernels
 
 Work = Callable[[], object]

@@ -22,9 +22,8 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import TRACKS
 from seqray.modelfile.backbones import resolve_backbone
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_model, build_network, load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model, build_network
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.tokenizers import CharacterTokenizer
 from tables import fasta, genbank, gff3, letters, tsv

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from seqray.core.model_config import LocatorConfig, ModelConfig
-from seqray.modelfile.networks import build_network
+from seqray.modelfile.file import build_network
 
 
 def random_network(config: ModelConfig, seed: int = 0, noise: float = 0.2) -> Any:

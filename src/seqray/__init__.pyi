@@ -37,8 +37,7 @@ from .homology.split import split_data as split_data
 from .inference.sequences import predict_records as predict_records
 from .io.genbank import read_genbank as read_genbank
 from .io.records import read_fasta as read_fasta
-from .modelfile.file import load_model as load_model
-from .modelfile.networks import register_network as register_network
+from .modelfile.file import load_model as load_model, register_network as register_network
 from .report.plots import plot as plot
 from .scanning.options import ScanOptions as ScanOptions
 from .scanning.scan import scan_records as scan_records

@@ -12,9 +12,8 @@ from safetensors.torch import load_file
 from seqray.cli.main import main
 from seqray.core.model_config import ModelConfig
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_model, load_model, save_model
 from seqray.modelfile.header import read_card
-from seqray.modelfile.networks import build_model
 from tables import fasta, table, tsv, write
 
 YAML = """

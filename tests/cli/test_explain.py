@@ -15,8 +15,7 @@ from seqray.explanations.options import ExplainOptions
 from seqray.explanations.sequences import explain_records
 from seqray.io.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS
 from seqray.io.gff3 import write_gff3
-from seqray.modelfile.file import save_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, save_model
 from tables import changed_model, fasta, letters, record, table, write
 
 RECORDS = [record(letters(20 - i % 4, 60 + i), f"r{i}") for i in range(12)]

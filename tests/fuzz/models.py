@@ -31,10 +31,9 @@ from seqray.genome.genes import TRACKS
 from seqray.inference.engines import open_with_engine
 from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_sequences
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.header import checksum, read_card
 from seqray.modelfile.initial_weights import load_initial_weights, save_pretrained
-from seqray.modelfile.networks import build_network
 from seqray.models.prefilter import Prefilter, prefilter_shapes
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import make_scorer

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile.networks import build_network
+from seqray.modelfile.file import build_network
 from seqray.models.alignment import (
     CLOSING,
     COVARIATION,

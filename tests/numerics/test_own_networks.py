@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 import seqray
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model
 
 B, H, L, D = 2, 3, 7, 12
 

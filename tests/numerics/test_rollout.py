@@ -18,8 +18,8 @@ from seqray.explanations.options import MethodSettings
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
 from seqray.explanations.targets import LocatorTarget
 from seqray.explanations.trace import trace
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.models.locator import LocatorTransformer
 
 SHAPES = [

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel, RobertaPreLayerNormConfig, Rober
 
 from networks import random_network
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model
 from seqray.models import layers
 from seqray.models.alignment import AxialBlock, AxialContext
 from seqray.models.attention import rotary_angles

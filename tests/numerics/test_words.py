@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model
 from seqray.models.layers import KmerEmbedding
 from seqray.models.sequence import Composition
 from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK

@@ -238,8 +238,9 @@ class LocatorFacts(CardPart):
         _check(0 <= (self.threshold_without_genes or 0) <= 1, "has a threshold outside 0 to 1")
         _check((self.tolerance or 0) >= 0, "has a tolerance below 0")
         _check(self.kingdom in (None, *get_args(Kingdom)), "is for an unknown kingdom")
-        reach = sum(box.reach for box in self.promoter_boxes)
-        _check(reach <= MAX_REACH and len(self.promoter_boxes) <= 2, "has too many boxes, or too far")
+        own = self.boxes or ()
+        near = len(own) <= 2 and sum(box.reach for box in own) <= MAX_REACH
+        _check(near, "has too many boxes, or too far")
         _check(not self.expected or self.tolerance is not None, "has no tolerance")
 
     @property

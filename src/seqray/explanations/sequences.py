@@ -33,9 +33,8 @@ from seqray.explanations.targets import (
 from seqray.explanations.trace import SequenceLayer, trace, twin
 from seqray.inference.sequences import called_labels, checked_records, score_codes
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import SequenceNetwork
 from seqray.models.attention import MultiHeadAttention
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.sequence import SequenceNetwork, SequenceTransformer
 
 CHUNK_RECORDS = 128
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference

@@ -24,14 +24,14 @@ from seqray.explanations.rollout import attention_from_start
 from seqray.explanations.trace import Trace, embedding_of, trace
 from seqray.inference.sequences import compute_precision, map_batches, micro_batch, pad_batch
 from seqray.modelfile.backbones import BackboneTokenizer
+from seqray.modelfile.file import OwnDraws, build_network
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network, OwnDraws, SequenceNetwork, build_network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import PositionTerms
 from seqray.models.batches import collate
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.locator import LETTERS, LocatorStem, LocatorTransformer
-from seqray.models.sequence import BackboneClassifier, SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, Network, SequenceNetwork, SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK, OwnTokenizer, size_buckets
 
 CALLED = "called"

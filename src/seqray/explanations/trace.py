@@ -23,7 +23,6 @@ from torch.overrides import TorchFunctionMode
 from seqray.core.errors import ConfigError
 from seqray.core.host import own_settings
 from seqray.core.text import counted
-from seqray.modelfile.networks import Network
 from seqray.models.alignment import AxialTransformer
 from seqray.models.attention import (
     SAFE_SUMS,
@@ -35,7 +34,7 @@ from seqray.models.attention import (
 )
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.locator import LocatorTransformer
-from seqray.models.sequence import BackboneClassifier, SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, Network, SequenceTransformer
 
 CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
 LINE_BYTES = 8 << 20  # the same for the lines of an alignment

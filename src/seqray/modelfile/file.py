@@ -1,4 +1,4 @@
-"""Model files written, read and checked: one safetensors file with the networks and their card."""
+"""Networks from their settings, and model files: one safetensors file with the networks and their card."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors, save as serialize
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from seqray.core.card import Card, card_to_json
-from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.errors import ConfigError, ModelFileError, require
 from seqray.core.host import as_guest
+from seqray.core.model_config import ModelConfig
 from seqray.io.files import write_file
-from seqray.modelfile.backbones import BACKBONE_VARIABLE
+from seqray.modelfile.backbones import BACKBONE_VARIABLE, build_backbone
 from seqray.modelfile.header import (
     CARD_KEY,
     CHECKSUM_KEY,
@@ -34,8 +36,110 @@ from seqray.modelfile.header import (
     read_header,
 )
 from seqray.modelfile.model import TrainedModel, check_self_test, make_self_test
-from seqray.modelfile.networks import Network, OwnDraws, build_network
+from seqray.models.alignment import AxialTransformer
+from seqray.models.locator import LocatorTransformer
 from seqray.models.prefilter import PREFIX, Prefilter, prefilter_arrays, read_prefilter
+from seqray.models.sequence import Network, OwnNetwork, SequenceTransformer
+from seqray.models.tokenizers import make_tokenizer
+
+# --- Networks, by the kind that their settings name
+
+OwnFactory = Callable[[ModelConfig, int], nn.Module]
+_OWN: dict[str, OwnFactory] = {}
+
+
+def register_network(name: str, factory: OwnFactory) -> None:
+    """Give a name to a network of your own, so that it can be trained, loaded, and explained.
+
+    Parameters
+    ----------
+    name
+        What settings and model files call it, as ``model.network``, with ``model.kind: own``.
+    factory
+        Makes the module from a `ModelConfig` and the number of tokens. The module turns tokens (B, L) int64
+        into logits (B, K) of ``config.classes``; token 0 is padding, and the first one stands for the
+        sequence. Its first `torch.nn.Embedding` is that of the tokens.
+
+    Notes
+    -----
+    A model file holds the weights, the settings and the name, and no code: register the network before you
+    load it. On the command line, networks are found that an installed package names in its entry
+    points, in the group "seqray.networks".
+
+    Examples
+    --------
+    >>> import torch, seqray
+    >>> def counting(config, tokens):
+    ...     return torch.nn.Sequential(
+    ...         torch.nn.Embedding(tokens, 8), torch.nn.Flatten(), torch.nn.LazyLinear(config.classes)
+    ...     )
+    >>> seqray.register_network("counting", counting)
+    """
+    require(bool(name) and name.isprintable(), "name", "must be a word")
+    _OWN[name] = factory
+
+
+def _build_own(config: ModelConfig) -> OwnNetwork:
+    factory = _OWN.get(config.network)
+    if factory is None:
+        try:
+            factory = entry_points(group="seqray.networks")[config.network].load()
+        except KeyError:
+            remedy = "call seqray.register_network first, or install the package that holds it"
+            raise ConfigError(f"no network '{config.network}' is registered", remedy=remedy) from None
+    words = make_tokenizer(config).vocab_size + len(config.contexts)
+    return OwnNetwork(config, factory(config, words))
+
+
+NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
+    "sequence": SequenceTransformer,
+    "alignment": AxialTransformer,
+    "locator": LocatorTransformer,
+    "backbone": build_backbone,
+    "own": _build_own,
+}
+
+
+def build_network(config: ModelConfig) -> Network:
+    """Make the network of a kind, with random weights (seeded by torch) except those of a backbone.
+
+    Its weights are of float32, whatever torch's default is.
+    """
+    return NETWORKS[config.kind](config).float()
+
+
+def build_model(config: ModelConfig) -> SequenceTransformer:
+    """`build_network` for code that reads single sequences. Raises ConfigError for another kind."""
+    network = build_network(config)
+    if not isinstance(network, SequenceTransformer):
+        raise ConfigError(f"'model.kind' is {config.kind}", remedy="choose a model that reads sequences")
+    return network
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Number of trained values."""
+    return sum(p.numel() for p in model.parameters())
+
+
+# --- What holds while networks are made: draws of their own, and a limit of their size
+
+_DRAWS = {
+    *("uniform_", "normal_", "kaiming_uniform_", "normal", "bernoulli"),
+    *("rand", "randn", "randint", "randperm"),
+}
+
+
+class OwnDraws(TorchFunctionMode):
+    """Within ``with``, this thread draws weights by a generator of its own: others may train by torch's."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._generator = torch.Generator("cpu").manual_seed(seed)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        own = {"generator": self._generator} if getattr(func, "__name__", "") in _DRAWS else {}
+        return func(*args, **{**(kwargs or {}), **own})
+
 
 _MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn})
 _SPARE_VALUES = 1_000_000  # that networks make and don't keep
@@ -65,6 +169,9 @@ class SizeLimit(TorchFunctionMode):
             if self._left < 0:
                 raise self._error
         return func(*args, **settings)
+
+
+# --- Model files: written, and read with all checks
 
 
 def save_model(
@@ -138,7 +245,8 @@ def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> 
     own = {name: tensors.pop(name) for name in [*tensors] if name.startswith(PREFIX)}
     if any(tensor.dtype != torch.float32 for tensor in own.values()):
         raise ModelFileError("has a prefilter that is not of float32", where=where)
-    prefilter = read_prefilter(card, {name: tensor.numpy() for name, tensor in own.items()}, where)
+    arrays = {name: tensor.numpy() for name, tensor in own.items()}
+    prefilter = read_prefilter(card, arrays, where) if own or card.prefilter else None
     networks = _build_members(card, tensors, where)
     model = TrainedModel(card, networks, hashlib.sha256(content).hexdigest(), prefilter=prefilter)
     check_self_test(model, where)

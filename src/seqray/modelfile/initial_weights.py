@@ -24,7 +24,7 @@ from seqray.core.version import __version__
 from seqray.io.files import write_file
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import PRETRAINED_KEY
-from seqray.modelfile.networks import Network
+from seqray.models.sequence import Network
 
 FORMAT = 1
 # Settings that may differ: of one data set, of the training, of the head, and of parts that are trained anew.

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from seqray.modelfile.networks import Network, SequenceNetwork
     from seqray.models.locator import LocatorTransformer
+    from seqray.models.sequence import Network, SequenceNetwork
 
 
 def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
@@ -119,7 +119,7 @@ class TrainedModel:
     @property
     def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
         """The members of a model of sequences. Raises ConfigError for a model of alignments."""
-        from seqray.modelfile.networks import SequenceNetwork
+        from seqray.models.sequence import SequenceNetwork
 
         self.check_reads_sequences()
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
@@ -267,7 +267,7 @@ def open_stored_model(path: str | Path) -> StoredModel:
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=str(path)) from None
     own = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
-    prefilter = read_prefilter(card, own, str(path))
+    prefilter = read_prefilter(card, own, str(path)) if own or card.prefilter else None
     members = tuple[dict[str, Any], ...]({} for _ in range(card.members))
     for name, value in arrays.items():
         prefix, number, rest = (*name.split(".", 2), "", "")[:3]

@@ -20,7 +20,9 @@ from seqray.core.alphabet import (
 )
 from seqray.core.model_config import MATRIX_RANK, BackboneConfig, ModelConfig
 from seqray.models import attention, layers
+from seqray.models.alignment import AxialTransformer
 from seqray.models.batches import AttentionStep, Dropout, ModelOutput
+from seqray.models.locator import LocatorTransformer
 from seqray.models.tokenizers import PAD
 
 # --- The composition of a sequence, computed from its tokens and added to CLS
@@ -316,3 +318,9 @@ class OwnNetwork(nn.Module):
     ) -> ModelOutput:
         """Logits; the module knows padding as 0."""
         return ModelOutput(self.module(tokens if mask is None else tokens.masked_fill(~mask, PAD)))
+
+
+SequenceNetwork = SequenceTransformer | BackboneClassifier | OwnNetwork
+"""What reads single sequences."""
+Network = SequenceNetwork | AxialTransformer | LocatorTransformer
+"""Any network of a model."""

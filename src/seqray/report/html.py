@@ -183,4 +183,4 @@ class ModelText:
 
 def card_section(model: ModelText) -> tuple[str, Markup]:
     """Show what the model is, and its limits."""
-    return "Model description", templates("explained.html").card(model)
+    return "Model description", templates("parts.html").card(model)

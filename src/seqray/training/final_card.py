@@ -24,8 +24,9 @@ from seqray.core.run_config import RunConfig
 from seqray.core.serialization import to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
+from seqray.modelfile.file import count_parameters
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network, count_parameters
+from seqray.models.sequence import Network
 from seqray.training import partitions
 from seqray.training.data import encode
 from seqray.training.data_facts import subclass_names

@@ -20,7 +20,7 @@ from seqray.modelfile.file import save_model
 from seqray.modelfile.header import check_model_path
 from seqray.modelfile.initial_weights import InitialWeights, check_initial_weights
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network
+from seqray.models.sequence import Network
 from seqray.training.data import TrainingData, context_numbers, encode
 from seqray.training.data_facts import count_subclasses, subclass_indices
 from seqray.training.final_card import build_card

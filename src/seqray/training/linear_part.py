@@ -16,7 +16,8 @@ from seqray.core.alphabet import Alphabet, CodeStack, kmer_counts, kmer_indices,
 from seqray.core.arrays import Floats, Ints
 from seqray.core.model_config import LinearConfig
 from seqray.homology.split import grouped_folds
-from seqray.modelfile.networks import Network, build_network
+from seqray.modelfile.file import build_network
+from seqray.models.sequence import Network
 from seqray.training.data_facts import is_near_one_length
 
 REACH = 60  # letters from either end whose place counts, of sequences of any length

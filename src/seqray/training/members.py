@@ -27,8 +27,9 @@ from seqray.core.card import Card
 from seqray.core.errors import RSS_UNIT, SERVED, OnProgress, SeqrayError, Usage
 from seqray.core.model_config import LocatorConfig
 from seqray.core.run_config import RunConfig
-from seqray.modelfile.networks import Network, build_network
+from seqray.modelfile.file import build_network
 from seqray.models.locator import LocatorStem
+from seqray.models.sequence import Network
 from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import (
     BEST,

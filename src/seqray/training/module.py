@@ -18,9 +18,10 @@ from seqray.core.arrays import Floats
 from seqray.core.errors import SeqrayError, field_name
 from seqray.core.run_config import RunConfig
 from seqray.metrics.classification import calibration_error, class_metrics, macro_metrics
+from seqray.modelfile.file import build_network
 from seqray.modelfile.initial_weights import InitialWeights, apply_initial_weights
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network, build_network
+from seqray.models.sequence import Network
 from seqray.training.data import Examples, LabeledBatch, validation_order
 
 # --- Logits of a model for a validation set, and their metrics

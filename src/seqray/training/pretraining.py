@@ -17,10 +17,10 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment, Example, LabeledSequence
 from seqray.core.run_config import AugmentConfig, RunConfig, StoppingConfig
 from seqray.core.text import round_number
+from seqray.modelfile.file import build_network, count_parameters
 from seqray.modelfile.initial_weights import save_pretrained
-from seqray.modelfile.networks import Network, build_network, count_parameters
 from seqray.models.alignment import AxialTransformer
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.sequence import Network, SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK
 from seqray.training.data import BatchKey, Examples, LabeledBatch, TrainingData, encode
 from seqray.training.members import RunOptions, fit_member

@@ -12,8 +12,7 @@ from seqray.calibration.conformal import fit_ranks
 from seqray.calibration.domain import fit_domain
 from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import DNA, canonical_strand
-from seqray.modelfile.file import save_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, save_model
 from tables import changed_model, tsv, write
 
 

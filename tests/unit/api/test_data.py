@@ -12,7 +12,7 @@ from torch import nn
 import seqray
 from seqray.cli.main import main
 from seqray.core.errors import InputError
-from seqray.modelfile import networks
+from seqray.modelfile import file
 
 QUICK = {
     "trainer.max_epochs": 2,
@@ -268,6 +268,6 @@ def test_an_own_network_is_trained_loaded_and_explained(data, tmp_path):
     found = seqray.explain(model, record, "input-x-gradient", shuffles=0).sort_values("position")
     assert found.score.tolist() == pytest.approx(of_letters.tolist(), rel=1e-3, abs=1e-5)
 
-    del networks._OWN["small"]
+    del file._OWN["small"]
     with pytest.raises(seqray.ConfigError, match=r"no network 'small' is registered; call seqray\.register_"):
         seqray.load_model(path)

@@ -36,8 +36,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.serialization import from_mapping
 from seqray.inference.origin import recognize_context
-from seqray.modelfile.file import load_model, save_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, load_model, save_model
 from tables import body, changed_model, facts, fasta, write
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}

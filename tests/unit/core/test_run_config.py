@@ -21,7 +21,7 @@ from seqray.core.run_config import (
     load_run_config,
 )
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.modelfile.networks import build_network, count_parameters
+from seqray.modelfile.file import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
 
 CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.yaml"))

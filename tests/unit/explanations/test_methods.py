@@ -27,8 +27,8 @@ from seqray.explanations.targets import (
     to_letters,
 )
 from seqray.explanations.trace import embedding_of, trace
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 
 SHAPES = [{}, {"stem": StemConfig(kernels=(3, 5), stride=3)}, {"tokenizer": "kmer", "k": 2}]

@@ -15,8 +15,8 @@ from seqray.explanations.methods import GENERAL_METHODS, METHODS, OF_ALIGNMENTS
 from seqray.explanations.options import SHUFFLES, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 
 
 def record(letters, name="r"):

@@ -19,9 +19,8 @@ from seqray.genome.genes import TRACKS
 from seqray.inference import engines, onnx_networks
 from seqray.inference.engines import choose_engine, export_onnx, open_with_engine, with_engine
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_network
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_records
 

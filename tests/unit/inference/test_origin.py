@@ -24,9 +24,8 @@ from seqray.explanations.sequences import explain_records
 from seqray.inference import origin as file_check, origin as site_place
 from seqray.inference.origin import FileCheck, Origin, choose_locator, find_shifted_site
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_model, load_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CLS, context_index, make_tokenizer
 
 RANDOM = np.random.default_rng(3)

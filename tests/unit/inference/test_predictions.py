@@ -27,9 +27,8 @@ from seqray.inference.sequences import (
     reweight,
     score_codes,
 )
-from seqray.modelfile.file import save_model
+from seqray.modelfile.file import build_model, save_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from tables import record
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)

@@ -19,7 +19,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence, SequenceRecord
 from seqray.kinds.kinds import KINDS, LabeledFiles, read_sequence_examples
 from seqray.kinds.objects import as_alignments, as_records
-from seqray.modelfile.networks import NETWORKS
+from seqray.modelfile.file import NETWORKS
 from seqray.training.data import ENCODERS
 
 SEQUENCES, ALIGNMENTS = KINDS["sequence"], KINDS["alignment"]

@@ -14,10 +14,9 @@ from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.modelfile import header
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_model, load_model, save_model
 from seqray.modelfile.header import checksum, read_card
 from seqray.modelfile.model import check_self_test, make_self_test
-from seqray.modelfile.networks import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))
 

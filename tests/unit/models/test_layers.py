@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import logsumexp, softmax
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.networks import build_model, build_network
+from seqray.modelfile.file import build_model, build_network
 from seqray.models.batches import Dropout
 from seqray.models.layers import ClassificationHead, LayerNorm, Pooling
 from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.genome.genes import TRACKS, Gene, gene_tracks
-from seqray.modelfile.networks import build_network
+from seqray.modelfile.file import build_network
 from seqray.models.attention import WindowedAttention, rotary_angles
 from seqray.models.locator import LocatorTransformer
 

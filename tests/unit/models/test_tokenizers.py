@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model
 from seqray.models.batches import collate
 from seqray.models.tokenizers import (
     CLS,

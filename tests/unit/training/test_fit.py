@@ -14,8 +14,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import SeqrayError
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
-from seqray.modelfile.file import load_model
-from seqray.modelfile.networks import count_parameters
+from seqray.modelfile.file import count_parameters, load_model
 from seqray.training import fit
 from seqray.training.final_card import held_out_logits
 from seqray.training.members import RunOptions, TrainResult

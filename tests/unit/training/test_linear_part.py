@@ -14,8 +14,7 @@ from seqray.explanations.methods import METHODS
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import SequenceTarget
 from seqray.inference.sequences import score_ragged
-from seqray.modelfile.file import load_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, load_model
 from seqray.models.layers import LinearPart
 from seqray.training import fit
 from seqray.training.linear_part import choose_linear, count_features, fit_linear, tables_of

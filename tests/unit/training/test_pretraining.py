@@ -12,6 +12,7 @@ from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import OptimizerConfig, RunConfig
+from seqray.modelfile.file import build_model, build_network
 from seqray.modelfile.initial_weights import (
     InitialWeights,
     apply_initial_weights,
@@ -20,7 +21,6 @@ from seqray.modelfile.initial_weights import (
     load_pretrained,
     save_pretrained,
 )
-from seqray.modelfile.networks import build_model, build_network
 from seqray.training.fit import train
 from seqray.training.members import RunOptions
 from seqray.training.pretraining import pretrain, split_windows

@@ -13,8 +13,8 @@ from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.training.partitions import data_sha256
 from seqray.training.recalibration import held_out_part, recalibrate, refuse_training_data
 

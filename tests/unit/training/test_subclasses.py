@@ -13,8 +13,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.serialization import to_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import load_model
-from seqray.modelfile.networks import build_model
+from seqray.modelfile.file import build_model, load_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training import fit
 from seqray.training.data import LabeledBatch, SequenceExamples

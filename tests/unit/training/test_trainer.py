@@ -20,8 +20,8 @@ from seqray.core.card import Card
 from seqray.core.errors import SERVED, ConfigError, InputError, SeqrayError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.run_config import RunConfig
+from seqray.modelfile.file import build_model
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training import fit, members as side_by_side
 from seqray.training.data import SequenceExamples

@@ -230,7 +230,7 @@ def _alignment(e: AlignmentExplanation, card: Card, width: int) -> Markup:
     for read, all_, unit in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
         if len(read) < all_:
             omitted.append(f"{counted(all_ - len(read), unit)} of the file that the model did not read")
-    share = html.templates("explained.html").share
+    share = html.templates("parts.html").share
     order = np.argsort(-np.array(e.probabilities), kind="stable").tolist()
     classes = [[card.classes[i], share(e.probabilities[i])] for i in order[:_MAX_CLASSES]]
     rest = sum(e.probabilities[i] for i in order[_MAX_CLASSES:])

@@ -74,7 +74,7 @@ def facts(
     """Facts below the heading of a page; targets and methods may repeat, a record shown is a ``unit``."""
     left = f"; {counted(report.omitted, unit)} left out" if report.omitted else ""
     stated = {
-        "Model": html.templates("explained.html").model(report.card),
+        "Model": html.templates("parts.html").model(report.card),
         "Measured": headline_metric(report.card.metrics),
         f"{unit.capitalize()}s": f"{counted(shown, unit)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
@@ -90,7 +90,7 @@ def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
     methods = faithfulness.verdicts if faithfulness else ()
     badges = {method: _badge([c for c in checks if c.method == method]) for method in methods}
     reference = next((c.against for c in checks if c.measure == "share_of_reference"), "")
-    words = html.templates("explained.html").verdicts(faithfulness, badges, unit, reference, report.checked)
+    words = html.templates("parts.html").verdicts(faithfulness, badges, unit, reference, report.checked)
     return "Can the rankings be trusted?", words
 
 
@@ -117,7 +117,7 @@ def checks(faithfulness: Faithfulness | None, unit: str) -> Markup:
     named = dict.fromkeys(c.method for c in curves if c.method != "random")
     shades = {method: f"k{place % LINES}" for place, method in enumerate(named)}
     names = shades | ({"random rankings": "kr"} if any(c.method == "random" for c in curves) else {})
-    words, plots = html.templates("explained.html"), {}
+    words, plots = html.templates("parts.html"), {}
     for kind in dict.fromkeys(c.kind for c in curves):
         group = [c for c in curves if c.kind == kind]
         title = str(words.axis(kind, unit))

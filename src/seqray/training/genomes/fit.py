@@ -22,12 +22,12 @@ from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig
 from seqray.core.text import round_number
 from seqray.metrics.classification import UNCLAIMED, average_precision, claim_sites
-from seqray.modelfile.file import save_model
+from seqray.modelfile.file import build_network, save_model
 from seqray.modelfile.header import check_model_path, read_card
 from seqray.modelfile.initial_weights import InitialWeights, check_initial_weights
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import Network, build_network
 from seqray.models.locator import LocatorTransformer
+from seqray.models.sequence import Network
 from seqray.training.final_card import training_facts
 from seqray.training.fit import check_teacher
 from seqray.training.genomes.chunks import (

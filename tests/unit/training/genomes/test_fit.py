@@ -13,10 +13,9 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import headline_metric
 from seqray.genome.genes import TRACKS, Gene
-from seqray.modelfile.file import load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.initial_weights import load_initial_weights
 from seqray.modelfile.model import TrainedModel
-from seqray.modelfile.networks import build_network
 from seqray.training.genomes.chunks import Chunk, divide_genomes, read_chunks
 from seqray.training.genomes.evaluation import measure
 from seqray.training.genomes.fit import (
