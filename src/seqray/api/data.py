@@ -15,13 +15,13 @@ import pandas as pd
 
 from seqray.api.estimator import restored_state
 from seqray.api.verbs import Model, listed, predict, warned
-from seqray.core.alphabet import ANY_LETTERS, Alphabet, alphabet_of
+from seqray.core.alphabet import Alphabet, alphabet_of
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
 from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.core.results import Answers, Audit
+from seqray.core.results import Answers, Audit, SkippedRecord
 from seqray.core.text import INTERVAL_DRAWS, Truncation, counted
 from seqray.datasets.audit.run import audit as find_faults
 from seqray.datasets.negatives.genome import read_genome_context
@@ -36,9 +36,8 @@ from seqray.homology.split import proof_lines, split_data
 from seqray.inference.origin import CAUTION
 from seqray.io.files import temporary_folder
 from seqray.io.predictions import probability_column
-from seqray.io.sequences import labeled_sequence
 from seqray.io.summaries import figure_row
-from seqray.io.tables import Columns, column_places
+from seqray.io.tables import Columns
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
 from seqray.kinds.objects import as_records, is_path
 from seqray.modelfile.file import load_model
@@ -53,27 +52,13 @@ RELATION, SPLIT, NEGATIVES, SOURCE = RelationOptions(), SplitOptions(), Negative
 
 def labeled_files(data: Any, columns: Columns | None = None, keep: Sequence[str] = ()) -> LabeledFiles:
     """Labeled examples in any form: see `train`. ``keep`` names further columns of tables and frames."""
-    kept: dict[str, list[str]] = {name.lower(): [] for name in keep}
-    if isinstance(data, pd.DataFrame):
-        remedy = "name the columns sequence and label"
-        header = [str(name) for name in data.columns]
-        at = column_places(header, ("sequence", "label", *kept), columns or {}, "the frame", remedy)
-        cells = data.astype(object).where(data.notna(), "").astype(str)
-        rows = [{name: row[i] for name, i in at.items()} for row in cells.itertuples(index=False)]
-        for name, values in kept.items():
-            values += [row[name] for row in rows]
-        examples = [
-            labeled_sequence(
-                row, row.get("id") or f"row{n}", ANY_LETTERS, where=f"the frame: row {n}", file=""
-            )
-            for n, row in enumerate(rows, start=1)
-        ]
-        return LabeledFiles(examples=examples, keep=kept)
     if isinstance(data, Mapping):
         return LabeledFiles(fastas=data)
-    things = [data] if isinstance(data, str | Path) else list(() if data is None else data)
-    if all(isinstance(one, str | Path) for one in things):
-        return LabeledFiles(tables=[(None, str(one)) for one in things], keep=kept, columns=columns)
+    table = str | Path | pd.DataFrame
+    things = [data] if isinstance(data, table) else list(() if data is None else data)
+    if all(isinstance(one, table) for one in things):
+        kept: dict[str, list[str]] = {name.lower(): [] for name in keep}
+        return LabeledFiles(tables=[(None, one) for one in things], keep=kept, columns=columns)
     return LabeledFiles(examples=things)
 
 
@@ -341,9 +326,11 @@ def audit(
     ['exact copies across the split: 1 of 1 (100 %) of test also in train']
     """
     files, letters = labeled_files(data, columns), list[str]()
-    examples, known = read_sequence_examples(files, alphabet, on_letters=letters.append)
+    skipped: list[SkippedRecord] = []
+    examples, known = read_sequence_examples(files, alphabet, letters.append, skipped.append)
     in_order = bool(files.examples) or len(files.tables) == 1
-    return find_faults(examples, known, letters, in_file_order=in_order, baselines=baselines, seed=seed)
+    how = {"in_file_order": in_order, "baselines": baselines, "seed": seed, "skipped": len(skipped)}
+    return find_faults(examples, known, letters, **how)
 
 
 @as_guest

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import Alignment
 from seqray.core.results import SkippedRecord
 from seqray.io import alignment_formats
-from seqray.io.files import display_name, encode_text, open_input
+from seqray.io.files import display_name, encode_text, is_frame, open_input
 from seqray.io.records import (
     BYTE_ORDER_MARK,
     FASTA,
@@ -107,25 +108,26 @@ _LABEL_COLUMNS = ("id", "label", "group", "split")
 
 
 def read_labeled_alignments(
-    path: str | Path,
+    path: Any,
     alphabet: Alphabet,
     on_unread: OnUnread | None = None,
     columns: Columns | None = None,
 ) -> list[Alignment]:
     """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
-    A file's name is relative to the folder of the table; of several alignments in it, the ``id`` selects one.
+    A file's name is relative to the folder of the table, of a frame to the current one; of several alignments
+    in it, the ``id`` selects one.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
     named: set[tuple[Path, str]] = set()
-    examples = []
+    examples, folder = [], Path() if is_frame(path) else Path(path).parent
     for where, row in read_rows(path, ("file", "label"), remedy, columns or {}):
         if not examples:
             report_unread(row, _FILE_COLUMNS, path, on_unread, columns)
         if not row["file"]:
             raise InputError("names no file", where=where, remedy="give one, or leave the row out")
-        source = Path(path).parent / row["file"]
+        source = folder / row["file"]
         if source not in held:
             held[source] = {a.id: a for a in read_alignments(source, alphabet)}
         alignment = _select(held[source], row, where)
@@ -135,7 +137,7 @@ def read_labeled_alignments(
         named.add((source, alignment.id))
         examples.append(_example(alignment, row.get("id") or alignment.id, row, where))
     if not examples:
-        raise InputError("contains a header but no alignments", where=str(path))
+        raise InputError("contains a header but no alignments", where=display_name(path))
     return examples
 
 

@@ -29,9 +29,14 @@ BLOCK = 1 << 20
 # ----------------------------------------------------------------------------------- names and errors
 
 
-def display_name(path: str | Path) -> str:
-    """Name of a file for messages."""
-    return "standard input" if str(path) == "-" else str(path)
+def is_frame(table: object) -> bool:
+    """Whether what takes the place of a file is a pandas frame, without importing pandas."""
+    return hasattr(table, "itertuples")
+
+
+def display_name(path: Any) -> str:
+    """Name of a file, or of a frame, for messages."""
+    return "the frame" if is_frame(path) else "standard input" if str(path) == "-" else str(path)
 
 
 def short_name(path: str | Path) -> str:

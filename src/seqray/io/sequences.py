@@ -7,13 +7,13 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import MISSING_TEXTS, LabeledSequence, SequenceRecord
 from seqray.core.text import class_name_fault
-from seqray.io.files import display_name, encode_text, open_input, open_output
+from seqray.io.files import display_name, encode_text, is_frame, open_input, open_output
 from seqray.io.records import (
     BYTE_ORDER_MARK,
     GENBANK,
@@ -101,7 +101,7 @@ OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
 def report_unread(
     header: Iterable[str],
     known: Sequence[str],
-    path: str | Path,
+    path: Any,
     on_unread: OnUnread | None,
     columns: Columns | None,
 ) -> None:
@@ -148,20 +148,21 @@ def labeled_sequence(
 
 
 def read_labeled_table(
-    path: str | Path,
+    path: Any,
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_unread: OnUnread | None = None,
     keep: Mapping[str, list[str]] | None = None,
     columns: Columns | None = None,
 ) -> list[LabeledSequence]:
-    """Read training examples, in the order of the file, from a TSV or CSV table, plain or compressed.
+    """Read training examples, in their order, from a TSV or CSV, plain or compressed, or from a pandas frame.
 
     Without ``id`` they are ``row<N>``, counted from 1. ``on_letters`` is called with the letters of each as
     they are in the file, ``on_unread`` once if there are unknown columns. ``keep`` receives the cells of more
     columns, by their names in lower case; ``columns`` says how the table calls the others.
     """
     examples: list[LabeledSequence] = []
+    file = display_name(path) if is_frame(path) else str(path)
     for where, row in read_rows(path, ("sequence", "label", *(keep or ())), _REMEDY, columns or {}):
         if not examples:
             report_unread(row, KNOWN, path, on_unread, columns)
@@ -169,7 +170,7 @@ def read_labeled_table(
         if not row["sequence"]:
             raise InputError("has no sequence", where=where, remedy=_FILL)
         identifier = row.get("id") or f"row{len(examples) + 1}"
-        examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
+        examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=file))
         for name, cells in (keep or {}).items():
             cells.append(row[name])
         if on_letters is not None:

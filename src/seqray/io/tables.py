@@ -16,7 +16,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import ConfigError, InputError, require, setting
 from seqray.core.text import counted, format_number
 from seqray.core.version import __version__
-from seqray.io.files import display_name, encode_text, open_input, open_output, short_name
+from seqray.io.files import display_name, encode_text, is_frame, open_input, open_output, short_name
 from seqray.io.records import detect_format
 
 # ------------------------------------------------------------- in: tabs or commas, a header, and # comments
@@ -79,11 +79,18 @@ def delimited_rows(
 
 
 def read_rows(
-    path: str | Path, required: Sequence[str], remedy: str, columns: Columns | None = None
+    path: Any, required: Sequence[str], remedy: str, columns: Columns | None = None
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read the rows of a TSV or CSV, plain or compressed; see `parse_rows`."""
-    with open_input(path) as handle:
-        yield from parse_rows(handle, display_name(path), required, remedy, handle.peek(1), columns)
+    """Read the rows of a TSV or CSV, plain or compressed, or of a pandas frame; see `parse_rows`."""
+    where = display_name(path)
+    if not is_frame(path):
+        with open_input(path) as handle:
+            yield from parse_rows(handle, where, required, remedy, handle.peek(1), columns)
+        return
+    places = column_places(list(map(str, path.columns)), required, columns, where, remedy)
+    cells = path.astype(object).where(path.notna(), "").astype(str)
+    for number, row in enumerate(cells.itertuples(index=False, name=None), start=1):
+        yield f"{where}: row {number}", {name: row[i].strip(_BLANK) for name, i in places.items()}
 
 
 def parse_rows(

@@ -44,7 +44,7 @@ class LabeledFiles:
     """Where labeled examples are: in files, or in memory as ``examples``."""
 
     examples: Sequence[Any] = ()
-    tables: Sequence[tuple[str | None, str]] = ()
+    tables: Sequence[tuple[str | None, Any]] = ()  # paths, or pandas frames
     fastas: Mapping[str, str] = field(default_factory=dict)
     alignment_labels: str | None = None
     query_only: bool = False

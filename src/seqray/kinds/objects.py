@@ -202,7 +202,7 @@ def _read(read: Any, name: str) -> tuple[str, str]:
 def _text(thing: Any, where: str) -> str:
     try:
         if isinstance(thing, str | Seq | MutableSeq):
-            return str(thing)
+            return str(thing).strip()
     except UndefinedSequenceError:
         raise InputError("has a length but no letters", where=where) from None
     what = "has no sequence" if thing is None else f"got {type(thing).__name__}, not a sequence"
