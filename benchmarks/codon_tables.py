@@ -16,7 +16,7 @@ from pathlib import Path
 
 from machine import add_data, cores, describe, script_parser
 from seqray.core.alphabet import DNA
-from seqray.genome.predict import GenePredictor
+from seqray.genome.find import GenePredictor
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 

@@ -19,9 +19,8 @@ from pathlib import Path
 
 from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
+from seqray.genome.find import predict_all, read_genes
 from seqray.genome.genes import Gene, count_starts
-from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
 from seqray.io.genbank import read_genbank
 from seqray.io.tables import write_table
 

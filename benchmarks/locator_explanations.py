@@ -32,9 +32,8 @@ from seqray.explanations.checks import RANDOM_RANKINGS, areas, curves, random_ra
 from seqray.explanations.methods import METHODS, member_scores
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import LocatorTarget, ensemble_score
+from seqray.genome.find import predict_all, read_genes
 from seqray.genome.genes import TRACKS, Genome, Tracks, gene_tracks
-from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
 from seqray.io.gff3 import read_called
 from seqray.io.sequences import read_sequences
 from seqray.modelfile.file import load_model

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from machine import add_data, describe, script_parser
-from seqray.genome.read import read_genes
+from seqray.genome.find import read_genes
 from seqray.io.tables import write_table
 from seqray.scanning.gene_starts import MAX_OPERON_GAP, genes_before
 

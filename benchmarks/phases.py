@@ -15,8 +15,8 @@ from pathlib import Path
 from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.records import SequenceRecord
+from seqray.genome.find import read_genes
 from seqray.genome.genes import Gene, Genome
-from seqray.genome.read import read_genes
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model

@@ -68,7 +68,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
 from seqray.core.records import LabeledSequence
 from seqray.core.text import format_number
-from seqray.genome.predict import GenePredictor
+from seqray.genome.find import GenePredictor
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 

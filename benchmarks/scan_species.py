@@ -53,8 +53,7 @@ from scan_ecoli import write_rows
 from scan_models import Scan, plan_scans, read_calls
 from seqray.core.arrays import MIN_DISTANCE_OF_LOCATORS
 from seqray.core.records import SequenceRecord
-from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
+from seqray.genome.find import predict_all, read_genes
 
 PER_KB = (0.5, 1.0, 2.0)
 MIN_WEIGHT = 0.5

@@ -33,8 +33,8 @@ from scan_species import MIN_WEIGHT, make_section, read_models
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.arrays import MIN_CALL_SCORE, local_maxima, suppress_neighbors
 from seqray.core.records import SequenceRecord
+from seqray.genome.find import predict_all
 from seqray.genome.genes import gene_tracks
-from seqray.genome.predict import predict_all
 from seqray.inference.locators import CHUNK, Strand, StrandScorer
 from seqray.modelfile.file import load_model
 from seqray.models.locator import Smoothing

@@ -42,9 +42,8 @@ from published_sets import (
 )
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.genome.find import predict_all, read_genes
 from seqray.genome.genes import Gene
-from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
 from seqray.io.records import read_fasta
 
 BACTERIA_SITE, BACTERIA_WINDOW = 60, 81

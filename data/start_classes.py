@@ -8,9 +8,8 @@ from pathlib import Path
 
 from loci import Place
 from seqray.core.records import SequenceRecord
+from seqray.genome.find import predict_all, read_genes
 from seqray.genome.genes import GeneIndex
-from seqray.genome.predict import predict_all
-from seqray.genome.read import read_genes
 
 UPSTREAM = 500
 """A start at most this many letters before a gene on its strand is a promoter of that gene."""

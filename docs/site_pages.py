@@ -37,8 +37,7 @@ MODULES = {
     ),
     "Genes": (
         "genome.genes",
-        "genome.read",
-        "genome.predict",
+        "genome.find",
     ),
     "Splits, figures, baselines": (
         "homology.kmers",

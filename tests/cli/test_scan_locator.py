@@ -17,9 +17,9 @@ from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.explanations.targets import LocatorTarget
-from seqray.genome import predict
+from seqray.genome import find
+from seqray.genome.find import read_genes
 from seqray.genome.genes import gene_tracks
-from seqray.genome.read import read_genes
 from seqray.io.gff3 import read_called
 from seqray.modelfile.file import save_model
 from seqray.report.svg import genome as drawn
@@ -250,12 +250,12 @@ def test_damaged_genes_of_a_genbank_input_are_refused_unless_others_are_asked_fo
 
 def test_where_genes_can_t_be_predicted_letters_are_scanned_alone(scan, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(predict, "MAX_CONTIG_LETTERS", 2000)
+        patch.setattr(find, "MAX_CONTIG_LETTERS", 2000)
         ended = scan("genome.fa")
         assert ended.facts["genes"] == "not known"
         assert "can't be predicted in a contig of 3000 bases" in ended.err
         scan.refused("genome.fa --genes predict", names="'one'")
-    monkeypatch.setattr(predict, "find_spec", lambda name: None)
+    monkeypatch.setattr(find, "find_spec", lambda name: None)
     ended = scan("genome.fa")
     assert ended.facts["genes"] == "not known"
     assert "pip install pyrodigal" in ended.err
@@ -269,7 +269,7 @@ def test_a_long_input_is_streamed_beyond_what_genes_are_learned_from(scan, tmp_p
     words = ("genome.fa --circular-id two --out c.tsv --html s.html --out x.gb --genes", genes)
     scan(*words)
     whole = [(tmp_path / name).read_bytes() for name in names]
-    monkeypatch.setattr(predict, "MAX_TRAINING_LETTERS", 3000)
+    monkeypatch.setattr(find, "MAX_TRAINING_LETTERS", 3000)
     scan(*words)
     assert [(tmp_path / name).read_bytes() for name in names] == whole
     assert list(map(len, held)) == ([] if genes == "none" else [3, 1])
@@ -277,8 +277,8 @@ def test_a_long_input_is_streamed_beyond_what_genes_are_learned_from(scan, tmp_p
 
 def test_a_contig_too_long_for_a_bacterium_is_refused_when_it_is_reached(scan, tmp_path, monkeypatch):
     write(tmp_path / "long.fa", fasta({"one": letters(3000), "two": letters(4000, 1)}))
-    monkeypatch.setattr(predict, "MAX_TRAINING_LETTERS", 3000)
-    monkeypatch.setattr(predict, "MAX_CONTIG_LETTERS", 3500)
+    monkeypatch.setattr(find, "MAX_TRAINING_LETTERS", 3000)
+    monkeypatch.setattr(find, "MAX_CONTIG_LETTERS", 3500)
     scan.refused("long.fa --genes predict", names="'two'")
 
 

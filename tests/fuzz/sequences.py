@@ -8,7 +8,7 @@ from pathlib import Path
 from fuzz.target import Target
 from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError
-from seqray.genome.read import read_genes
+from seqray.genome.find import read_genes
 from seqray.io.features import read_features, read_sites
 from seqray.io.genbank import read_genbank
 from seqray.io.records import read_fasta

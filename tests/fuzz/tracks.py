@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fuzz.target import Target
 from seqray.core.errors import InputError
-from seqray.genome.read import read_genes
+from seqray.genome.find import read_genes
 from seqray.io.features import read_features, read_sites, select_features
 from seqray.io.gff3 import read_called
 from seqray.io.lines import read_regions

@@ -30,7 +30,7 @@ from published_sets import BACKGROUND, PROMOTER, with_made_negatives
 from seqray.calibration.signature import sketch_genome
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import load_run_config
-from seqray.genome.read import read_genes
+from seqray.genome.find import read_genes
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import FOLDER
 from smoothing import Choice, call

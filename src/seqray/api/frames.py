@@ -15,13 +15,11 @@ from seqray.core.errors import ConfigError, InputError, field_name
 from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, Prediction
 from seqray.explanations.calls import Stretch, cut_stretches
-from seqray.genome.genes import Genome
-from seqray.genome.predict import choose_genes
-from seqray.genome.read import genes_of_records, read_genes
+from seqray.genome.find import choose_genes, genes_of_records, read_genes
+from seqray.genome.genes import Genome, tracks_reader
 from seqray.io.calls import CALL_COLUMNS, call_rows
 from seqray.io.gff3 import read_called
 from seqray.io.predictions import prediction_columns, prediction_row
-from seqray.kinds.kinds import tracks_reader
 from seqray.kinds.objects import annotated_records, as_records, holds_genes
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.gene_starts import GENE_COLUMNS
@@ -104,7 +102,7 @@ def call_stretches(
         return record.circular or named is True or (bool(named) and record.id in named)
 
     source = gene_source(genes, None, records, sequences, is_circular, model.card.locator.introns)
-    tracks = tracks_reader(model, source.find if source else None)
+    tracks = tracks_reader(model.card.model.tracks, source.find if source else None)
     circles = {record.id for record in records if is_circular(record)}
     names = {*circles, *(source.circular if source else ())}
     return cut_stretches(model, records, listed, tracks, circular=names)

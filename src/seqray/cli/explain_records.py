@@ -34,13 +34,13 @@ from seqray.explanations.methods import METHODS
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, check_heads, explain_records, heads
 from seqray.explanations.targets import wanted_class
+from seqray.genome.genes import tracks_reader
 from seqray.inference.alignments import depth_read
 from seqray.io import explanations as tables
 from seqray.io.files import write_file
 from seqray.io.gff3 import CalledFile
 from seqray.io.lines import EXPECTED
 from seqray.io.tables import open_table
-from seqray.kinds.kinds import tracks_reader
 from seqray.modelfile.model import TrainedModel
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ class LocatorExplainer(SequenceExplainer):
             self.model,
             records,
             self._read_calls(path),
-            tracks_reader(self.model, genes.find if genes else None),
+            tracks_reader(self.model.card.model.tracks, genes.find if genes else None),
             circular={*(self.called.circular if self.called else ()), *(genes.circular if genes else ())},
             source=path,
             best=self.request.target.best_calls,

@@ -253,8 +253,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         """Read or predict the genes for a locator; the options are those of `choose_genes`."""
         if self._genes is None or self.held is None:
             return
-        from seqray.genome.predict import MAX_TRAINING_LETTERS, choose_genes
-        from seqray.genome.read import genes_of_records
+        from seqray.genome.find import MAX_TRAINING_LETTERS, choose_genes, genes_of_records
 
         genes, records = self._genes.genes or "auto", self.held
         if genes != "none":

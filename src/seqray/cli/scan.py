@@ -437,7 +437,7 @@ def _letter_shares(
     """Gradient times input of the letters around calls, by their index; empty for a model of windows."""
     from seqray.explanations.calls import cut_stretches, explain_calls
     from seqray.explanations.options import ExplainOptions
-    from seqray.kinds.kinds import tracks_reader
+    from seqray.genome.genes import tracks_reader
     from seqray.report.svg.genome import STRIP_END, STRIP_START
 
     if not model.is_locator or not shown or (radius := model.card.model.radius) < -STRIP_START:
@@ -447,7 +447,7 @@ def _letter_shares(
 
         model = load_model(path)
     genes = result.genes.genes if result.genes else {}
-    tracks = tracks_reader(model, lambda contig, _: genes.get(contig.id))
+    tracks = tracks_reader(model.card.model.tracks, lambda contig, _: genes.get(contig.id))
     calls = [result.calls[i] for i in shown]
     stretches = cut_stretches(model, source, calls, tracks, circular=result.calls.circular)
     options = ExplainOptions(methods=("input-x-gradient",), shuffles=0, effects=False)

@@ -17,10 +17,9 @@ from seqray.io.files import Staging, encode_text, open_output, write_file
 from seqray.io.gff3 import write_features, write_gff3
 from seqray.io.scores import TrackWriter, track_paths
 from seqray.io.tables import write_table
-from seqray.scanning.calls import call_records
 from seqray.scanning.contigs import ScoreProfile
 from seqray.scanning.options import DOWNSTREAM, UPSTREAM, ScanCallbacks
-from seqray.scanning.results import ScanResult
+from seqray.scanning.results import ScanResult, call_records
 from seqray.scanning.scorers import LETTERS_BEFORE
 from seqray.scanning.shards import write_shard
 
@@ -156,7 +155,7 @@ class CallFiles:
             self._page.write(result, provenance, model, shares_of)
 
     def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
-        from seqray.genome.read import gene_features
+        from seqray.genome.find import gene_features
         from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts
 
         for path in map(str, self._staged_genes):
@@ -186,7 +185,7 @@ class CallFiles:
         duplicates: Duplicates,
     ) -> None:
         """Write the sequences with the calls and the genes; ``circular_ids`` is None if all are circular."""
-        from seqray.genome.read import gene_features
+        from seqray.genome.find import gene_features
         from seqray.io.genbank import write_genbank
 
         genes, calls = result.genes, result.calls

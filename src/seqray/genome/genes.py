@@ -416,6 +416,29 @@ def gene_tracks(genes: Sequence[Gene] | None, length: int, strand: str, *, circu
     return tracks
 
 
+def named_tracks(
+    names: Sequence[str], genes: Sequence[Gene] | None, length: int, strand: str, *, circular: bool = False
+) -> Tracks | None:
+    """The tracks (T, L) that a model names; None where genes are not known, or where it names none."""
+    rows = track_rows(names)
+    if genes is None or not rows:
+        return None
+    tracks = gene_tracks(genes, length, strand, circular=circular)
+    return tracks if rows == [*range(len(tracks))] else tracks[rows]  # a copy is as large as ten contigs
+
+
+def tracks_reader(
+    names: Sequence[str], find: Callable[[SequenceRecord, bool], Sequence[Gene] | None] | None
+) -> Callable[[SequenceRecord, str, bool], Tracks | None]:
+    """A function from a contig, a strand and whether it is circular to `named_tracks`; ``find`` has genes."""
+
+    def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
+        genes = find(contig, circular) if find and names else None
+        return named_tracks(names, genes, len(contig), strand, circular=circular)
+
+    return tracks_of
+
+
 def _painted(gene: Gene, start: int, *, same: bool) -> Iterator[tuple[str, int, Tracks]]:
     """Tracks of a gene of the strand that is read, or of the other one, and where their values begin."""
     end = start + gene.end - gene.start

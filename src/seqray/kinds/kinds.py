@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import numpy as np
-
 from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, alphabet_of, infer_alphabet
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type
@@ -16,7 +14,6 @@ from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRec
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.genome.genes import gene_tracks, track_rows
 from seqray.inference.sequences import Batch, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
@@ -25,12 +22,8 @@ from seqray.io.sequences import OnUnread, read_labeled_fastas, read_labeled_tabl
 from seqray.io.tables import Columns
 
 if TYPE_CHECKING:
-    from seqray.explanations.calls import TracksOf
-    from seqray.genome.genes import Gene, Tracks
     from seqray.inference.sequences import PredictOptions
     from seqray.modelfile.model import TrainedModel
-
-    GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]
 
 E = TypeVar("E", LabeledSequence, Alignment)
 SplitExamples = tuple[str | None, list[LabeledSequence]]
@@ -307,16 +300,3 @@ KINDS: Mapping[str, Kind] = {
 def kind_of(described: Card | RunConfig) -> Kind:
     """The kind of the model that a card or the settings of a training describe."""
     return KINDS[described.model.kind]
-
-
-def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
-    """Give `cut_stretches` the gene tracks that a locator names; ``find`` gives the genes of a contig."""
-    rows = track_rows(model.card.model.tracks)
-
-    def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
-        genes = find(contig, circular) if find and rows else None
-        if genes is None:
-            return None
-        return np.ascontiguousarray(gene_tracks(genes, len(contig), strand, circular=circular)[rows])
-
-    return tracks_of

@@ -20,10 +20,9 @@ from seqray.inference.origin import Origin
 from seqray.inference.sequences import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig, Grid, OpenContig, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
-from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
+from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scorers import Scorer, make_scorer
 from seqray.scanning.words import call_cautions, genome_cautions
 

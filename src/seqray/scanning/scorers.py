@@ -29,7 +29,7 @@ from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import Intervals
-from seqray.genome.genes import Gene, Genome, gene_tracks, track_rows
+from seqray.genome.genes import Gene, Genome, named_tracks
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.origin import CAUTION
 from seqray.inference.sequences import BatchSize, Dtype, cascade_log_odds, prefilter_log_odds, score_codes
@@ -140,7 +140,7 @@ class LocatorScorer(Scorer):
         self, options: ScanOptions, model: TrainedModel, dtype: Dtype = "fp32", genome: Genome | None = None
     ) -> None:
         card = model.card
-        self._tracks, self._strands = tuple(track_rows(card.model.tracks)), StrandScorer(model, dtype)
+        self._tracks, self._strands = card.model.tracks, StrandScorer(model, dtype)
         genome = genome if self._tracks else None
         without, (before, after) = card.locator.threshold_without_genes, card.locator.extent
         without = card.threshold if without is None else without
@@ -161,11 +161,8 @@ class LocatorScorer(Scorer):
     def _compute(self, contig: OpenContig, strand: str, starts: Ints) -> Floats:
         if strand not in contig.strands:
             codes = contig.codes if strand == "+" else reverse_complement_codes(contig.codes)
-            tracks = None
-            if contig.genes is not None and self._tracks:
-                tracks = gene_tracks(contig.genes, len(codes), strand, circular=contig.circular)
-                if self._tracks != tuple(range(len(tracks))):  # a copy is as large as ten contigs
-                    tracks = tracks[list(self._tracks)]
+            at = {"length": len(codes), "strand": strand, "circular": contig.circular}
+            tracks = named_tracks(self._tracks, contig.genes, **at)
             contig.strands = {strand: Strand(codes, tracks, contig.circular)}
         places = starts if strand == "+" else contig.length - 1 - starts
         return self._strands.at(contig.strands[strand], places)

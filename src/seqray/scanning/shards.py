@@ -20,10 +20,9 @@ from seqray.core.records import Intervals, SequenceRecord
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.files import write_file
-from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig, Grid, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
-from seqray.scanning.results import ScanCounts, ScanResult, finish_scan
+from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scan import PiecePeaks, Scan, join_pieces
 from seqray.scanning.scorers import Scorer
 from seqray.scanning.words import call_cautions

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
+from seqray.genome.find import MAX_FAMILY_SIZE, MAX_GAP, Piece, families_of, pieces_of
 from seqray.genome.genes import (
     TRACKS,
     Gene,
@@ -20,7 +21,6 @@ from seqray.genome.genes import (
     cut_genes,
     gene_tracks,
 )
-from seqray.genome.read import MAX_FAMILY_SIZE, MAX_GAP, Piece, families_of, pieces_of
 from seqray.io.lines import Feature, Part
 
 

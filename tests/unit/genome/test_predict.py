@@ -9,8 +9,7 @@ import pytest
 
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.genome.genes import Gene, Genome
-from seqray.genome.predict import (
+from seqray.genome.find import (
     MAX_CONTIG_LETTERS,
     MIN_TRAINING_LETTERS,
     GenePredictor,
@@ -18,6 +17,7 @@ from seqray.genome.predict import (
     predict_all,
     predicted_genes,
 )
+from seqray.genome.genes import Gene, Genome
 
 
 def spans(genes):

@@ -3,8 +3,8 @@
 import pytest
 
 from seqray.core.errors import InputError
+from seqray.genome.find import read_genes
 from seqray.genome.genes import Gene
-from seqray.genome.read import read_genes
 
 FEATURES = """\
      source          1..1200

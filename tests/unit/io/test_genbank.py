@@ -11,8 +11,8 @@ from Bio.SeqFeature import CompoundLocation, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core.results import Box, Call, CallContext
+from seqray.genome.find import gene_features, read_genes
 from seqray.genome.genes import Gene, Genome
-from seqray.genome.read import gene_features, read_genes
 from seqray.io.genbank import write_genbank
 
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 1000))

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core.records import Intervals, SequenceRecord
+from seqray.genome.find import gene_features, read_genes
 from seqray.genome.genes import Gene, Genome, flip_genes
-from seqray.genome.read import gene_features, read_genes
 from seqray.io.gff3 import write_features
-from seqray.scanning.calls import CallTable, call_records
 from seqray.scanning.contigs import Contig
 from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
-from seqray.scanning.results import ScanCounts, ScanResult
+from seqray.scanning.results import CallTable, ScanCounts, ScanResult, call_records
 
 LENGTH = 5000
 GENES = (

@@ -13,8 +13,8 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord, parse_region
 from seqray.core.serialization import from_mapping
+from seqray.genome.find import choose_genes
 from seqray.genome.genes import Gene, Genome, gene_tracks
-from seqray.genome.predict import choose_genes
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber

@@ -16,10 +16,9 @@ from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.calls import CallTable
 from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
-from seqray.scanning.results import FalseCalls, ScanCounts, ScanResult
+from seqray.scanning.results import CallTable, FalseCalls, ScanCounts, ScanResult
 from seqray.scanning.scorers import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE, make_scorer
 from seqray.scanning.words import call_cautions, genome_cautions
 

@@ -17,9 +17,8 @@ from seqray.core.arrays import Bools, Codes
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import nearest, parse_float
+from seqray.genome.find import genes_of_records, predict_all, read_genes
 from seqray.genome.genes import Gene, Genome, check_genes
-from seqray.genome.predict import predict_all
-from seqray.genome.read import genes_of_records, read_genes
 from seqray.io.features import Site, read_sites
 from seqray.io.lines import read_regions
 from seqray.io.sequences import read_sequences
