@@ -217,7 +217,7 @@ def run(sequence, profiles=None, model=MODEL, **options):
     heard = ScanCallbacks(on_profile=profiles.append if profiles is not None else None)
     chosen = ScanOptions(**{"null_mb": 0.0, "min_distance": 9, "max_ambiguous": 0.3, **options})
     scorer = WindowScorer(chosen, **model)
-    return scan_sequences(scorer, [SequenceRecord("c", sequence)], chosen, heard)
+    return scan_sequences(scorer, [SequenceRecord("c", sequence)], heard)
 
 
 def track(profiles):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +26,7 @@ from seqray.cli.model import (
 )
 from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
+from seqray.core.text import counted
 from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from seqray.core.records import Region
     from seqray.inference.origin import Origin
     from seqray.modelfile.model import TrainedModel
+    from seqray.scanning.options import ScanCallbacks
     from seqray.scanning.results import ScanResult
     from seqray.scanning.scorers import Scorer
 
@@ -293,60 +296,34 @@ def run(request: ScanRequest) -> Outcome:
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.genome)
-    findings, last = _scan_and_write(request, files, model, scorer, options, source)
-    request.note(*chosen, *source.notes, *_left_out(model, scorer, options), *findings)
+    scan = _scan_share if outputs.shard else _scan_whole
+    findings, last = scan(request, files, model, scorer, source)
+    request.note(*chosen, *source.notes, *_left_out(model, scorer), *findings)
     return Outcome(records=source.count, last=last)
 
 
-def _scan_and_write(
+def _scan_whole(
     request: ScanRequest,
     files: CallFiles,
     model: TrainedModel,
     scorer: Scorer,
-    options: ScanOptions,
     source: inputs.GenomeInput,
 ) -> tuple[list[str], str]:
-    """Scan all or a share, and write it; returns findings and a last line for the user."""
+    """Scan all, and write the calls; returns findings and a last line for the user."""
     from seqray.core.card import describe_card
-    from seqray.core.text import counted
     from seqray.inference.origin import Origin
-    from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
-    from seqray.scanning.shards import scan_shard
     from seqray.scanning.words import result_facts, settings_facts, summary
 
-    reading, share = request.records, request.outputs.shard
-    facts = context_fact(request.model, model) | settings_facts(scorer, options)
+    options, reading = scorer.options, request.records
+    facts = context_fact(request.model, model) | settings_facts(scorer)
     lines = provenance(request.command, model, facts)
     origin = Origin(model, recognized=request.model.context == AUTO)
     with files.open(lines, model.card.positive):
-        with (
-            inputs.SkipLog(
-                files.staged_skipped, lines, quiet=request.quiet, keep=share is not None
-            ) as skipped,
-            Progress("scan", "bases", source.letters(), quiet=request.quiet) as progress,
-        ):
-            source.skip_to(skipped)
-            refuse = partial(inputs.refuse_skipped, request.input)
-            callbacks = files.callbacks(refuse if reading.strict else skipped, progress.update)
-            if share:
-                own = scan_shard(
-                    scorer, origin.watch(source.records), options, callbacks, ShardNumber(*share)
-                )
-                result, scanned = None, own[0]["counted"]["contigs"]
-            else:
-                result = scan_sequences(scorer, source.records, options, callbacks, origin)
-                own, scanned = ({}, {}), len(result.scanned)
+        with _recording(request, files, source, lines) as (skipped, callbacks):
+            result = scan_sequences(scorer, source.records, callbacks, origin)
             if not reading.allow_empty:
-                skipped.check_some_left(scanned, request.input)
-        if result is None:
-            header, arrays = own
-            header |= _shard_facts(model, scorer, options, origin)
-            header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
-            files.write_shard(header, arrays)
-            also = f", {skipped.count} records skipped" if skipped.count else ""
-            number, total = share or (1, 1)
-            return [], f"shard {number}/{total}: {header['counted']['windows']} {scorer.unit}{also}"
+                skipped.check_some_left(len(result.scanned), request.input)
         lines = provenance(request.command, model, facts | result_facts(result, options))
         if files.has_genbank:
             circular = None if options.circular else options.circular_ids
@@ -355,15 +332,65 @@ def _scan_and_write(
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         shares = partial(_letter_shares, request.model.model, model, source, result)
         files.write(result, lines, about, shares)
-    about_gene = list[str]()
+    return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
+
+
+def _scan_share(
+    request: ScanRequest,
+    files: CallFiles,
+    model: TrainedModel,
+    scorer: Scorer,
+    source: inputs.GenomeInput,
+) -> tuple[list[str], str]:
+    """Scan the share that ``--shard`` names, and write what ``seqray gather`` needs of it."""
+    from seqray.inference.origin import Origin
+    from seqray.scanning.options import ShardNumber
+    from seqray.scanning.shards import scan_shard
+    from seqray.scanning.words import settings_facts
+
+    facts = context_fact(request.model, model) | settings_facts(scorer)
+    lines = provenance(request.command, model, facts)
+    origin, share = Origin(model, recognized=request.model.context == AUTO), request.outputs.shard or (1, 1)
+    with files.open(lines, model.card.positive):
+        with _recording(request, files, source, lines) as (skipped, callbacks):
+            records = origin.watch(source.records)
+            header, arrays = scan_shard(scorer, records, callbacks, ShardNumber(*share))
+            if not request.records.allow_empty:
+                skipped.check_some_left(header["counted"]["contigs"], request.input)
+        header |= _shard_facts(model, scorer, origin)
+        header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
+        files.write_shard(header, arrays)
+    also = f", {skipped.count} records skipped" if skipped.count else ""
+    number, total = share
+    return [], f"shard {number}/{total}: {header['counted']['windows']} {scorer.unit}{also}"
+
+
+@contextmanager
+def _recording(
+    request: ScanRequest, files: CallFiles, source: inputs.GenomeInput, lines: Sequence[str]
+) -> Iterator[tuple[inputs.SkipLog, ScanCallbacks]]:
+    """The log of skipped records, and what records them, the tracks and the progress while a scan runs."""
+    keep = request.outputs.shard is not None
+    with (
+        inputs.SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=keep) as skipped,
+        Progress("scan", "bases", source.letters(), quiet=request.quiet) as progress,
+    ):
+        source.skip_to(skipped)
+        refuse = partial(inputs.refuse_skipped, request.input)
+        yield skipped, files.callbacks(refuse if request.records.strict else skipped, progress.update)
+
+
+def _about_genes(request: ScanRequest, result: ScanResult, source: inputs.GenomeInput) -> list[str]:
+    """That genes were predicted, and the starts of the gene that ``--gene`` names."""
+    lines = list[str]()
     if result.genes is not None and source.genome is not None and source.genome.predict is not None:
         moved = "the genes of an annotation (--genes FILE) move some calls"
-        about_gene.append(f"{counted(result.genes.count, 'gene')} {result.genes.source}; {moved}")
+        lines.append(f"{counted(result.genes.count, 'gene')} {result.genes.source}; {moved}")
     if request.windows.gene:
         from seqray.scanning.gene_starts import describe_gene
 
-        about_gene += describe_gene(result, request.windows.gene)
-    return [*result.findings, *about_gene], summary(result, skipped.count)
+        lines += describe_gene(result, request.windows.gene)
+    return lines
 
 
 def _scan_options(request: ScanRequest) -> ScanOptions:
@@ -418,14 +445,14 @@ def _around_gene(
     return tuple(regions)
 
 
-def _left_out(model: TrainedModel, scorer: Scorer, options: ScanOptions) -> list[str]:
+def _left_out(model: TrainedModel, scorer: Scorer) -> list[str]:
     """Say that windows are left out, unless that was asked for."""
-    if options.stride is not None or scorer.stride == 1:
+    if scorer.options.stride is not None or scorer.stride == 1:
         return []
     unused, advice = "", "give --stride 1"
     if model.prefilter is None:
         advice += ", or give the model a prefilter (seqray prefilter)"
-    elif options.prefilter == "auto":
+    elif scorer.options.prefilter == "auto":
         unused = "the prefilter is not used, because too many windows would pass at such a threshold, so "
     stride = scorer.stride
     return [f"{unused}only every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
@@ -435,8 +462,7 @@ def _letter_shares(
     path: str, model: TrainedModel, source: inputs.GenomeInput, result: ScanResult, shown: Sequence[int]
 ) -> dict[int, Floats]:
     """Gradient times input of the letters around calls, by their index; empty for a model of windows."""
-    from seqray.explanations.calls import cut_stretches, explain_calls
-    from seqray.explanations.options import ExplainOptions
+    from seqray.explanations.calls import cut_stretches, letter_effects
     from seqray.genome.genes import tracks_reader
     from seqray.report.svg.genome import STRIP_END, STRIP_START
 
@@ -450,19 +476,18 @@ def _letter_shares(
     tracks = tracks_reader(model.card.model.tracks, lambda contig, _: genes.get(contig.id))
     calls = [result.calls[i] for i in shown]
     stretches = cut_stretches(model, source, calls, tracks, circular=result.calls.circular)
-    options = ExplainOptions(methods=("input-x-gradient",), shuffles=0, effects=False)
     around = slice(radius + STRIP_START, radius + STRIP_END)
-    explained = explain_calls(model, stretches, options)
-    return {i: explanation.scores[around] for i, explanation in zip(shown, explained, strict=True)}
+    return {i: effects[around] for i, effects in zip(shown, letter_effects(model, stretches), strict=True)}
 
 
-def _shard_facts(model: TrainedModel, scorer: Scorer, options: ScanOptions, origin: Origin) -> dict[str, Any]:
+def _shard_facts(model: TrainedModel, scorer: Scorer, origin: Origin) -> dict[str, Any]:
     """What ``seqray gather`` needs of a scan beside its scores."""
     from seqray.core.card import describe_card
     from seqray.core.serialization import to_mapping
     from seqray.core.version import __version__
     from seqray.io.tables import describe_alphabet
 
+    options = scorer.options
     return {
         "version": __version__,
         "model": [model.card.name, model.sha256],

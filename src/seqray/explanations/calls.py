@@ -9,9 +9,10 @@ from itertools import starmap
 from typing import TypeVar
 
 import numpy as np
+import torch
 
 from seqray.core.alphabet import Alphabet, reverse_complement, reverse_complement_codes
-from seqray.core.arrays import Codes, cut_stretch, logistic
+from seqray.core.arrays import Codes, Floats, cut_stretch, logistic
 from seqray.core.errors import InputError
 from seqray.core.explanation import Explanation, Faithfulness, InputShares, Place
 from seqray.core.records import SequenceRecord, unknown_contig
@@ -194,6 +195,17 @@ def explain_calls(
     class_explained(model, chosen.target, model.card.positive)
     groups = (_group(model, number, one, chosen) for number, one in enumerate(stretches))
     return (explanation for group in groups for explanation in explain_group(group, chosen))
+
+
+@torch.inference_mode(False)
+@torch.enable_grad()
+def letter_effects(model: TrainedModel, stretches: Iterable[Stretch]) -> list[Floats]:
+    """What each letter (n,) around a call adds to its score: gradient times input, the mean over members."""
+    effects = []
+    for stretch in stretches:
+        targets = _targets(model, stretch, model.card.classes.index(stretch.label))
+        effects.append(np.mean([target.effects(stretch.codes[None])[0] for target in targets], axis=0))
+    return effects
 
 
 def check_calls(

@@ -212,14 +212,9 @@ class Scan:
     With a shard number only the units of that shard are scored. A piece has so many ``points`` of the grid.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        options: ScanOptions,
-        callbacks: ScanCallbacks,
-        shard: ShardNumber | None = None,
-    ) -> None:
-        self.scorer, self.options, self.callbacks = scorer, options, callbacks
+    def __init__(self, scorer: Scorer, callbacks: ScanCallbacks, shard: ShardNumber | None = None) -> None:
+        self.scorer, self.options, self.callbacks = scorer, scorer.options, callbacks
+        options = scorer.options
         self.points = max(1, options.piece // scorer.stride)
         self.counts, self.contigs = ScanCounts(), list[Contig]()
         letters = int((scorer.null_mb if options.null_mb is None else options.null_mb) * 1e6)
@@ -346,15 +341,14 @@ class Scan:
 def scan_sequences(
     scorer: Scorer,
     records: Iterable[SequenceRecord],
-    options: ScanOptions,
     callbacks: ScanCallbacks,
     origin: Origin | None = None,
 ) -> ScanResult:
-    """Scan sequences with a scorer made with the same options; any ``options.piece`` gives the same result.
+    """Scan sequences with a scorer; any ``piece`` of its options gives the same result.
 
     Records are read once, one in memory at a time; ``origin`` watches them.
     """
-    scan = Scan(scorer, options, callbacks)
+    scan, options = Scan(scorer, callbacks), scorer.options
     calls = CallTable(scorer.label, scorer.extent)
     with scorer.running():
         for contig, opened in scan.open(origin.watch(records) if origin else records):
@@ -426,7 +420,7 @@ def scan_records(
         records = map(note_soft_masks, records)
     scorer = make_scorer(model, options, batch_size=batch_size, dtype=dtype, genes=genes)
     origin = Origin(model, recognized=recognized)
-    result = scan_sequences(scorer, records, options, callbacks or ScanCallbacks(), origin)
+    result = scan_sequences(scorer, records, callbacks or ScanCallbacks(), origin)
     if options.regions is None:
         result.findings[:0] = genome_cautions(model.card.name, result.letters)
     return result

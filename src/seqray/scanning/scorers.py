@@ -72,7 +72,8 @@ class Scorer(ABC):
         limits: Iterable[str] = (),
         figures: LocatorFacts | None = None,
     ) -> None:
-        self.grid, self.extent, self.max_ambiguous = grid, extent, max_ambiguous
+        self.options, self.grid, self.extent = options, grid, extent
+        self.max_ambiguous = max_ambiguous
         self.window, self.site, self.stride = grid
         self.min_distance = options.min_distance or min_distance
         self.threshold = options.lowest_threshold(threshold)

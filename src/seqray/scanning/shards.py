@@ -39,14 +39,10 @@ _INPUTS = {"sequences": "from other sequences", "genes": "with other genes"}
 
 
 def scan_shard(
-    scorer: Scorer,
-    records: Iterable[SequenceRecord],
-    options: ScanOptions,
-    callbacks: ScanCallbacks,
-    shard: ShardNumber,
+    scorer: Scorer, records: Iterable[SequenceRecord], callbacks: ScanCallbacks, shard: ShardNumber
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Scan one shard of all ``records``: header, to which the caller may add, arrays for `write_shard`."""
-    scan = Scan(scorer, options, callbacks, shard)
+    scan, options = Scan(scorer, callbacks, shard), scorer.options
     places: list[tuple[int, int, int]] = []  # contig, strand, first grid point
     pieces: list[PiecePeaks] = []
     profiles: list[npt.NDArray[np.float32]] = []  # the precision of a track

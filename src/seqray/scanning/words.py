@@ -72,8 +72,9 @@ _MAX_NAMED_PARTS = 5
 _MIN_LETTERS_IN_MB = 10_000
 
 
-def settings_facts(scorer: Scorer, options: ScanOptions) -> dict[str, str]:
+def settings_facts(scorer: Scorer) -> dict[str, str]:
     """Describe what was done, for the header of every output."""
+    options = scorer.options
     facts = {
         "strands": " and ".join(options.strands),
         **scorer.facts(),

@@ -50,7 +50,7 @@ def scan(model, text, genes=None, *, circular=False, profiles=None, threads=1, c
     torch.set_num_threads(threads)
     try:
         chosen = ScanOptions(**{"min_distance": 5, **options})
-        result = scan_sequences(make_scorer(model, chosen, genes=source), records, chosen, heard)
+        result = scan_sequences(make_scorer(model, chosen, genes=source), records, heard)
         assert torch.get_num_threads() == threads
         return result
     finally:
@@ -164,13 +164,13 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
     def run(profiles, **more):
         found = None if genes is None else source_of(records[:1], genes)
         chosen = ScanOptions(**options, **more)
-        return make_scorer(locator, chosen, genes=found), chosen, ScanCallbacks(on_profile=profiles.append)
+        return make_scorer(locator, chosen, genes=found), ScanCallbacks(on_profile=profiles.append)
 
-    scorer, chosen, heard = run(whole_track)
-    whole = scan_sequences(scorer, records, chosen, heard)
+    scorer, heard = run(whole_track)
+    whole = scan_sequences(scorer, records, heard)
     torch.set_num_threads(threads)
-    scorer, chosen, heard = run(cut_track, piece=piece)
-    cut = scan_sequences(scorer, records, chosen, heard)
+    scorer, heard = run(cut_track, piece=piece)
+    cut = scan_sequences(scorer, records, heard)
     assert rows(cut) == rows(whole)
     assert track(cut_track) == track(whole_track)
     assert (cut.positions, cut.calls.letters.tolist()) == (whole.positions, whole.calls.letters.tolist())
@@ -178,7 +178,7 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
     folder = tmp_path_factory.mktemp("shards")
     files = []
     for number in range(1, total + 1):
-        header, arrays = scan_shard(scorer, records, chosen, ScanCallbacks(), ShardNumber(number, total))
+        header, arrays = scan_shard(scorer, records, ScanCallbacks(), ShardNumber(number, total))
         described = {
             "skipped": [],
             "card": ["tiny"],
@@ -288,7 +288,7 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
     records = [SequenceRecord("c", letters(300)), SequenceRecord("d", letters(300, 1))]
     source, _ = choose_genes(Genome({"c": GENES}, "x.gff"), records, lambda record: False)
     chosen = ScanOptions(threshold=0.4)
-    result = scan_sequences(make_scorer(locator, chosen, genes=source), records, chosen, ScanCallbacks())
+    result = scan_sequences(make_scorer(locator, chosen, genes=source), records, ScanCallbacks())
     alone = scan(locator, records[1:], threshold=0.4, min_distance=25)
     assert [row for row in rows(result) if row[0] == "d"] == rows(alone)
     assert result.genes is not None

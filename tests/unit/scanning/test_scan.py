@@ -32,7 +32,7 @@ def scan(found, sequences, *, callbacks=None, **options):
     if isinstance(sequences, str):
         sequences = [SequenceRecord("c", sequences)]
     settings = ScanOptions(**{"null_mb": 0.0, **options})
-    return scan_sequences(found(settings), sequences, settings, callbacks or ScanCallbacks())
+    return scan_sequences(found(settings), sequences, callbacks or ScanCallbacks())
 
 
 def rows(result):
