@@ -8,26 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from seqray.core.arrays import Floats
 from seqray.core.card_parts import LocatorFacts, SpeciesTable
+from seqray.core.results import SpeciesRow
 
 _PER_KB, _RECALL, _PRECISION = 1, 2, 3  # columns of a table
-
-
-class SpeciesRow(NamedTuple):
-    """Figures of one species at a threshold."""
-
-    species: str  # as in `SpeciesTable`
-    held_out: str
-    calls_per_kb: float  # on both strands
-    recall: float  # share of the mapped sites that a call is near
-    precision: float  # share of the calls near a mapped site, and its interval
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

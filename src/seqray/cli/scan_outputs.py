@@ -250,7 +250,7 @@ class ScanPage:
     ) -> None:
         """Write the page."""
         from seqray.report.html import ModelText
-        from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+        from seqray.report.pages.scan import ScanReport, render_scan, shown_calls
         from seqray.report.svg.genome import STRIP_END, STRIP_START
         from seqray.scanning.words import noted_precision, trust_of_calls
 
@@ -258,10 +258,7 @@ class ScanPage:
         strip = slice(LETTERS_BEFORE + STRIP_START, LETTERS_BEFORE + STRIP_END)
         shown = [i for group in shown_calls(calls.scores) for i in group]
         kept = self._letters <= _MAX_PROFILE_LETTERS
-        contigs = [
-            ScannedContig(one.name, one.length, one.circular, one.parts and one.parts.pairs())
-            for one in result.scanned
-        ]
+        contigs = result.scanned
         named = contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
         precision, note = noted_precision(result)
         rows = result.expectation.rows if result.expectation and len(calls) else ()
@@ -286,7 +283,7 @@ class ScanPage:
             expected_precision=precision,
             expected_note=note,
             trust=trust_of_calls(result.trust_basis) if result.trust_basis else "",
-            expected=[Expected(row.species, row.held_out == "species", *row[2:]) for row in rows],
+            expected=rows,
             cautions=[text.removeprefix("caution: ") for text in result.findings],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],
             model=ModelText(model[0], model[1], model[2:]),

@@ -251,6 +251,26 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
+class Contig:
+    """A sequence that is scanned, without its letters; sites are called in ``parts``, None for everywhere."""
+
+    name: str
+    length: int
+    circular: bool = False
+    parts: Intervals | None = None
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The parts as pairs; none where sites are called everywhere."""
+        return [] if self.parts is None else self.parts.pairs()
+
+    @property
+    def scanned(self) -> Intervals:
+        """Where sites are called."""
+        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
+
+
+@dataclass(frozen=True, slots=True)
 class Region:
     """One part of a genome that a user selects."""
 

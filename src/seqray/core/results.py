@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,18 @@ class Box:
 
 TRUST = {"high": 2 / 3, "medium": 1 / 3, "doubtful": 0.0}
 """Words for the precision of a call, and the lowest precision of each."""
+
+
+class SpeciesRow(NamedTuple):
+    """Figures of a locator in one species at a threshold."""
+
+    species: str  # as in `SpeciesTable`
+    held_out: str
+    calls_per_kb: float  # on both strands
+    recall: float  # share of the mapped sites that a call is near
+    precision: float  # share of the calls near a mapped site, and its interval
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

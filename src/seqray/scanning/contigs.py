@@ -1,4 +1,4 @@
-"""A contig of a scan: its places on a grid, and its letters while it is scored."""
+"""Windows of a contig on a grid, its letters while they are scored, and the scores."""
 
 from __future__ import annotations
 
@@ -7,24 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.core.arrays import Bools, Codes, Floats, Ints
-from seqray.core.records import Intervals
+from seqray.core.records import Contig, Intervals
 from seqray.genome.genes import Gene
 from seqray.inference.locators import Strand
-
-
-@dataclass(frozen=True, slots=True)
-class Contig:
-    """A sequence that is scanned, without its letters; sites are called in ``parts``, None for everywhere."""
-
-    name: str
-    length: int
-    circular: bool
-    parts: Intervals | None = None
-
-    @property
-    def scanned(self) -> Intervals:
-        """Where sites are called."""
-        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
 
 
 class Grid:

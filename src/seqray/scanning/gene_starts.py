@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from seqray.core.records import Contig
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, GeneIndex, flip_genes
 from seqray.io.calls import call_ids
 from seqray.io.tables import one_line
-from seqray.scanning.contigs import Contig
 from seqray.scanning.results import ScanResult
 
 # --- Operons: genes that follow each other on one strand, without room for a start of their own

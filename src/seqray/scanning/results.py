@@ -15,12 +15,11 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.card_parts import LocatorFacts
-from seqray.core.records import Intervals, SequenceRecord
+from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.core.text import counted, format_number
 from seqray.genome.genes import GeneIndex, Genome
 from seqray.io.calls import call_ids, context_columns
-from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import LETTERS_BEFORE
 

@@ -13,14 +13,14 @@ from seqray.core.alphabet import dinucleotide_shuffle
 from seqray.core.arrays import Codes, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.core.errors import InputError, field_name, require_type
 from seqray.core.host import as_guest
-from seqray.core.records import Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
+from seqray.core.records import Contig, Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
 from seqray.genome.genes import Gene, Genome, cut_genes, shift_gene
 from seqray.inference.origin import Origin
 from seqray.inference.sequences import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.contigs import Contig, Grid, OpenContig, ScoreProfile
+from seqray.scanning.contigs import Grid, OpenContig, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scorers import Scorer, make_scorer

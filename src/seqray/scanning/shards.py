@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
-from seqray.core.records import Intervals, SequenceRecord
+from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.files import write_file
-from seqray.scanning.contigs import Contig, Grid, ScoreProfile
+from seqray.scanning.contigs import Grid, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scan import PiecePeaks, Scan, join_pieces

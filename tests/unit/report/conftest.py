@@ -25,14 +25,24 @@ from seqray.core.explanation import (
     Place,
 )
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment
-from seqray.core.results import Audit, AuditFigure, Box, Call, CallContext, Evaluation, Finding, Histogram
+from seqray.core.records import Alignment, Contig
+from seqray.core.results import (
+    Audit,
+    AuditFigure,
+    Box,
+    Call,
+    CallContext,
+    Evaluation,
+    Finding,
+    Histogram,
+    SpeciesRow,
+)
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.genome.genes import Gene
 from seqray.report.html import ModelText
 from seqray.report.pages.alignments import AlignmentReport
-from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
+from seqray.report.pages.scan import ScanReport, shown_calls
 from seqray.report.pages.sequences import SequenceReport
 from seqray.report.svg.genome import CALL_REACH, STRIP_END, STRIP_START
 
@@ -280,7 +290,7 @@ def made_call_report(
         "title": "Scan of a genome",
         "calls": found,
         "boxes": BOXES["bacteria"],
-        "contigs": [ScannedContig(contig, length, circular=True)],
+        "contigs": [Contig(contig, length, circular=True)],
         "genes": {contig: annotated} if genes else {},
         "gene_source": "read from genome.gbk",
         "profiles": profiles,
@@ -289,7 +299,7 @@ def made_call_report(
         "threshold": 0.1,
         "expected_precision": "0.44",
         "expected_note": "0.38 to 0.51 in a species",
-        "expected": [Expected("a species", False, 1.0, 0.5, 0.44, 0.38, 0.51)],
+        "expected": [SpeciesRow("a species", "region", 1.0, 0.5, 0.44, 0.38, 0.51)],
         "cautions": ["unlike the training data"],
         "provenance": ["seqray 0"],
         "model": ModelText.of(made_card()),

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.core.records import Intervals, SequenceRecord
+from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.genome.find import gene_features, read_genes
 from seqray.genome.genes import Gene, Genome, flip_genes
 from seqray.io.gff3 import write_features
-from seqray.scanning.contigs import Contig
 from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, call_records
 

@@ -6,17 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from seqray.calibration.expected_precision import Expectation, ExpectedPrecision, SpeciesRow
+from seqray.calibration.expected_precision import Expectation, ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.card_parts import LocatorFacts
-from seqray.core.records import Intervals
-from seqray.core.results import Box
+from seqray.core.records import Contig, Intervals
+from seqray.core.results import Box, SpeciesRow
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Gene, Genome
 from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
-from seqray.scanning.contigs import Contig
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import CallTable, FalseCalls, ScanCounts, ScanResult
 from seqray.scanning.scorers import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE, make_scorer

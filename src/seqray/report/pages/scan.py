@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from seqray.core.arrays import Floats, Ints
 from seqray.core.boxes import BoxPattern
-from seqray.core.records import Intervals
-from seqray.core.results import Call, CallContext
+from seqray.core.records import Contig, Intervals
+from seqray.core.results import Call, CallContext, SpeciesRow
 from seqray.core.text import counted
 from seqray.genome.genes import Gene, count_genes
 from seqray.report import html
@@ -30,29 +30,6 @@ _MAX_CALLS_WITHOUT_DENSITY = 200
 _MIN_SEARCHED_SHARE = 0.9  # below, calls per gene are not those of a whole genome
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedContig:
-    """A sequence of the input; ``parts`` are half-open intervals that were searched, None for everything."""
-
-    name: str
-    length: int
-    circular: bool = False
-    parts: Sequence[tuple[int, int]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """How often calls of one species were right on sequence that the model never saw."""
-
-    species: str
-    unseen: bool
-    calls_per_kb: float
-    recall: float
-    precision: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScanReport:
     """What the page of a scan needs."""
@@ -60,7 +37,7 @@ class ScanReport:
     title: str
     calls: Sequence[Call]
     boxes: Sequence[BoxPattern] = ()  # that the model's card has
-    contigs: Sequence[ScannedContig]
+    contigs: Sequence[Contig]
     searched: int | None = None
     strand: str = "both"
     genes: Mapping[str, Sequence[Gene]] = field(default_factory=dict)
@@ -72,7 +49,7 @@ class ScanReport:
     expected_precision: str = ""
     expected_note: str = ""
     trust: str = ""
-    expected: Sequence[Expected] = ()
+    expected: Sequence[SpeciesRow] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
     model: html.ModelText
@@ -156,7 +133,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     searched = letters if report.searched is None else report.searched
     strand = "" if report.strand == "both" else f", {report.strand} strand only"
     size = " of ".join(dict.fromkeys((_size(searched), _size(letters))))
-    parts = [f"{c.name}:{start + 1:,}-{end:,}" for c in report.contigs for start, end in c.parts or ()]
+    parts = [f"{c.name}:{start + 1:,}-{end:,}" for c in report.contigs for start, end in c.pairs]
     named = "; searched: " + ", ".join(parts[:_MAX_NAMED_PARTS]) if parts else ""
     if len(parts) > _MAX_NAMED_PARTS:
         named += f" and {len(parts) - _MAX_NAMED_PARTS:,} more"
@@ -188,7 +165,7 @@ def _genes_within(report: ScanReport) -> int:
     """Genes of which a letter lies in the parts, also beyond the origin of a circle."""
     count = 0
     for contig in report.contigs:
-        parts = Intervals.merge(contig.parts or ())
+        parts = contig.parts or Intervals.merge(())
         count += count_genes(
             [
                 gene
@@ -229,10 +206,10 @@ def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
         scores = np.array([call.score for _, call in calls])
         links = [f"c{i}" if i in linked else "" for i, _ in calls]
         drawn.append(
-            drawing.DrawnContig(contig.name, contig.length, genes, sites, plus, scores, links, contig.parts)
+            drawing.DrawnContig(contig.name, contig.length, genes, sites, plus, scores, links, contig.pairs)
         )
     overview = drawing.density(drawn) if len(report.calls) > _MAX_CALLS_WITHOUT_DENSITY else ""
-    parts = sum(len(contig.parts or ()) for contig in contigs)
+    parts = sum(len(contig.pairs) for contig in contigs)
     left = len(contigs) - len(longest)
     return html.templates("scan.html").genome(
         overview, list(drawing.genome_lines(drawn)), left, bool(report.genes), parts

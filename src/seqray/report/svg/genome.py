@@ -248,7 +248,7 @@ class DrawnContig:
     plus: np.ndarray
     scores: Floats
     links: Sequence[str]
-    parts: Sequence[tuple[int, int]] | None = None
+    parts: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
     name = f"{first.contig.name} from base {first.start + 1} to {last.contig.name} base {last.end}"
     body = ""
     for s in stretches:
-        parts = [p for p in s.contig.parts or () if p[0] < s.end and p[1] > s.start]
+        parts = [p for p in s.contig.parts if p[0] < s.end and p[1] > s.start]
         body += _shade([(s.x(start), s.x(end)) for start, end in parts], _LABEL, _GENOME_TOTAL_HEIGHT)
         body += _name(s, s is first, alone) + _genes(s) + _calls(s)
         places = round_ticks(s.start, s.end, max(1, int((s.right - s.left) / 100)))
@@ -384,7 +384,7 @@ def density(contigs: Sequence[DrawnContig]) -> Markup:
     spans = [
         (first + start, first + end)
         for contig, first in zip(contigs, firsts.tolist(), strict=True)
-        for start, end in contig.parts or ()
+        for start, end in contig.parts
     ]
     body = _shade([(_GENOME_LEFT + a * scale, _GENOME_LEFT + b * scale) for a, b in spans], 4, 78)
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from seqray.core.boxes import BOXES
+from seqray.core.records import Contig, Intervals
 from seqray.core.results import Box, Call, CallContext
 from seqray.genome.genes import Gene
 from seqray.report.html import ModelText
 from seqray.report.pages.scan import (
     PLACES,
-    ScannedContig,
     ScanReport,
     call_card,
     place_index,
@@ -30,7 +30,7 @@ def embedded(page):
 
 
 def card_of(call, circle=None, **parts):
-    contigs = [ScannedContig("c", circle or 1000, circular=circle is not None)]
+    contigs = [Contig("c", circle or 1000, circular=circle is not None)]
     settings = {"threshold": 0.5, "provenance": (), "model": ModelText("m")}
     return call_card(ScanReport(title="", calls=[call], contigs=contigs, **settings, **parts), 0)
 
@@ -63,7 +63,7 @@ def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
     # 80 genes of 600 letters, 1250 apart: those from 10,000 to 12,500 are partly or wholly in the first part,
     # and that from 50,000 in the second.
     parts = [(10_500, 13_000), (50_599, 50_700)]
-    report = made_scan(contigs=[ScannedContig("chromosome", 100_000, parts=parts)], searched=2601)
+    report = made_scan(contigs=[Contig("chromosome", 100_000, parts=Intervals.merge(parts))], searched=2601)
     page = render_scan(report)
     assert "in 2.6 kb of 100 kb, 1 sequence; searched: chromosome:10,501-13,000, chromosome:50,600-" in page
     assert "<dt>Genes in the parts<dd><b>4</b><small>or partly in them; the whole: 80," in page
@@ -98,7 +98,7 @@ def test_calls_where_no_genes_are_known_are_not_called_far_from_genes(made_scan)
     report = made_scan()
     [name] = report.genes
     other = [replace(call, contig="other", context=CallContext()) for call in report.calls]
-    contigs = [*report.contigs, ScannedContig("other", 50_000)]
+    contigs = [*report.contigs, Contig("other", 50_000)]
     page = render_scan(replace(report, calls=[*report.calls, *other], contigs=contigs))
     text = re.sub("<[^>]*>", " ", page)
     assert name != "other"
@@ -129,7 +129,7 @@ def test_a_map_shows_the_precision_in_the_species_of_the_input(made_scan):
 
 
 def test_lines_of_several_contigs_name_the_one_that_goes_on(made_scan):
-    contigs = [ScannedContig("chromosome", 90_000), ScannedContig("plasmid", 10_000)]
+    contigs = [Contig("chromosome", 90_000), Contig("plasmid", 10_000)]
     page = render_scan(replace(made_scan(), contigs=contigs))
     labels = re.findall("<text class=contig[^>]*>([^<]*)<", page)
     assert labels[:2] == ["chromosome", "12.5 kb of chromosome"]
