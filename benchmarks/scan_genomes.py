@@ -6,6 +6,13 @@ Each row is one run of ``seqray scan FILE --model bacteria-genome`` in a process
 predicts genes where the file has none, and writes the calls as TSV. Plasmids are the contigs below 50 kb that
 the FASTA files of whole genomes call plasmids, each scanned alone. CPU seconds are of all threads, and
 say the same on a busy machine; wall time does not. Letters, calls and genes are those of the header.
+
+    python benchmarks/scan_genomes.py --data "$SEQRAY_DATA" --whole 20
+
+scans so many whole genomes of bacteria of ``data/genomes.tsv``, the smallest and the largest among them, as
+the scan workflow does with one shard: calls as TSV and GFF3, and a page. ``scan_cost.tsv`` has what each
+costs, in megabytes on disk too, and computes from the cost of a base what 10,000 genomes of the mean size
+cost.
 """
 
 from __future__ import annotations
@@ -18,8 +25,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
+import numpy as np
+
 from ecoli_tables import GENOME
-from machine import Cost, add_data, describe, run, script_parser
+from genome_sources import read_list
+from machine import Cost, add_data, describe, run, script_parser, with_decimals
 from seqray.io.tables import write_table
 
 LAMBDA = "lambda_genome/lambda_virus.fa.gz"
@@ -28,6 +40,8 @@ MODEL = "bacteria-genome"
 MAX_PLASMID_LETTERS = 50_000
 COLUMNS = ("sequence", "genes", "letters", "cpu_s", "peak_mb", "calls", "per_kb", "genes_known")
 COLUMNS += ("per_gene", "expected_precision")
+MANY = 10_000
+COST_COLUMNS = ("sequence", "genomes", "letters", "cpu_hours", "peak_mb", "disk_mb", "files")
 
 
 @dataclass(frozen=True)
@@ -82,10 +96,52 @@ def table_row(case: Case, cost: Cost, table: str) -> tuple[object, ...]:
     )
 
 
+def whole_genomes(data: Path, count: int) -> list[Case]:
+    """Genomes of bacteria, evenly among all by the size of their files."""
+    files = {row["species"]: data / row["genome"] for row in read_list() if row["domain"] == "bacteria"}
+    names = sorted(files, key=lambda name: files[name].stat().st_size)
+    chosen = [names[round(i * (len(names) - 1) / (count - 1))] for i in range(count)]
+    return [Case(name, "predicted", files[name]) for name in dict.fromkeys(chosen)]
+
+
+def measure_whole(case: Case, folder: Path) -> tuple[object, ...]:
+    """Scan a genome into a folder; the cells of its row of `COST_COLUMNS`."""
+    table = folder / "calls.tsv"
+    outputs = ["--out", str(table), "--out", str(folder / "calls.gff3"), "--html", str(folder / "page.html")]
+    command = [sys.executable, "-m", "seqray", "scan", str(case.path), "--model", MODEL, "--quiet"]
+    cost = run([*command, *outputs])
+    letters = table_row(case, cost, table.read_text(encoding="utf-8"))[COLUMNS.index("letters")]
+    size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    return case.name, 1, letters, cost.cpu / 3600, cost.peak_mb, size, len(outputs) // 2
+
+
+def many_genomes(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+    """The row of `MANY` genomes of the mean size, by the cost of a base of those that were scanned."""
+    table = np.array([row[2:] for row in rows], dtype=float)
+    factor = MANY / len(table)
+    letters, cpu, _, disk, files = table.sum(axis=0) * factor
+    return f"{MANY} such genomes", MANY, round(letters), cpu, table[:, 2].max(), disk, round(files)
+
+
+def write_costs(data: Path, count: int, out: Path) -> None:
+    """Scan whole genomes one after the other, and write what they and many of them cost."""
+    rows = []
+    for case in whole_genomes(data, count):
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure_whole(case, Path(folder)))
+        print(*rows[-1], sep="\t", flush=True)
+    table = [with_decimals(row) for row in (*rows, many_genomes(rows))]
+    write_table(out, COST_COLUMNS, table, describe(["scan_genomes.py", "--whole", str(count)]))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = script_parser(__doc__, "scan_genomes.tsv")
     add_data(parser)
+    parser.add_argument("--whole", type=int, metavar="N", help="scan so many whole genomes of bacteria")
     args = parser.parse_args(arguments)
+    if args.whole:
+        write_costs(args.data, args.whole, args.out.with_name("scan_cost.tsv"))
+        return
     with tempfile.TemporaryDirectory() as folder:
         rows = []
         for case in cases(args.data, Path(folder)):

@@ -218,3 +218,9 @@ def test_the_cost_of_a_scan_stands_beside_what_its_header_states(tmp_path):
 def test_small_plasmids_are_taken_from_whole_genomes(tmp_path):
     text = f">chromosome\nACGT\n>p1 a plasmid\nAC\nGT\n>p2 plasmid\n{'A' * 50_000}\n"
     assert list(scan_genomes.plasmids(write_gzip(tmp_path / "g.fna.gz", text))) == [("p1", "AC\nGT\n")]
+
+
+def test_many_genomes_cost_what_their_bases_cost():
+    rows = [("a", 1, "1000", 0.5, 300.0, 2.0, 3), ("b", 1, "3000", 1.5, 400.0, 4.0, 3)]
+    name, *cells = scan_genomes.many_genomes(rows)
+    assert (name, cells) == ("10000 such genomes", [10_000, 20_000_000, 10_000.0, 400.0, 30_000.0, 30_000])
