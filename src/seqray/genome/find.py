@@ -403,18 +403,24 @@ def choose_genes(
         )
     if isinstance(genes, str) and genes == "none":
         return None, ""
+    needed, known = genes == "predict" or table is not None, f"give {setting('genes')} as GFF3 or GenBank"
+    if introns and needed:
+        raise ConfigError(
+            "the model is for genomes whose genes have introns, which are not predicted",
+            remedy=f"{known}, or {setting('genes', 'none')}",
+        )
     circles = {record.id: len(record) for record in records if is_circular(record)}
     contigs = ((record.id, DNA.encode(record.sequence.replace("U", "T"))) for record in records)
     if not predicted:
         genome = genes if isinstance(genes, Genome) else read_genes(genes, circles)
-        return check_genes(genome, contigs), ""
+        return check_genes(genome, contigs, introns=introns), ""
     if genes == "auto" and own is not None:
         try:
             genome = own(circles)
             if genome.count:
-                check_genes(genome, contigs)
+                check_genes(genome, contigs, introns=introns)
         except InputError as error:
-            without = f"or give {setting('genes', 'predict')}"
+            without = f"or give {setting('genes', None if introns else 'predict')}"
             remedy = error.remedy if without in error.remedy else f"{error.remedy or 'correct it'}, {without}"
             raise InputError(error.what, where=error.where, remedy=remedy) from None
         if genome.count and table is not None:
@@ -424,15 +430,8 @@ def choose_genes(
             )
         if genome.count:
             return genome, ""
-    needed = genes == "predict" or table is not None
     if introns:
-        remedy = f"give {setting('genes')} as GFF3 or GenBank"
-        if needed:
-            raise ConfigError(
-                "the model is for genomes whose genes have introns, which are not predicted",
-                remedy=f"{remedy}, or {setting('genes', 'none')}",
-            )
-        return None, f"{remedy}, for genes with introns are not predicted"
+        return None, f"{known}, for genes with introns are not predicted"
     if not needed and find_spec("pyrodigal") is None:
         return None, f"give {setting('genes')}, or pip install pyrodigal to predict them"
     try:

@@ -231,37 +231,43 @@ class GeneIndex:
 
 _MAX_SHOWN_NAMES = 3
 _STARTS = ("ATG", "GTG", "TTG", "CTG", "ATT", "ATC", "ATA")  # of codon table 11
+_OF_THIS_ASSEMBLY = "give the annotation of this assembly, or "
 _MIN_GENES = 20
 _MIN_START_SHARE = 0.5
 
 
-def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
+def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]], *, introns: bool = False) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
-    One common name is enough. If there is none, but as many other names of the same lengths, the genome comes
-    back under these. No sequences at all are an error of reading.
+    One common name is enough. If there is none, but sequences have other names of its contigs and their
+    lengths, the genome comes back under these. No sequences at all are an error of reading. Genes with
+    ``introns`` are not predicted, so errors do not advise that.
     """
     same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
     known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file
     lengths: dict[str, int] = {}
+    instead = setting("genes", None if introns else "predict")
     for name, codes in contigs:
         lengths[name] = len(codes)
         own[name] = contig = same.get(name) or known.get(_plain_name(name), "")
         if contig == name:
-            check_contig(genome, name, len(codes))
+            check_contig(genome, name, len(codes), instead)
         if contig == name or genome.lengths.get(contig) == len(codes):
             starting, coding = count_starts(genome.of(contig), codes)
             with_start, looked_at = with_start + starting, looked_at + coding
     annotated = [contig for contig, genes in genome.genes.items() if genes]
     if not annotated:
         others = f", only features {_some(genome.others)}" if genome.others else ""
-        remedy = f"give another file, {setting('genes', 'predict')} or {setting('genes', None)}"
+        remedy = "give another file" + ("" if introns else f", {instead}") + f" or {setting('genes', None)}"
         raise InputError(f"contains no genes{others}", where=genome.file, remedy=remedy)
     if lengths and not set(annotated) & set(lengths):
-        renamed = {contig: name for name, contig in own.items()}
-        if renamed.keys() != same.keys() or any(
-            genome.lengths.get(contig) != lengths[name] or _versions_differ(contig, name)
-            for contig, name in renamed.items()
+        named = [(contig, name) for name, contig in own.items() if contig]
+        renamed = dict(named)
+        if not any(map(renamed.get, annotated)) or any(
+            genome.lengths.get(contig) != lengths[name]
+            or _versions_differ(contig, name)
+            or renamed[contig] != name  # two sequences have names of one contig
+            for contig, name in named
         ):
             plain = {_versionless(name) for name in annotated} & {_versionless(name) for name in lengths}
             raise InputError(
@@ -269,7 +275,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
                 where=genome.file,
                 remedy="only the version after the dot differs: use files of one version"
                 if plain
-                else f"rename them in one of the files, or give {setting('genes', 'predict')}",
+                else f"rename them in one of the files, or give {instead}",
             )
         genome = _renamed(genome, renamed)
     if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
@@ -277,7 +283,7 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]]) -> Genome:
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
             "with a start codon",
             where=genome.file,
-            remedy=_of_this_assembly(),
+            remedy=_OF_THIS_ASSEMBLY + instead,
         )
     return genome
 
@@ -304,28 +310,26 @@ def _versions_differ(one: str, other: str) -> bool:
 
 
 def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:
-    """A genome under other names of its contigs."""
+    """A genome of the contigs that have other names, under these."""
     pairs = first_and_more((f"'{old}' is '{new}'" for old, new in names.items()), _MAX_SHOWN_NAMES)
-    note = f"{genome.file}: contigs are matched under other names, as all lengths agree: {pairs}"
+    note = f"{genome.file}: contigs are matched under other names, as their lengths agree: {pairs}"
+    if left := [contig for contig, genes in genome.genes.items() if genes and contig not in names]:
+        note += f"; genes of {_some(left)} are left out, as no sequence has their names"
     return replace(
         genome,
-        genes={names[contig]: genes for contig, genes in genome.genes.items()},
-        lengths={names[contig]: length for contig, length in genome.lengths.items()},
+        genes={names[contig]: genes for contig, genes in genome.genes.items() if contig in names},
+        lengths={new: genome.lengths[contig] for contig, new in names.items()},
         circular=frozenset(names[contig] for contig in genome.circular if contig in names),
         notes=(*genome.notes, note),
     )
 
 
-def _of_this_assembly() -> str:
-    return f"give the annotation of this assembly, or {setting('genes', 'predict')}"
-
-
-def check_contig(genome: Genome, contig: str, length: int) -> None:
+def check_contig(genome: Genome, contig: str, length: int, instead: str) -> None:
     """Raise `InputError` if the file of genes states another length, or a gene lies beyond the end."""
     stated = genome.lengths.get(contig, length)
     if stated != length and genome.of(contig):
         what = f"states {stated} bases of '{contig}', which has {length}"
-        raise InputError(what, where=genome.file, remedy=_of_this_assembly())
+        raise InputError(what, where=genome.file, remedy=_OF_THIS_ASSEMBLY + instead)
     reach = 2 * length if contig in genome.circular else length
     for gene in genome.of(contig):
         if gene.start >= length or gene.end > reach:
@@ -333,7 +337,7 @@ def check_contig(genome: Genome, contig: str, length: int) -> None:
                 f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
                 f"which has {length} bases",
                 where=genome.file,
-                remedy=_of_this_assembly(),
+                remedy=_OF_THIS_ASSEMBLY + instead,
             )
 
 

@@ -180,25 +180,41 @@ def test_contigs_whose_names_the_annotation_relates_are_matched_and_that_is_said
 
 
 @pytest.mark.parametrize(
+    ("lengths", "left"),
+    [({"I": 90}, ["NC_001224.1"]), ({"MT": 60, "plasmid": 9}, ["NC_001133.9"]), ({"I": 90, "chrM": 60}, [])],
+)
+def test_sequences_that_the_annotation_names_are_enough(lengths, left):
+    known = chromosomes(names=STATED)
+    matched = check_genes(known, [(name, DNA.encode("C" * n)) for name, n in lengths.items()])
+    assert sum(map(len, matched.genes.values())) == 2 - len(left)
+    assert matched.genes.keys() == matched.lengths.keys() == lengths.keys() - {"plasmid"}
+    [note] = matched.notes
+    assert all(f"genes of '{contig}' are left out" in note for contig in left)
+    assert left or "left out" not in note
+
+
+@pytest.mark.parametrize(
     ("lengths", "names"),
     [
         ({"I": 90, "MT": 61}, STATED),  # another length
-        ({"I": 90}, STATED),  # fewer contigs
-        ({"I": 90, "MT": 60, "II": 9}, STATED),  # more contigs
-        ({"II": 90, "MT": 60}, STATED),  # a name that the file does not know
+        ({"II": 90, "III": 60}, STATED),  # names that the file does not know
+        ({"I": 90, "chrI": 90}, STATED),  # two sequences have names of one contig
         ({"I": 90, "MT": 60}, {}),  # it states no other names
-        ({"I": 90, "MT": 60}, {"NC_001133.9": ("I", "MT"), "NC_001224.1": ("MT",)}),  # of two contigs
+        ({"I": 90}, {"NC_001133.9": ("I",), "NC_001224.1": ("I",)}),  # of two contigs
         ({"NC_001133.8": 90, "MT": 60}, STATED),  # another version
-        ({"synchrI": 90, "MT": 60}, STATED),
+        ({"synchrI": 90}, STATED),
     ],
 )
-def test_contigs_are_not_matched_on_less(lengths, names):
-    with pytest.raises(InputError, match="has genes of"):
-        check(chromosomes(names=names), lengths)
+@pytest.mark.parametrize(("introns", "instead"), [(False, "'predict'"), (True, "None")])
+def test_contigs_are_not_matched_on_less(lengths, names, introns, instead):
+    codes = [(name, DNA.encode("C" * n)) for name, n in lengths.items()]
+    advice = rf"(rename them .* or give genes={instead}|only the version .*)"
+    with pytest.raises(InputError, match=rf"has genes of .*; {advice}\Z"):
+        check_genes(chromosomes(names=names), codes, introns=introns)
 
 
 def test_a_contig_without_genes_may_have_any_length():
-    check_contig(annotation(lengths={"empty": 80}), "empty", 90)
+    check_contig(annotation(lengths={"empty": 80}), "empty", 90, "")
 
 
 def test_start_codons_are_counted_on_both_strands_and_across_the_origin():

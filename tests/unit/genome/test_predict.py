@@ -234,3 +234,7 @@ def test_genes_with_introns_are_read_and_never_predicted(records):
     assert "as GFF3 or GenBank" in reason
     with pytest.raises(ConfigError, match="genes have introns"):
         choose("predict")
+    other = Genome({"z": (Gene(60, 90, "+", "g"),)}, "GFF3 x.gff", file="x.gff")
+    for genes in (other, "auto"):
+        with pytest.raises(InputError, match="rename them in one of the files, or give genes=None$"):
+            choose(genes, other)
