@@ -302,9 +302,8 @@ class GenePredictor:
             raise missing_package("pyrodigal", "genes") from None
         tables = sorted(pyrodigal.TRANSLATION_TABLES)
         if table is not None and table not in tables:
-            raise ConfigError(
-                f"unknown codon table {table}", remedy=f"choose one of {', '.join(map(str, tables))}"
-            )
+            known = ", ".join(map(str, tables))
+            raise ConfigError(f"unknown codon table {table}", remedy=f"choose one of {known}")
         contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING_LETTERS)
         sizes = [len(contig) - contig.count("N") for contig in contigs]
         long = sum(size for size in sizes if size >= MIN_N50)
@@ -375,12 +374,9 @@ def predict_all(records: Sequence[SequenceRecord], *, table: int | None = None, 
 
     with ThreadPoolExecutor(threads) as pool:
         genes = list(pool.map(predict, records))
-    return Genome(
-        {record.id: own for record, own in zip(records, genes, strict=True)},
-        predictor.source,
-        {record.id: len(record) for record in records},
-        frozenset(record.id for record in records if record.circular),
-    )
+    lengths = {record.id: len(record) for record in records}
+    circular = frozenset(record.id for record in records if record.circular)
+    return Genome(dict(zip(lengths, genes, strict=True)), predictor.source, lengths, circular)
 
 
 def choose_genes(

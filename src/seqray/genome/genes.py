@@ -127,16 +127,10 @@ def cut_genes(genes: Sequence[Gene], start: int, end: int) -> tuple[Gene, ...]:
             high += -high % 3
         if gene.start + low >= gene.end - high:
             continue
-        first, last = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
-        cut.append(
-            replace(
-                gene,
-                start=gene.start + low - start,
-                end=gene.end - high - start,
-                partial_start=gene.partial_start or first,
-                partial_end=gene.partial_end or last,
-            )
-        )
+        here = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
+        first, last = gene.partial_start or here[0], gene.partial_end or here[1]
+        part = replace(gene, start=gene.start + low - start, end=gene.end - high - start)
+        cut.append(replace(part, partial_start=first, partial_end=last))
     return tuple(cut)
 
 
@@ -258,8 +252,8 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]], *, introns
     annotated = [contig for contig, genes in genome.genes.items() if genes]
     if not annotated:
         others = f", only features {_some(genome.others)}" if genome.others else ""
-        remedy = "give another file" + ("" if introns else f", {instead}") + f" or {setting('genes', None)}"
-        raise InputError(f"contains no genes{others}", where=genome.file, remedy=remedy)
+        what, remedy = f"contains no genes{others}", f"give another file or {instead}"
+        raise InputError(what, where=genome.file, remedy=remedy)
     if lengths and not set(annotated) & set(lengths):
         named = [(contig, name) for name, contig in own.items() if contig]
         renamed = dict(named)
@@ -305,8 +299,7 @@ def _other_names(genome: Genome) -> dict[str, str]:
 
 def _versions_differ(one: str, other: str) -> bool:
     """Whether two names state different versions of one sequence, whose letters may differ."""
-    stem = _versionless(one)
-    return one != other and stem == _versionless(other) and stem not in (one, other)
+    return one != other and _versionless(one) == _versionless(other) not in (one, other)
 
 
 def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:
@@ -326,19 +319,17 @@ def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:
 
 def check_contig(genome: Genome, contig: str, length: int, instead: str) -> None:
     """Raise `InputError` if the file of genes states another length, or a gene lies beyond the end."""
-    stated = genome.lengths.get(contig, length)
-    if stated != length and genome.of(contig):
-        what = f"states {stated} bases of '{contig}', which has {length}"
-        raise InputError(what, where=genome.file, remedy=_OF_THIS_ASSEMBLY + instead)
+    stated, genes = genome.lengths.get(contig, length), genome.of(contig)
     reach = 2 * length if contig in genome.circular else length
-    for gene in genome.of(contig):
-        if gene.start >= length or gene.end > reach:
-            raise InputError(
-                f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
-                f"which has {length} bases",
-                where=genome.file,
-                remedy=_OF_THIS_ASSEMBLY + instead,
-            )
+    beyond = next((gene for gene in genes if gene.start >= length or gene.end > reach), None)
+    what = f"states {stated} bases of '{contig}', which has {length}" if stated != length and genes else ""
+    if beyond and not what:
+        place = f"{beyond.start + 1}-{beyond.end}"
+        what = (
+            f"the gene '{beyond.name}' ({place}) lies beyond the end of '{contig}', which has {length} bases"
+        )
+    if what:
+        raise InputError(what, where=genome.file, remedy=_OF_THIS_ASSEMBLY + instead)
 
 
 def count_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:

@@ -1,9 +1,11 @@
 """Starts of two strains; every number here is worked out by hand."""
 
+import math
 import random
 
 import pytest
 from hypothesis import given, strategies as st
+from scipy.stats import binom
 
 from seqray.cli.compare import COLUMNS, Start, compare_starts, read_starts
 from seqray.core.alphabet import reverse_complement
@@ -13,7 +15,7 @@ from tables import tsv, write
 
 
 def at(gene, distance, letters=""):
-    return Start(f"{gene}{distance}", "c:1(+)", gene, distance, 0.5, "high", letters)
+    return Start(f"{gene}{distance}", "c:1(+)", gene, distance, 0.5, "high", letters, at=60)
 
 
 def changes(a, b, tolerance=5, genomes=()):
@@ -52,6 +54,70 @@ def test_starts_are_matched_by_the_letters_around_them_whatever_their_genes_are_
     assert changes(a[:1], [at("r", 1, changed)], genomes=([], [])) == [("same", "p_11", "r1", 0)]
 
 
+def other_bases(letters, places):
+    return "".join("ACGT"["ACGT".find(x) - 1] if k in places else x for k, x in enumerate(letters))
+
+
+@pytest.mark.parametrize(("unlike", "same"), [(24, True), (25, False)])  # 57 and 56 of 81 are 70.4 and 69.1 %
+@pytest.mark.parametrize("farther", [0, 3, -4])
+def test_starts_that_are_left_may_agree_in_fewer_bases(unlike, same, farther):
+    a = bases(200, 0)
+    b = other_bases(a, range(50, 50 + 3 * unlike, 3))
+    first = 50 - farther
+    starts = [at("p_1", 25, a[50:131])], [at("q_1", 25, b[first : first + 81])]
+    overlap = 81 - abs(farther)
+    differ = len(set(range(50, 50 + 3 * unlike, 3)) & set(range(first, first + 81)))
+    [row, *more] = compare_starts(*starts, 5, 0, ([], []))
+    if 10 * (overlap - differ) >= 7 * overlap:
+        assert (row[0], row[2], row[-1]) == ("same", farther, f"{differ} of {overlap} bases differ")
+    else:
+        assert (row[0], more[0][0]) == ("lost", "gained")
+    assert farther or (row[0] == "same") == same
+
+
+def test_chance_does_not_make_partners():
+    alike = 2 * 0.37**2 + 2 * 0.13**2  # of two bases at random, 26 % of them G or C
+    overlaps = [81 - abs(shift) for shift in range(-10, 11)]
+    reached = sum(binom.sf(math.ceil(0.7 * overlap) - 1, overlap, alike) for overlap in overlaps)
+    assert 190_000 * reached < 0.02
+    a, b = ([at(f"{seed}", 1, bases(81, seed)) for seed in seeds] for seeds in (range(40), range(40, 80)))
+    assert {change for change, *_ in changes(a, b, genomes=([], []))} == {"lost", "gained"}
+
+
+@pytest.mark.parametrize(
+    ("distance", "first", "expected"),
+    [
+        (43, 0, ("same", 3, "the same gene; ")),
+        (70, 0, ("moved", 30, "the same gene; the start of A: no such bases; that of B: no such bases")),
+        (70, 20, ("moved", 50, "the same gene; the start of A: no such bases; that of B: no such bases")),
+        (190, 0, ("moved", 150, "the same gene; the start of A: no such bases; that of B: no such bases")),
+        (191, 0, ("lost", None, "no such bases")),
+    ],
+)
+def test_starts_of_one_gene_whose_bases_differ_have_moved(distance, first, expected):
+    gene = bases(120, 8)
+    a = at("p_1", 40, bases(81, 5))._replace(of_gene=gene[20:101])
+    b = at("q_1", distance, bases(81, 6))._replace(of_gene=gene[20 - first :][:81])  # which may begin before
+    row = compare_starts([a], [b], 5, 0, ([], []))[0]
+    assert (row[0], row[2], row[-1][: len(expected[2])]) == expected
+    low = b._replace(score=0.2)
+    told = reasons(compare_starts([a], [low], 5, 0.3, ([], [])))
+    near = expected[0] == "same"
+    assert told[0][1].startswith("below the threshold; the same gene; " if near else "no such bases")
+
+
+@pytest.mark.parametrize(
+    ("farther", "reason"),
+    [(5, "below the threshold; the same 76 bases"), (6, "no such bases"), (47, "no such bases")],
+)
+def test_a_call_below_the_threshold_is_a_reason_for_its_own_place_alone(farther, reason):
+    letters = bases(200, 0)
+    a = at("p_1", 72, letters[100:181])
+    low = at("q_1", 72 + farther, letters[100 - farther : 181 - farther])._replace(score=0.2)
+    assert reasons(compare_starts([a], [low], 5, 0.3, ([], []))) == [("lost", reason)]
+    assert reasons(compare_starts([low], [a], 5, 0.3, ([], []))) == [("gained", reason)]
+
+
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 500)), max_size=6, unique=True))
 def test_calls_compared_with_themselves_are_the_same(calls):
     own = [at(*call) for call in calls]
@@ -86,7 +152,8 @@ def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, stra
     ]
     starts = read_starts(write(tmp_path / "a.tsv", tsv(HEADER, rows)), genomes[0])
     assert [start.letters for start in starts] == [own, genomes[0][0].sequence[271:352]]
-    there = f"1 of 81 bases differ at b:301-381({strand})"
+    change = f"-50 {own[10]}>{other[10]}"  # index 60 is the start
+    there = f"1 of 81 bases differ at b:301-381({strand}): {change}"
     assert reasons(compare_starts(starts, [], 5, 0, genomes)) == [("lost", there), ("lost", "no such bases")]
     genomes[1][0] = SequenceRecord(
         "b", b.replace(b[300:381], own if strand == "+" else reverse_complement(own))
@@ -98,6 +165,54 @@ def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, stra
 
 
 HEADER = "id contig strand site score trust gene distance"
+TATAAT = "G" * 48 + "TATAAT" + "G" * 27  # the box lies 12 to 7 bases before the start, index 60
+
+
+@pytest.mark.parametrize(("strand", "site", "box"), [("+", 260, 248), ("-", 220, 227)])
+@pytest.mark.parametrize(
+    ("places", "differences"),
+    [
+        ({52}, "1 of 81 bases differ{}: -8 A>T in the -10 box"),
+        (
+            {47, 48, 53, 54},
+            "4 of 81 bases differ{}: -13 G>C, -12 T>G in the -10 box, -7 T>G in the -10 box, -6 G>C",
+        ),
+        ({59, 60, 80}, "3 of 81 bases differ{}: -1 G>C, +1 G>C, +21 G>C"),
+        (range(6), "6 of 81 bases differ{}"),
+    ],
+)
+def test_few_bases_that_differ_are_told_with_their_boxes(tmp_path, strand, site, box, places, differences):
+    rest, other = bases(200, 3), other_bases(TATAAT, places)
+    texts = (rest + (text if strand == "+" else reverse_complement(text)) + rest for text in (TATAAT, other))
+    genomes = [[SequenceRecord(name, text)] for name, text in zip("ab", texts, strict=True)]
+    paths = [
+        write(
+            tmp_path / f"{name}.tsv",
+            tsv(
+                f"{HEADER} minus10 minus10_start",
+                [("p", name, strand, site, score, "high", ".", ".", "TATAAT", box)],
+            ),
+        )
+        for name, score in (("a", 0.5), ("b", 0.2))
+    ]
+    a, b = (read_starts(path, genome) for path, genome in zip(paths, genomes, strict=True))
+    lost = differences.format(f" at b:201-281({strand})")
+    assert reasons(compare_starts(a, [], 5, 0.3, genomes)) == [("lost", lost)]
+    weak = "below the threshold; " + differences.format("")
+    assert reasons(compare_starts(a, b, 5, 0.3, genomes)) == [("lost", weak)]
+    turned = [start._replace(score=0.7 - start.score) for start in (*a, *b)]  # A has the base before ">"
+    assert reasons(compare_starts(turned[:1], turned[1:], 5, 0.3, genomes)) == [("gained", weak)]
+
+
+def test_starts_at_the_end_of_a_contig_are_matched_at_their_place(tmp_path):
+    contig = bases(300, 1)
+    rows = [("p", "c", "+", 45, 0.5, "high", "g", 40), ("q", "c", "-", 290, 0.5, "high", ".", ".")]
+    whole = read_starts(write(tmp_path / "a.tsv", tsv(HEADER, rows)), [SequenceRecord("c", contig)])
+    cut = [(name, "c", sign, site - 20, 0.5, "high", ".", ".") for name, _, sign, site, *_ in rows]
+    ends = read_starts(write(tmp_path / "b.tsv", tsv(HEADER, cut)), [SequenceRecord("c", contig[20:])])
+    assert [start.at for start in (*whole, *ends)] == [45, 9, 25, 9]
+    assert whole[0].of_gene == contig[85:166]
+    assert changes(whole, ends, genomes=([], [])) == [("same", "p", "p", 0), ("same", "q", "q", 0)]
 
 
 @pytest.mark.parametrize(

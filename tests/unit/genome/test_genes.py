@@ -135,7 +135,7 @@ def test_genes_that_fit_pass():
 @pytest.mark.parametrize(
     ("known", "contigs", "message"),
     [
-        (annotation(), {"c1": 9}, "in/a.gff: contains no genes; give another file, genes='predict' or"),
+        (annotation(), {"c1": 9}, "in/a.gff: contains no genes; give another file or genes='predict'"),
         (
             annotation(others=("exon",)),
             {"c1": 9},
