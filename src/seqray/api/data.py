@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from seqray.api.estimator import restored_state
-from seqray.api.verbs import Model, listed, predict, warned
+from seqray.api.verbs import Model, listed, opened, warned
 from seqray.core.alphabet import Alphabet, alphabet_of
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
-from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.records import Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Answers, Audit, SkippedRecord
 from seqray.core.text import INTERVAL_DRAWS, Truncation, counted
 from seqray.datasets.audit.run import audit as find_faults
@@ -28,12 +28,12 @@ from seqray.datasets.negatives.genome import read_genome_context
 from seqray.datasets.negatives.make import cautions, make_negatives, positives_among, positives_in
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
-from seqray.evaluation.run import check_probabilities, evaluate_scores, group_keys, label_indices
+from seqray.evaluation.run import check_probabilities, evaluate_examples, group_keys, label_indices
 from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
-from seqray.inference.origin import CAUTION
+from seqray.inference.origin import CAUTION, FileCheck, model_probabilities, read_in_contexts
 from seqray.io.files import temporary_folder
 from seqray.io.predictions import probability_column
 from seqray.io.summaries import figure_row
@@ -210,44 +210,60 @@ def evaluate(
     >>> figures.set_index("metric").value["accuracy"]
     np.float64(1.0)
     """
-    loaded = load_model(model) if isinstance(model, str | Path) else model
+    loaded = opened(model, device=device).with_truncation(truncate)
     card = loaded.card
+    require_number(threshold, "threshold")
     data = _labeled(loaded, sequences, labels, columns)
     examples, rest, part = choose_split(data, split)
-    if groups is None:
-        keys, _ = group_keys(examples, loaded.alphabet)
-    else:
+    keys, grouping = group_keys(examples, loaded.alphabet)
+    if groups is not None:
         key_of = dict(zip(map(id, data), _as_many(groups, "groups", data), strict=True))
-        keys = [key_of[id(one)] for one in examples]
-    labels = [str(one.label) for one in examples]
-    read = [
-        SequenceRecord(one.id, card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
-        for one in examples
-    ]
-    how: dict[str, Any] = {"context": context, "truncate": truncate, "device": device, "prior": prior}
-    predicted = predict(loaded, read, **how)
-    scores = predicted[[f"p_{name}" for name in card.classes]].to_numpy()
+        keys, grouping = [key_of[id(one)] for one in examples], ""
+    judged = _judged(loaded, examples, context, prior)
+    scores = judged[[probability_column(name) for name in card.classes]].to_numpy()
     limit = card.threshold if threshold is None else threshold
-    beside: list[Answers] = []
+    names = (card.classes, card.positive, loaded.alphabet)
+    answers = [answers_from_probabilities("model", "the model evaluated", scores, *names[:2], limit)]
     known = list(seen_in_training(card, data, part, examples))
-    other = load_model(against) if isinstance(against, str | Path) else against
-    if other is not None:
-        if not isinstance(other, pd.DataFrame):
-            known += [f"against: {note}" for note in seen_in_training(other.card, data, part, examples)]
-            other = predict(other, read, **how)
-        beside.append(_answers_beside(other, [one.id for one in examples], card))
+    if isinstance(against, pd.DataFrame):
+        answers.append(_answers_beside(against, [one.id for one in examples], card))
+    elif against is not None:
+        other = opened(against, device=device).with_truncation(truncate)
+        known += [f"against: {note}" for note in seen_in_training(other.card, data, part, examples)]
+        beside = _judged(other, examples, context if other.card.model.contexts else "auto", prior)
+        answers.append(_answers_beside(beside, beside["id"].tolist(), card))
+    known_data, known_labels = train if isinstance(train, tuple) else (train, None)
+    learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
     if baseline or train is not None:
-        known_data, known_labels = train if isinstance(train, tuple) else (train, None)
-        learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
-        names = (card.classes, card.positive, loaded.alphabet)
         own = list(range(len(examples))) if keys is None else keys
-        beside += floor_answers(examples, learned, *names, own, seed=seed)
-    evaluation = evaluate_scores(
-        *(labels, scores, card.classes, card.positive, limit, keys), beside=beside, draws=bootstrap, seed=seed
-    )
+        answers += floor_answers(examples, learned, *names, own, seed=seed)
+    how = {"draws": bootstrap, "seed": seed, "split": part, "grouping": grouping}
+    evaluation = evaluate_examples(examples, learned, answers, *names, keys, **how)
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     notes = warned([*(CAUTION + note for note in known), *evaluation.notes])
-    frame.attrs["findings"] = [*predicted.attrs["findings"], *notes]
+    frame.attrs["findings"] = [*judged.attrs["findings"], *notes]
+    return frame
+
+
+def _judged(
+    model: TrainedModel, examples: Sequence[Example], context: str | None, prior: float | None
+) -> pd.DataFrame:
+    """As `predict` of examples, each in the context that the data name, under their numbers as ids."""
+    card, kind = model.card, kind_of(model.card)
+    read, told = read_in_contexts(context, model, examples)
+    records = [
+        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
+        for one in kind.adapt(read, card.window)
+    ]
+    check = FileCheck(model, prior=prior, recognized=True)
+    check.see(records)
+    scores = model_probabilities(
+        model, records, on_batch=lambda found: check.see(predictions=found), prior=prior
+    )
+    calls = answers_from_probabilities("", "", scores, card.classes, card.positive, card.threshold).calls
+    frame = pd.DataFrame(scores, columns=[probability_column(name) for name in card.classes])
+    frame = frame.assign(id=[str(i) for i in range(len(frame))], label=[card.classes[k] for k in calls])
+    frame.attrs["findings"] = [*warned(check.lines()), *told]
     return frame
 
 

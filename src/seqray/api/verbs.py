@@ -158,7 +158,7 @@ def predict(
     >>> seqray.predict("ecoli-promoter", {"poly-A": "A" * 81}).label.tolist()
     ['background']
     """
-    loaded = _opened(model, context, device, engine, dtype).with_truncation(truncate)
+    loaded = opened(model, context, device, engine, dtype).with_truncation(truncate)
     options = PredictOptions(
         batch_size=batch_size, dtype=dtype, threshold=threshold, prior=prior, coverage=coverage
     )
@@ -252,7 +252,7 @@ def scan(
         records = list(read(DNA))
         model, why = choose_locator(records)
         chosen.append(why)
-    loaded = _opened(model, context, device, engine, dtype)
+    loaded = opened(model, context, device, engine, dtype)
     given = options | ({} if isinstance(genes, str) and genes == "auto" else {"genes": genes})
     given |= {} if codon_table is None else {"codon_table": codon_table}
     other, said = other_kind(loaded.card)
@@ -361,7 +361,7 @@ def explain(
     >>> letters[letters.record == "lacP1"][["position", "base", "rank"]].sort_values("rank").values.tolist()
     [[49, 'A', 1], [48, 'T', 2], [53, 'T', 3]]
     """
-    loaded = _opened(model, context, device, "torch", "fp32").with_truncation(truncate)
+    loaded = opened(model, context, device).with_truncation(truncate)
     require_number(top, "top", whole=True, least=1)
     methods = listed(method)
     kind = kind_of(loaded.card)
@@ -426,7 +426,7 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
       context  distance  foreign
     0    None       0.1     True
     """
-    loaded = _opened(model, None, None, "torch", "fp32")
+    loaded = opened(model)
     loaded.check_reads_sequences()
     signature = signature_of(loaded.card)
     words = KmerCounter(loaded.alphabet)
@@ -447,9 +447,15 @@ def _bar(items: Any, shown: bool, **options: Any) -> Any:
     return tqdm(items, disable=not shown, delay=WAIT, **options)
 
 
-def _opened(
-    model: Model, context: str | None, device: str | None, engine: Engine, dtype: Dtype
+def opened(
+    model: Model,
+    context: str | None = None,
+    device: str | None = None,
+    engine: Engine = "torch",
+    dtype: Dtype = "fp32",
 ) -> TrainedModel:
+    """The model of a name, a path, or a fitted classifier, as it is used."""
+    model = getattr(model, "model_", model)
     require(context is None or isinstance(context, str), "context", "must be a name, 'auto' or 'none'")
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:

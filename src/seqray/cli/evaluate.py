@@ -341,11 +341,10 @@ def _model_answers(
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes about contexts and where the records are not like its training data."""
     from seqray.calibration.conformal import COVERAGE, HeldOutScores
-    from seqray.cli.evaluate_data import read_in_contexts
     from seqray.core.records import LabeledSequence
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import label_indices
-    from seqray.inference.origin import FileCheck, model_probabilities
+    from seqray.inference.origin import FileCheck, model_probabilities, read_in_contexts
     from seqray.inference.sequences import TRUNCATED, reweight
     from seqray.kinds.kinds import kind_of
 
@@ -427,39 +426,25 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
 
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
-    from seqray.cli.evaluate_data import NO_FLOOR, floor_of, shared_with_training
-    from seqray.core.labels import label_faults
-    from seqray.evaluation.run import (
-        Records,
-        by_context,
-        by_similarity,
-        by_subclass,
-        evaluate_answers,
-        group_keys,
-        label_indices,
-    )
+    from seqray.cli.evaluate_data import NO_FLOOR, floor_of
+    from seqray.evaluation.run import evaluate_examples, group_keys
 
     examples = material.examples
-    labels = label_indices([example.label for example in examples], material.classes)
     groups, grouping = group_keys(examples, material.alphabet)
     beside, notes = [], [f"--no-floor: {NO_FLOOR}"]
     if not request.how.no_floor:
         beside, notes = floor_of(material, groups, grouping, request.how.seed)
-    subsets = by_context(examples) | by_subclass(examples)
-    if material.train and material.is_lettered:
-        subsets |= by_similarity(examples, material.train, material.alphabet)
-    return evaluate_answers(
-        Records(tuple(material.classes), material.positive, labels, groups),
+    return evaluate_examples(
+        examples,
+        material.train,
         [*material.answers, *beside],
-        subsets=subsets,
+        material.classes,
+        material.positive,
+        material.alphabet,
+        groups,
         draws=request.how.bootstrap,
         seed=request.how.seed,
         split=material.split,
         grouping=grouping,
-        notes=[
-            *material.notes,
-            *notes,
-            *(f"caution: {fault}" for fault in label_faults([replace(one, split=None) for one in examples])),
-            *shared_with_training(material),
-        ],
+        notes=[*material.notes, *notes],
     )

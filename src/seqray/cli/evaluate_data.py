@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.model import AUTO, NO_CONTEXT, naming_other_models
-from seqray.core.alphabet import Alphabet, canonical_strand
+from seqray.cli.model import naming_other_models
+from seqray.core.alphabet import Alphabet
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.labels import ONE_LABEL, joined_labels, small_difference
-from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.predictions import Table, numeric_column, probability_column, scores_and_calls
 from seqray.kinds.kinds import LabeledFiles
 
 if TYPE_CHECKING:
-    from seqray.modelfile.model import TrainedModel
+    pass
 
 NO_FLOOR = "these figures have no baseline, so they do not show what a simple rule would reach"
 
@@ -144,50 +144,6 @@ def table_answers(
 
 
 # --- Contexts, data that the floor knows, and the floor
-
-
-def read_in_contexts(
-    context: str, model: TrainedModel, examples: Sequence[LabeledSequence]
-) -> tuple[list[LabeledSequence], list[str]]:
-    """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
-    from seqray.inference.origin import recognize_context
-    from seqray.inference.sequences import known_context
-
-    if context not in (AUTO, NO_CONTEXT):
-        name = model.with_context(context).context
-        note = f"all records are read as {name} (--context)"
-    elif not model.card.model.contexts:
-        return list(examples), []
-    elif context == NO_CONTEXT:
-        name, note = None, "the model knows contexts, but gets none (--context none)"
-    elif known := sum(known_context(model, example.context) is not None for example in examples):
-        unknown = len(examples) - known
-        return list(examples), [f"{unknown} records are of no context that the model knows"] * bool(unknown)
-    else:
-        records = (SequenceRecord(example.id, example.sequence) for example in examples)
-        name = recognize_context(model, records)[0].context
-        if name is None:
-            return list(examples), ["the records are of no context that the model knows"]
-        note = f"all records are read as {name}, which they are like (--context auto)"
-    return [replace(example, context=name) for example in examples], [note]
-
-
-def shared_with_training(material: EvaluationInput) -> Iterator[str]:
-    """Notes that count evaluated records that the floor learns from, or whose group it knows."""
-    examples, train, alphabet = material.examples, material.train, material.alphabet
-    learned = {canonical_strand(one.sequence, alphabet) for one in train} - {""}
-    shared = sum(canonical_strand(one.sequence, alphabet) in learned for one in examples)
-    if shared:
-        yield (
-            f"{shared} of {len(examples)} records are also in the training data of the baseline "
-            "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
-        )
-    groups = {example.group for example in train} - {None, ""}
-    if shared := sum(example.group in groups for example in examples):
-        yield (
-            f"{shared} of {len(examples)} records have a group (column 'group') that training records have, "
-            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
-        )
 
 
 def floor_of(

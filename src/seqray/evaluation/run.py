@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core.alphabet import Alphabet
+from seqray.core.alphabet import Alphabet, canonical_strand
 from seqray.core.arrays import Floats, Ints
-from seqray.core.errors import ConfigError, InputError, require_number
-from seqray.core.records import Example, LabeledSequence
+from seqray.core.errors import ConfigError, InputError, require_number, setting
+from seqray.core.labels import label_faults
+from seqray.core.records import Example
 from seqray.core.results import Answers, Evaluation, Figure
 from seqray.core.text import INTERVAL_DRAWS, align_columns, class_counts, counted, format_interval
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.homology.kmers import kmer_groups, word_length
-from seqray.homology.options import INSEPARABLE
+from seqray.homology.options import INSEPARABLE, LEAK, MIN_SIMILAR_LENGTH, MIN_SIMILAR_RESIDUES, SIMILAR
 from seqray.homology.similarity import best_matches
 from seqray.metrics.baselines import mcnemar
 from seqray.metrics.classification import (
@@ -81,21 +83,49 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     }
 
 
-def by_similarity(
-    examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence], alphabet: Alphabet
-) -> dict[str, np.ndarray]:
-    """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
+def by_similarity(identity: Floats) -> dict[str, np.ndarray]:
+    """Rows of each range of identity (N,) to the nearest training sequence, ``similarity:<range>``.
 
     Ranges include their lower end, and those of few records are left out; ``1.0`` holds copies, and sequences
     that contain a training sequence or are part of one.
     """
-    identity, _ = best_matches(
-        [example.sequence for example in train], [example.sequence for example in examples], alphabet
-    )
     bins = np.digitize(identity, EDGES[1:])
     names = [*(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1.0"]
     rows = {f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names)}
     return {name: own for name, own in rows.items() if len(own) >= MIN_SUBSET_RECORDS}
+
+
+def notes_on_training(
+    examples: Sequence[Example], train: Sequence[Example], identity: Floats, alphabet: Alphabet
+) -> Iterator[str]:
+    """Count records that are training data, have their group, or by their identity (N,) are relatives."""
+    count, texts = len(examples), [one.sequence for one in train]
+    if not train:
+        yield (
+            "relatives of the training data among these records are not looked for: name these data by "
+            f"{setting('train')}, or see 'seqray audit' of all"
+        )
+    learned = {canonical_strand(text, alphabet) for text in texts} - {""}
+    if shared := sum(canonical_strand(one.sequence, alphabet) in learned for one in examples):
+        yield (
+            f"{shared} of {count} records are also in the training data of the baseline "
+            f"({setting('train')}): it remembers them, and its figures are too good; "
+            "leave them out (seqray split)"
+        )
+    groups = {one.group for one in train} - {None, ""}
+    if shared := sum(one.group in groups for one in examples):
+        yield (
+            f"{shared} of {count} records have a group (column 'group') that training records have, "
+            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
+        )
+    similar = int((identity >= SIMILAR).sum())
+    least = MIN_SIMILAR_LENGTH if alphabet.is_nucleotide else MIN_SIMILAR_RESIDUES
+    if similar >= LEAK * count and similar and np.quantile([len(text) for text in texts], 0.25) >= least:
+        yield (
+            f"caution: {similar} of {count} records are {SIMILAR:.0%} identical or more to a training "
+            "record: the figures say little about records that differ from these; see 'seqray audit', and "
+            "divide the data by relatives (seqray split)"
+        )
 
 
 # --- Metrics of several classifiers on the same records, with intervals, and the differences between them
@@ -253,6 +283,34 @@ def evaluate_scores(
     records = Records(names, positive, truth, None if groups is None else list(groups))
     model = answers_from_probabilities(MODEL, "the model evaluated", scores, names, positive, threshold)
     return evaluate_answers(records, [model, *beside], subsets=subsets, draws=draws, seed=seed, split=split)
+
+
+def evaluate_examples(
+    examples: Sequence[Example],
+    train: Sequence[Example],
+    answers: Sequence[Answers],
+    classes: Sequence[str],
+    positive: str,
+    alphabet: Alphabet,
+    groups: Sequence[object] | None,
+    *,
+    notes: Sequence[str] = (),
+    **how: Any,
+) -> Evaluation:
+    """Measure classifiers on labeled records and their subsets, and note what speaks against the figures."""
+    labels, identity = label_indices([one.label or "" for one in examples], classes), np.zeros(0)
+    subsets = by_context(examples) | by_subclass(examples)
+    if train and all(one.sequence for one in examples):
+        known, asked = ([one.sequence for one in part] for part in (train, examples))
+        identity, _ = best_matches(known, asked, alphabet)
+        subsets |= by_similarity(identity)
+    faults = label_faults([replace(one, split=None) for one in examples])
+    told = [
+        *(f"caution: {fault}" for fault in faults),
+        *notes_on_training(examples, train, identity, alphabet),
+    ]
+    records = Records(tuple(classes), positive, labels, groups)
+    return evaluate_answers(records, answers, subsets=subsets, notes=[*notes, *told], **how)
 
 
 def evaluate_answers(

@@ -9,6 +9,10 @@ from typing import Literal
 from seqray.core.errors import ConfigError, field_name, require, require_number, use_python_numbers
 
 BLOCK = 10_000  # letters of a genome that stay together
+SIMILAR = 0.8  # identity to a training sequence, by which another one is like it
+LEAK = 0.01  # share of held-out sequences with a copy, a relative or a group in training
+MIN_SIMILAR_LENGTH = 40  # nucleotides: shorter ones are similar by chance
+MIN_SIMILAR_RESIDUES = 25
 PARTS = ("train", "validation", "test")
 INSEPARABLE = (
     "no split can separate mutants of one sequence, and figures hold for further mutants of it alone"
@@ -19,7 +23,7 @@ INSEPARABLE = (
 class RelationOptions:
     """Which sequences count as related: by ``identity`` (0 to 1), or a shared k-mer of ``word`` letters."""
 
-    identity: float = 0.8
+    identity: float = SIMILAR
     word: int = 40
     both_strands: bool = True
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -477,6 +478,29 @@ class FileCheck:
 
 
 # --- Labeled examples, each read as what it is from
+
+
+def read_in_contexts(
+    context: str | None, model: TrainedModel, examples: Sequence[Example]
+) -> tuple[list[Any], list[str]]:
+    """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
+    if context not in ("auto", "none", None):
+        name = model.with_context(context).context
+        note = f"all records are read as {name} ({setting('context')})"
+    elif not model.card.model.contexts:
+        return list(examples), []
+    elif context != "auto":
+        name, note = None, f"the model knows contexts, but gets none ({setting('context', 'none')})"
+    elif known := sum(sequences.known_context(model, example.context) is not None for example in examples):
+        unknown = len(examples) - known
+        return list(examples), [f"{unknown} records are of no context that the model knows"] * bool(unknown)
+    else:
+        records = (SequenceRecord(example.id, example.sequence) for example in examples)
+        name = recognize_context(model, records)[0].context
+        if name is None:
+            return list(examples), ["the records are of no context that the model knows"]
+        note = f"all records are read as {name}, which they are like ({setting('context', 'auto')})"
+    return [replace(example, context=name) for example in examples], [note]
 
 
 def model_probabilities(

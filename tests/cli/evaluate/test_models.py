@@ -26,7 +26,7 @@ def test_a_model_on_labeled_data(evaluate, folder, tiny_model):
     assert {subset for subset, *_ in found} == {"all", "context:species 0", "context:species 1"}
     part = value(found, "auroc", subset="context:species 1")
     assert part == pytest.approx(reference.roc_auc_score(TRUTH[1::2], p[1::2]), rel=1e-5)
-    first, second, *_, note, last = ended.out.splitlines()
+    first, second, *_, note, _, last = ended.out.splitlines()
     assert first.startswith("tiny on 60 records of split test: ")
     assert second.split() == ["mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece"]
     assert "cross-validated" in note

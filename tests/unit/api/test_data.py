@@ -185,25 +185,26 @@ def test_an_evaluation_is_shown_in_a_line():
 def test_a_part_is_measured_against_other_predictions_as_by_the_command(table, tmp_path):
     frame, _ = table
     frame = frame.assign(
-        split=["test" if i % 2 else "train" for i in range(len(frame))], id=range(len(frame))
+        split=["test" if i % 4 < 2 else "train" for i in range(len(frame))],
+        id=range(len(frame)),
+        context=["Escherichia coli K-12 MG1655", "Bacillus subtilis 168"] * (len(frame) // 2),
     )
     frame.to_csv(tmp_path / "parts.tsv", sep="\t", index=False)
-    words = (
-        f"evaluate --model ecoli-promoter --train {tmp_path / 'parts.tsv'} {NAMED} --bootstrap 0 --no-floor"
-    )
-    written = command(f"{words} --against bacteria-promoter", tmp_path / "e.tsv")
-    of_other = "source == 'against' and subset == 'all'"
-    expected = written.query(of_other).set_index(["class", "metric"]).value
-    other = seqray.predict("bacteria-promoter", dict(zip(frame.id.astype(str), frame.seq, strict=True)))
-    for against in ("bacteria-promoter", other, other.sample(frac=1, random_state=1)):
-        found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, against=against)
-        figures = found.query(of_other).set_index(["class", "metric"]).value
+    words = f"evaluate --model bacteria-promoter --train {tmp_path / 'parts.tsv'} {NAMED} --bootstrap 0"
+    written = command(f"{words} --no-floor --against ecoli-promoter", tmp_path / "e.tsv")
+    key = ["source", "subset", "class", "metric"]
+    expected = written.set_index(key).value
+    other = seqray.predict("ecoli-promoter", dict(zip(frame.id.astype(str), frame.seq, strict=True)))
+    for against in ("ecoli-promoter", other, other.sample(frac=1, random_state=1)):
+        found = seqray.evaluate("bacteria-promoter", frame, columns=COLUMNS, bootstrap=0, against=against)
+        figures = found.set_index(key).value
+        assert len(figures) == len(expected)
         shown = pd.to_numeric(expected.loc[figures.index], errors="coerce")
         assert figures.tolist() == pytest.approx(shown.tolist(), rel=1e-5, nan_ok=True)
     with pytest.raises(InputError, match="no row of '1'"):
-        seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, against=other.iloc[::2])
+        seqray.evaluate("bacteria-promoter", frame, columns=COLUMNS, against=other.iloc[::2])
     with pytest.raises(InputError, match="no column 'p_background'"):
-        seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, against=other[["id", "label"]])
+        seqray.evaluate("bacteria-promoter", frame, columns=COLUMNS, against=other[["id", "label"]])
 
 
 def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):

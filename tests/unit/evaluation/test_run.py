@@ -20,7 +20,8 @@ from seqray.evaluation.floor import (
     roc_points,
     threshold_rows,
 )
-from seqray.evaluation.run import evaluate_scores, summary
+from seqray.evaluation.run import evaluate_examples, evaluate_scores, summary
+from seqray.homology.similarity import best_matches
 from seqray.inference.origin import model_probabilities
 from seqray.inference.sequences import known_context
 
@@ -162,18 +163,30 @@ def test_similarity_is_cut_into_ranges():
     letters = "".join(rng.choice(list("ACGT"), 60))
     changed = "".join("ACGT"["ACGT".index(c) - 1] if i % 6 == 3 else c for i, c in enumerate(letters))
     other = "".join(rng.choice(list("ACGT"), 60))
-    train = [example(9, sequence=letters)]
     sequences = [
         *(other, letters, changed) * 10,
         letters[:30] + ("A" if letters[30] != "A" else "C") + letters[31:],
     ]
-    parts = subsets.by_similarity([example(i, sequence=s) for i, s in enumerate(sequences)], train, DNA)
+    parts = subsets.by_similarity(best_matches([letters], sequences)[0])
     assert parts.pop("similarity:1.0").tolist() == [*range(1, 30, 3)]
     changes = parts.pop("similarity:0.8-0.9").tolist()  # 10 of 60 letters changed
     assert [*range(2, 30, 3)] == changes
     assert [rows.tolist() for rows in parts.values()] == [
         [*range(0, 30, 3)]
     ]  # the last is alone in its range
+
+
+def test_relatives_of_training_records_are_counted_or_said_to_be_unknown():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(40)]
+    turned = str.maketrans("ACGT", "CGTA")
+    relatives = [text[:20] + text[20:22].translate(turned) + text[22:] for text in texts[:7]]  # 58 of 60
+    examples = [example(i, sequence=s) for i, s in enumerate([*relatives, *texts[20:]])]
+    train = [example(i, sequence=s) for i, s in enumerate(texts[:20])]
+    answers = [answers_from_probabilities("model", "", np.full((27, 2), 0.5), CLASSES, CLASSES[1])]
+    for known, note in ((train, "caution: 7 of 27 records are 80% identical"), ([], "are not looked for")):
+        found = evaluate_examples(examples, known, answers, CLASSES, CLASSES[1], DNA, None, draws=0)
+        assert [one for one in found.notes if "training" in one and note in one]
 
 
 # --- curves -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from seqray.core.labels import LabelFault
 from seqray.core.results import SEVERITIES, AuditFigure, Finding
 from seqray.core.text import format_interval
 from seqray.datasets.audit.dataset import EVERY_CLASS, WHOLE
+from seqray.homology.options import LEAK, MIN_SIMILAR_LENGTH, MIN_SIMILAR_RESIDUES, SIMILAR
 
 
 def draw_findings(
@@ -99,10 +100,6 @@ def _baseline(f: AuditFigure) -> str:
 
 # --- Findings about relatives: test sequences with relatives in training, now or after a random split
 
-LEAK = 0.01  # share of held-out sequences with a copy, a relative or a group in training
-SIMILAR = 0.8  # identity to the most similar training sequence
-MIN_SIMILAR_LENGTH = 40  # nucleotides: shorter ones are similar by chance
-MIN_SIMILAR_RESIDUES = 25
 OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, if no split is given
 OVERLAP_CAUTION = 0.01
 GAP = 0.02  # MCC
