@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,8 +205,8 @@ def _by_fewer_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[
 
 def _by_gene_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
     """Pairs whose genes begin with bases that agree; shifts as those of `_by_letters`."""
-    genes = ([start._replace(letters=start.of_gene, at=0) for start in starts] for starts in (a, b))
-    for _, i, j, between in _by_letters(*genes):
+    genes = [[start._replace(letters=start.of_gene, at=0) for start in starts] for starts in (a, b)]
+    for _, i, j, between in chain(_by_letters(*genes), _by_fewer_letters(*genes)):
         shift = between + (b[j].distance or 0) - (a[i].distance or 0)
         if abs(shift) <= _MAX_MOVE:
             yield 0, i, j, shift

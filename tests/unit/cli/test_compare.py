@@ -84,6 +84,7 @@ def test_chance_does_not_make_partners():
     assert {change for change, *_ in changes(a, b, genomes=([], []))} == {"lost", "gained"}
 
 
+@pytest.mark.parametrize("unlike", [0, 24])  # of the 81 bases of the gene
 @pytest.mark.parametrize(
     ("distance", "first", "expected"),
     [
@@ -94,10 +95,12 @@ def test_chance_does_not_make_partners():
         (191, 0, ("lost", None, "no such bases")),
     ],
 )
-def test_starts_of_one_gene_whose_bases_differ_have_moved(distance, first, expected):
+def test_starts_of_one_gene_whose_bases_differ_have_moved(unlike, distance, first, expected):
     gene = bases(120, 8)
     a = at("p_1", 40, bases(81, 5))._replace(of_gene=gene[20:101])
-    b = at("q_1", distance, bases(81, 6))._replace(of_gene=gene[20 - first :][:81])  # which may begin before
+    near = range(20, 20 + unlike * (3 if first == 0 else 0), 3)
+    other = other_bases(gene, near)[20 - first :]  # which may begin before
+    b = at("q_1", distance, bases(81, 6))._replace(of_gene=other[:81])
     row = compare_starts([a], [b], 5, 0, ([], []))[0]
     assert (row[0], row[2], row[-1][: len(expected[2])]) == expected
     low = b._replace(score=0.2)
