@@ -127,7 +127,7 @@ def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
     codes = alignment.codes[np.ix_(rows, columns)]
     tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
     steps = [step for step in network(tokens, return_attention=True).attention if step.axis == "row"]
-    maps = torch.cat([step.weights[0].mean(dim=0)[:, 1:, 1:] for step in steps])  # (layers * heads, C, C)
+    maps = torch.cat([step.weights[0].mean(dim=1)[:, 1:, 1:] for step in steps])  # (layers * heads, C, C)
     scores = np.full((alignment.columns,) * 2, -np.inf)
     scores[np.ix_(columns, columns)] = pairs_from_maps(maps.numpy())
     return scores

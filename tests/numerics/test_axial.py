@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from networks import random_network
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import trace as axial_attention
-from seqray.explanations.rollout import grad_rollout, rollout
+from seqray.explanations.rollout import grad_rollout, rollout, value_rollout
 from seqray.explanations.targets import without_cls
 from seqray.explanations.trace import trace
 from seqray.models import axial
@@ -300,6 +301,9 @@ def test_rollout_is_the_product_over_all_cells(tied, line_bytes, monkeypatch):
     expected = product([a.detach().mean(dim=0) for a in reference(network)[1]])
     grid = rollout(trace(network, TOKENS))
     torch.testing.assert_close(grid[0], expected)
+    steps = network(TOKENS, return_attention=True).attention  # in the layout that rollout takes
+    by_weights = rollout([step.weights for step in steps], along=[step.axis for step in steps])
+    torch.testing.assert_close(by_weights[0], expected)
     assert grid.sum().item() == pytest.approx(1, abs=1e-5)
 
 
@@ -314,9 +318,24 @@ def test_class_gradient_rollout_is_the_product_over_all_cells(tied, label):
         positive = (a * slope).clamp(min=0).mean(dim=0).detach()
         idle = positive.sum(dim=-1) <= 0
         mixed.append(torch.where(idle[:, None], torch.eye(ROWS * COLUMNS), positive))
-    traced = trace(network, TOKENS, gradients=True)
-    grid = grad_rollout(traced, traced.logits[:, label])
-    torch.testing.assert_close(grid[0], product(mixed), rtol=1e-4, atol=1e-6)
+    for traced in (trace(one, TOKENS, gradients=True) for one in (network, Outer(network))):
+        grid = grad_rollout(traced, traced.logits[:, label])
+        torch.testing.assert_close(grid[0], product(mixed), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(rollout(traced)[0], product([a.detach().mean(dim=0) for a in maps]))
+        with pytest.raises(ConfigError, match="value-rollout needs the values"):
+            value_rollout(traced)
+
+
+class Outer(nn.Module):
+    """A network that seqray doesn't know, with axial attention within; tied rows compute CLS alone."""
+
+    def __init__(self, inner: AxialTransformer) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        tied = self.inner.config.tied
+        return self.inner(tokens).logits if tied else self.inner.head(self.inner.states(tokens)[:, 0, 0])
 
 
 def test_frozen_networks_have_gradients_too():

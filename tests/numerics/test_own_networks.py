@@ -13,7 +13,9 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 import seqray
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
+from seqray.explanations import trace as forward_trace
 from seqray.modelfile.file import build_model
+from seqray.models.attention import MultiHeadAttention, WindowedAttention, rotary_angles
 
 B, H, L, D = 2, 3, 7, 12
 
@@ -132,30 +134,49 @@ def test_rows_and_columns_of_an_alignment_are_one_product_of_large_matrices(tied
         np.testing.assert_allclose(masked.sum((1, 2)), 1, atol=1e-12)
 
 
+EVEN = np.full((B, H, L, L), 1 / L)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("weights", "options", "words"),
     [
-        (([],), "no attention weights"),
-        (([np.ones((B, L, L)), np.ones((B, L, L + 1))],), "layer 2"),
-        (([np.ones((B, L, L)), np.ones((B + 1, L, L))],), "layer 2"),
-        (([np.ones((B, L, L))], np.ones((B, L + 1))), "the mask"),
-        (([np.ones((B, L, L))], np.zeros((B, L))), "padding"),
+        ([], {}, "no attention weights"),
+        (None, {}, "no attention weights"),  # of a model of transformers that is not 'eager'
+        ((None, None), {}, "no attention weights"),
+        ([EVEN, np.full((B, H, L, L + 1), 0.1)], {}, "layer 2"),
+        ([EVEN, np.concatenate([EVEN, EVEN])], {}, "layer 2"),
+        ([EVEN, np.random.default_rng(0).normal(size=EVEN.shape) / 9], {}, "layer 2 are no shares"),
+        ([EVEN * np.nan], {}, "layer 1 are no shares"),
+        ([np.arange(B * L * L).reshape(B, L, L)], {}, "layer 1 are no shares"),
+        ([EVEN], {"mask": np.ones((B, L + 1))}, "the mask"),
+        ([EVEN], {"mask": np.zeros((B, L))}, "padding"),
+        ([EVEN], {"along": ["diagonal"]}, "along"),
+        ([EVEN], {"residual": 1.5}, "residual"),
+        ([EVEN], {"query": 9}, "the query 9 doesn't fit the 7 tokens"),
+        ([EVEN], {"query": (0, 1)}, r"the query \(0, 1\) doesn't fit"),
+        ([EVEN], {"query": [0, 3]}, r"of shape \(2,\) doesn't fit"),
+        ([EVEN], {"query": torch.tensor(3)}, r"of shape \(\) doesn't fit"),
+        ([EVEN], {"query": [-1, 2, 0, 0, 0, 0, 0]}, "doesn't fit"),
+        ([EVEN], {"along": ["row"], "query": 1}, "the query 1 doesn't fit the 1 x 7 tokens"),
+        ([EVEN], {"gradients": []}, "'gradients' don't fit"),
+        ([EVEN], {"values": [np.ones((B, H, L + 1, D))]}, "'values' don't fit"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused(arguments, words):
+def test_weights_that_do_not_fit_are_refused(weights, options, words):
     with pytest.raises(ConfigError, match=words):
-        seqray.rollout(*arguments)
-    with pytest.raises(ConfigError, match="along"):
-        seqray.rollout([np.ones((B, L, L))], along=["diagonal"])
-    with pytest.raises(ConfigError, match="residual"):
-        seqray.rollout([np.ones((B, L, L))], residual=1.5)
+        seqray.rollout(weights, **options)
 
 
 # --- Networks that seqray does not know
 
 
 class Own(nn.Module):
-    """A network as researchers write it; with ``shown`` it gives its weights itself."""
+    """A network as researchers write it; with ``shown`` it gives its weights itself.
+
+    It reads the first token, or the mean by the ``shares`` of the tokens.
+    """
+
+    shares = None
 
     def __init__(self, layers=3, **options):
         super().__init__()
@@ -178,7 +199,10 @@ class Own(nn.Module):
             x = x + y
             x = x + torch.tanh(wide(x))
             weights.append(w)
-        return (self.out(x[:, 0]), weights) if shown else self.out(x[:, 0])
+        return (self.answer(x), weights) if shown else self.answer(x)
+
+    def answer(self, x):
+        return self.out(x[:, 0] if self.shares is None else (x * self.shares[..., None]).sum(1))
 
 
 @pytest.fixture
@@ -196,6 +220,8 @@ def test_an_own_network_is_traced_and_left_as_it_is(tokens, padded, shown):
     network = Own(batch_first=True).train()
     mask = padding() if padded else None
     traced = seqray.trace(network, {"tokens": tokens, "padding": mask, "shown": shown})
+    by_name = seqray.trace(network, tokens, padding=mask, shown=shown)
+    torch.testing.assert_close(by_name.logits, traced.logits)
     assert network.training
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
     with torch.no_grad():
@@ -216,17 +242,25 @@ def explicit(network, tokens):
     """The same network by hand: its logits, weights and values times output matrix, for autograd."""
     x, weights, added = network.letters(tokens), [], []
     for attention, wide in zip(network.attention, network.wide, strict=True):
-        q, k, v = nn.functional.linear(x, attention.in_proj_weight, attention.in_proj_bias).chunk(3, dim=-1)
-        q, k, v = (part.view(B, L, H, -1).transpose(1, 2) for part in (q, k, v))
-        w = ((q @ k.mT) / (D // H) ** 0.5).softmax(-1)
+        of_torch = isinstance(attention, nn.MultiheadAttention)
+        joint = attention if of_torch else attention.qkv
+        inner = (joint.in_proj_weight, joint.in_proj_bias) if of_torch else (joint.weight, joint.bias)
+        out = attention.out_proj if of_torch else attention.out
+        G = (len(inner[0]) - D) // 2 * H // D  # heads of keys and values
+        parts = nn.functional.linear(x, *inner).split([D, G * D // H, G * D // H], dim=-1)
+        q, k, v = (part.view(B, L, -1, D // H).transpose(1, 2) for part in parts)
+        k, v = (part.repeat_interleave(H // G, dim=1) for part in (k, v))
+        place = torch.arange(L)
+        apart = (place[:, None] - place).abs() > getattr(attention, "window", L)
+        w = ((q @ k.mT) / (D // H) ** 0.5).masked_fill(apart, float("-inf")).softmax(-1)
         w.retain_grad()
-        matrices = attention.out_proj.weight.T.reshape(H, D // H, D)
+        matrices = out.weight.T.reshape(H, D // H, D)
         u = torch.stack([v[:, h] @ matrices[h] for h in range(H)], dim=1)
         weights.append(w)
         added.append(u)
-        x = x + (w @ u).sum(1) + attention.out_proj.bias
+        x = x + (w @ u).sum(1) + out.bias
         x = x + torch.tanh(wide(x))
-    return network.out(x[:, 0]), weights, added
+    return network.answer(x), weights, added
 
 
 @pytest.mark.parametrize(("frozen", "kind"), [(False, "float"), (True, "float"), (True, "double")])
@@ -244,12 +278,89 @@ def test_gradients_and_values_of_an_own_network(tokens, frozen, kind):
     found = seqray.grad_rollout(traced, traced.logits[:, 1])
     np.testing.assert_allclose(found, expected[:, 0], atol=1e-6, rtol=0)
     np.testing.assert_allclose(seqray.rollout(weights, gradients=slopes), expected[:, 0], atol=1e-6, rtol=0)
-    norms = [torch.einsum("bhqk,bhkd->bqkd", w, u).norm(dim=-1) for w, u in zip(weights, added, strict=True)]
-    expected = product([n.detach().double().numpy() for n in norms])[:, 0]
+    expected = product(lengths(weights, added))[:, 0]
     np.testing.assert_allclose(seqray.value_rollout(traced), expected, atol=1e-6, rtol=0)
     added = [one.double() for one in added]  # of another type than the weights
     np.testing.assert_allclose(seqray.rollout(weights, values=added), expected, atol=1e-6, rtol=0)
     assert all(parameter.grad is None for parameter in network.parameters())
+
+
+def lengths(weights, added):
+    """Norm of what each key adds to each query."""
+    sums = (torch.einsum("bhqk,bhkd->bqkd", w, u) for w, u in zip(weights, added, strict=True))
+    return [one.norm(dim=-1).detach().double().numpy() for one in sums]
+
+
+def test_a_network_that_reads_the_mean_is_explained_from_all_that_it_reads(tokens):
+    """Also for one class after the other, from one pass."""
+    network = Own(batch_first=True).eval().double()
+    network.shares = (~padding()).double() / torch.tensor([[L], [L - 2]])
+    logits, weights, added = explicit(network, tokens)
+    traced = seqray.trace(network, tokens, gradients=True)
+    for label in (1, 0, 1):
+        slopes = torch.autograd.grad(logits[:, label].sum(), weights, retain_graph=True)
+        matrices = product(raising(weights, slopes))
+        expected = (network.shares[:, None].numpy() @ matrices)[:, 0]
+        for query in (None, ~padding(), network.shares):
+            found = seqray.grad_rollout(traced, traced.logits[:, label], query=query)
+            np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
+        found = seqray.grad_rollout(traced, traced.logits[:, label], query=3)
+        np.testing.assert_allclose(found, matrices[:, 3], atol=1e-6, rtol=0)
+    alone = seqray.grad_rollout(traced, traced.logits[0, 1])
+    np.testing.assert_allclose(alone[0], expected[0], atol=1e-6, rtol=0)
+    assert alone[1].tolist() == [1.0] + (L - 1) * [0.0]  # of this record nothing was asked
+    by_weights = product([w.mean(1).detach().double().numpy() for w in weights])
+    for rolled, matrices in (
+        (seqray.rollout, by_weights),
+        (seqray.value_rollout, product(lengths(weights, added))),
+    ):
+        mean = (network.shares[:, None].numpy() @ matrices)[:, 0]
+        np.testing.assert_allclose(rolled(traced, query=~padding()), mean, atol=1e-6, rtol=0)
+        with pytest.warns(UserWarning, match="first token is explained, but the logits depend on others"):
+            found = rolled(traced)
+        np.testing.assert_allclose(found, matrices[:, 0], atol=1e-6, rtol=0)
+    traced.logits[:, 0].sum().backward()
+    with pytest.raises(ConfigError, match="trace again"):
+        seqray.grad_rollout(traced, traced.logits[:, 0])
+
+
+class Sisters(Own):
+    """Attention of seqray and of torch in one network, which changes its states in place where it can."""
+
+    def __init__(self):
+        super().__init__(4, batch_first=True)
+        self.attention[0], self.attention[1] = MultiHeadAttention(D, H), MultiHeadAttention(D, H, 1)
+        self.attention[3] = WindowedAttention(D, H, 2)
+
+    def forward(self, tokens, padding=None, shown=False):
+        x, unturned = self.letters(tokens), rotary_angles(torch.zeros(L), D // H)
+        for attention, wide in zip(self.attention, self.wide, strict=True):
+            of_torch = isinstance(attention, nn.MultiheadAttention)
+            y = attention(*((x, x, x) if of_torch else (x, unturned)[: 1 + hasattr(attention, "window")]))[0]
+            x = x + y if torch.is_grad_enabled() else x.add_(y)
+            x = x + torch.tanh(wide(x))
+        return self.answer(x)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_attention_of_seqray_is_seen_within_an_own_network(tokens, frozen, kept, monkeypatch):
+    monkeypatch.setattr(forward_trace, "KEPT_BYTES", kept)
+    network = Sisters().eval()
+    logits, weights, added = explicit(network, tokens)
+    slopes = torch.autograd.grad(logits[:, 1].sum(), weights)
+    expected = product([w.mean(1).detach().double().numpy() for w in weights])[:, 0]
+    network.requires_grad_(not frozen)
+    for gradients in (False, True):
+        traced = seqray.trace(network, tokens, gradients=gradients)
+        torch.testing.assert_close(traced.logits, logits, atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(seqray.rollout(traced), expected, atol=1e-6, rtol=0)
+    by_class = seqray.grad_rollout(traced, traced.logits[:, 1])
+    np.testing.assert_allclose(by_class, product(raising(weights, slopes))[:, 0], atol=1e-5, rtol=0)
+    by_values = product(lengths(weights, added))[:, 0]
+    np.testing.assert_allclose(seqray.value_rollout(traced), by_values, atol=1e-5, rtol=0)
+    alone = seqray.trace(network.attention[0], torch.ones(B, L, D))  # a layer by itself; all keys are alike
+    np.testing.assert_allclose(seqray.rollout(alone)[:, 1:], 0.5 / L, atol=1e-6)
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
@@ -315,7 +426,10 @@ def test_a_model_of_transformers(kind, implementation, tokens):
     slopes = torch.autograd.grad(output.last_hidden_state[:, query, 0].sum(), output.attentions)
     expected = product(raising(output.attentions, slopes))
     found = seqray.grad_rollout(traced, traced.logits[:, query, 0])
-    np.testing.assert_allclose(found, expected[:, 0], atol=1e-6, rtol=0)
+    np.testing.assert_allclose(found, expected[:, query], atol=1e-6, rtol=0)
+    if kind == "gpt2":
+        with pytest.warns(UserWarning, match="attends to itself alone, as in causal networks; .* query=-1"):
+            assert seqray.rollout(traced).tolist() == B * [[1.0] + (L - 1) * [0.0]]
 
 
 class Duck(nn.Module):
@@ -403,3 +517,9 @@ def test_a_network_without_attention_is_refused():
         seqray.value_rollout(traced)
     with pytest.raises(ConfigError, match="a trace takes no mask"):
         seqray.rollout(traced, gradients=[])
+    with pytest.raises(ConfigError, match="got int, not Tensor; compute it from the logits"):
+        seqray.grad_rollout(traced, 1)
+    with pytest.raises(ConfigError, match="got list, not Trace"):
+        seqray.value_rollout([EVEN])
+    with pytest.raises(ConfigError, match="got function, not Module"):
+        seqray.trace(lambda x: x, torch.zeros(2, 3))

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from networks import locator_config
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations import trace as forward_trace
 from seqray.explanations.methods import GENERAL_METHODS, METHODS
@@ -438,8 +437,3 @@ def test_many_stretches_at_once_are_scored_as_alone(method):
     together = METHODS[method].score(one, codes, chosen)
     for row, alone in zip(together, codes, strict=True):
         np.testing.assert_allclose(row, METHODS[method].score(one, alone[None], chosen)[0], atol=1e-5)
-
-
-def test_a_query_beyond_the_tokens_is_refused():
-    with pytest.raises(ConfigError, match="the query 9 lies beyond the 5 tokens"):
-        rollout([np.full((1, 2, 5, 5), 0.2)], query=9)

@@ -179,6 +179,9 @@ class Faithfulness:
     curves: tuple[Curve, ...]
     verdicts: dict[str, str]
 
+    def __repr__(self) -> str:
+        return f"Faithfulness({'; '.join(text.split(': ')[0] for text in self.verdicts.values())})"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadFigures:

@@ -202,14 +202,18 @@ def faithfulness(
     rankings = ranking if isinstance(ranking, Mapping) else {"ranking": ranking}
     if "random" in rankings:
         raise ConfigError("'random' is the name of the random order", remedy="name the ranking otherwise")
+    if not rankings or any(len(values) != len(tokens) for values in rankings.values()):
+        remedy = f"give rankings of {counted(len(tokens), 'record')}, as many as there are"
+        raise InputError("no ranking was given, or of fewer or more records", remedy=remedy)
     evidence = Evidence()
     for number, record in enumerate(tokens):
         letters = np.array(list(record)) if isinstance(record, str) else np.asarray(record)
-        scores = {name: np.asarray(values[number], np.float64) for name, values in rankings.items()}
-        if any(values.shape != (len(letters),) for values in scores.values()):
-            remedy = "give one number for each token, or nan"
-            raise InputError("the ranking doesn't fit", where=f"record {number + 1}", remedy=remedy)
+        where = f"record {number + 1}"
+        scores = {name: _numbers(values[number]) for name, values in rankings.items()}
         places = np.flatnonzero(np.isfinite(sum(scores.values())))
+        if any(values.shape != (len(letters),) for values in scores.values()) or not len(places):
+            remedy = "give one number for each token, or nan for some"
+            raise InputError("the ranking doesn't fit", where=where, remedy=remedy)
         words, numbers = np.unique(letters[places], return_inverse=True)
         codes: Any = numbers[None]
         by_member = {name: values[None, None, places] for name, values in scores.items()}
@@ -224,20 +228,30 @@ def faithfulness(
             kind = np.result_type(letters, words)  # noqa: B023 - called within this round
             changed = np.tile(letters.astype(kind), (len(some), 1))  # noqa: B023
             changed[:, places] = words[some]  # noqa: B023
-            return _scores(score, changed, record)  # noqa: B023
+            return _scores(score, changed, record, where)  # noqa: B023
 
         evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, references=others))
     return conclude(evidence, next(iter(rankings)), None, seed, deed="replacing the tokens")
 
 
-def _scores(score: Callable[[Any], Any], changed: np.ndarray, like: Any) -> Floats:
+def _scores(score: Callable[[Any], Any], changed: np.ndarray, like: Any, where: str) -> Floats:
     """Scores of changed records (M, n), which are handed over in the form that the record has."""
+    records: Any = changed
     if isinstance(like, str):
-        return np.asarray(score(["".join(row) for row in changed]), np.float64)
-    if isinstance(like, Tensor):
-        scores = score(torch.from_numpy(changed).to(like))
-        return torch.as_tensor(scores, device="cpu").detach().double().numpy()
-    return np.asarray(score(changed), np.float64)
+        records = ["".join(row) for row in changed]
+    elif isinstance(like, Tensor):
+        records = torch.from_numpy(changed).to(like)
+    scores = _numbers(score(records))
+    if scores.shape != (len(changed),) or not np.isfinite(scores).all():
+        what = "nan" if scores.shape == (len(changed),) else f"the shape {scores.shape}"
+        remedy = f"let it give a finite number for each, here {len(changed)}"
+        raise InputError(f"the scores of changed records have {what}", where=where, remedy=remedy)
+    return scores
+
+
+def _numbers(values: Any) -> Floats:
+    values = values.detach().cpu().double() if isinstance(values, Tensor) else values
+    return np.asarray(values, np.float64)
 
 
 def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:

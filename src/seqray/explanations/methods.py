@@ -105,13 +105,7 @@ def _mean_over_stretches(falls: Floats, starts: Ints, block: int) -> Floats:
 Profiles = tuple[Floats, Floats, Floats | None]
 
 
-def _rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
-    grid = target.shares(lambda t: roll.rollout(t, residual=s.residual))
-    return grid.sum(axis=0), grid.sum(axis=1), grid
-
-
-def _grad_rollout_cells(target: AlignmentTarget, s: MethodSettings) -> Profiles:
-    grid = target.shares(_gradient_relevance(target, s), gradients=True)
+def _profiles(grid: Floats) -> Profiles:
     return grid.sum(axis=0), grid.sum(axis=1), grid
 
 
@@ -169,8 +163,8 @@ METHODS = {
 GENERAL_METHODS = tuple(name for name in METHODS if name != "linear")
 """Methods for every network of sequences."""
 OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] = {
-    "rollout": _rollout_cells,
-    "grad-rollout": _grad_rollout_cells,
+    "rollout": lambda target, s: _profiles(target.shares(lambda t: roll.rollout(t, residual=s.residual))),
+    "grad-rollout": lambda t, s: _profiles(t.shares(_gradient_relevance(t, s), gradients=True)),
     "occlusion": lambda target, s: (
         occlude_columns(target, s.block or COLUMN_BLOCK),
         leave_rows_out(target),

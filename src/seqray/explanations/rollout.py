@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Literal
@@ -10,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, require_type
 from seqray.core.host import as_guest
 from seqray.explanations.options import RESIDUAL, Fusion, MethodSettings
-from seqray.explanations.trace import AttentionLayer, StoredLayer, Trace, WeightBlock
+from seqray.explanations.trace import AttentionLayer, StoredLayer, Trace, WeightBlock, first_token
 
 Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
 """A block of weights and the relevance (n, q) of its queries, to the relevance that reaches its keys (n, k),
@@ -37,15 +38,17 @@ def rollout(
     Parameters
     ----------
     weights
-        What `trace` gave. Or the weights of each layer, first layer first, of torch or numpy: (B, H, L, L),
-        or (B, L, L) without heads. Along rows of an alignment (B, H, R, C, C), or (B, H, C, C) where all rows
-        share them; along columns (B, H, C, R, R).
+        What `trace` gave. Or the weights of each layer after softmax, first layer first, of torch or numpy:
+        (B, H, L, L), or (B, L, L) without heads. Along rows of an alignment (B, H, R, C, C), or (B, H, C, C)
+        or (B, H, 1, C, C) where all rows share them; along columns (B, H, C, R, R).
     mask
         (B, L), or (B, R, C) of alignments, nonzero at real tokens: weights of padding are left out, and the
         others made to sum to 1. A trace needs none.
     query
         The token whose output is explained: its place, (row, column) in an alignment; or the shares of
-        several, such as the mask for their mean. Default is the first, or what the head of a trace reads.
+        several, (L,) or (B, L), such as the mask for their mean. Default is what the head of a network of
+        seqray reads, else the first token, whatever the network reads; a warning follows where gradients of
+        a trace show that its logits depend on others, or where the first token sees itself alone.
     along
         Of alignments: ``row`` or ``column`` for each layer.
     gradients
@@ -78,29 +81,30 @@ def rollout(
         if not (mask is along is gradients is values is None):
             remedy = "leave them out: a trace knows its padding, and grad_rollout and value_rollout the rest"
             raise ConfigError("a trace takes no mask, along, gradients or values", remedy=remedy)
-        start = weights.start if query is None else _start(query, weights.start, None)
-        return _rolled(start, weights.layers, residual, heads)
-    layers, like, real = _stored([_tensor(layer) for layer in weights], mask, along, values)
-    start = _start((0,) * (like.dim() - 1) if query is None else query, like, real)
+        steps = _weight_steps(weights.layers, heads)
+        relevance = _roll(_start(query, weights.start), weights.layers, steps, residual)
+        return _cautioned(relevance, query, weights.complete)
+    layers, first, real = _stored(weights, mask, along, values)
     if gradients is not None:
-        slopes = [
-            _tensor(slope).to(like).reshape(layer.weights.shape)
-            for slope, layer in zip(gradients, layers, strict=True)
-        ]
-        relevance = _roll(start, layers, list(map(_positive_gradient, layers, slopes)), residual)
-    elif values is not None:
-        relevance = _roll(start, layers, [_normalized(layer.added_norm()) for layer in layers], residual)
+        slopes = _beside("gradients", gradients, [_tensor(layer).shape for layer in weights])
+        slopes = [slope.to(first).reshape(of.weights.shape) for slope, of in zip(slopes, layers, strict=True)]
+        steps = list(map(_positive_gradient, layers, slopes))
     else:
-        relevance = _rolled(start, layers, residual, heads)
+        steps = _weight_steps(layers, heads) if values is None else _value_steps(layers)
+    relevance = _roll(_start(query, first, real), layers, steps, residual)
+    relevance = _cautioned(relevance, query, None if gradients is None else True)
     return relevance if isinstance(weights[0], Tensor) else relevance.numpy()
 
 
-def _rolled(start: Tensor, layers: Sequence[AttentionLayer], residual: float, heads: Fusion) -> Tensor:
-    """Rollout of weights alone."""
+def _weight_steps(layers: Sequence[AttentionLayer], heads: Fusion) -> list[Step]:
+    """Of weights alone."""
     fuse = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[heads]
     by_rows = _normalized(lambda block: fuse(block.weights, 1))
-    means = [heads == "mean" and layer.one_line for layer in layers]
-    return _roll(start, layers, [_mean_step if mean else by_rows for mean in means], residual)
+    return [_mean_step if heads == "mean" and layer.one_line else by_rows for layer in layers]
+
+
+def _value_steps(layers: Sequence[AttentionLayer]) -> list[Step]:
+    return [_normalized(layer.added_norm()) for layer in layers]
 
 
 # --- Weights that the user gives
@@ -112,12 +116,23 @@ def _tensor(array: Any) -> Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
+def _beside(name: str, arrays: Sequence[Any], shapes: list[torch.Size]) -> list[Tensor]:
+    """What is given beside the weights of each layer, whose shapes begin with these."""
+    tensors = [_tensor(array) for array in arrays]
+    if [one.shape[: len(shape)] for one, shape in zip(tensors, shapes, strict=False)] != shapes:
+        remedy = f"give an array for each that begins with the axes {tuple(shapes[0])}"
+        raise ConfigError(f"'{name}' don't fit the layers", remedy=remedy)
+    return tensors
+
+
 def _stored(
-    given: list[Tensor], mask: Any, along: Sequence[str] | None, values: Sequence[Any] | None
+    weights: Sequence[Any], mask: Any, along: Sequence[str] | None, values: Sequence[Any] | None
 ) -> tuple[list[StoredLayer], Tensor, Tensor | None]:
-    """The layers of weights, zeros of the shape of the tokens, and which tokens are real."""
-    if not given:
-        raise ConfigError("no attention weights were given", remedy="give those of one layer or more")
+    """The layers of weights, the first token as shares of all, and which tokens are real."""
+    if weights is None or not len(weights) or any(layer is None for layer in weights):
+        remedy = "give those of each layer; a model of transformers shows them if it is loaded as 'eager'"
+        raise ConfigError("no attention weights were given", remedy=remedy)
+    given = [_tensor(layer) for layer in weights]
     given = [layer[:, None] if layer.dim() == 3 else layer for layer in given]
     tokens, shapes = given[0].shape[-1:], [given[0].shape[-1:] * 2] * len(given)
     if along is not None:
@@ -127,12 +142,17 @@ def _stored(
         if layer.shape != (len(given[0]), *layer.shape[1:2], *shape):
             what = f"the weights of layer {number} are {tuple(layer.shape)}, and its tokens {tuple(shape)}"
             raise ConfigError(what, remedy="give attention of the same tokens in all layers")
-    like = given[0].new_zeros(len(given[0]), *tokens)
+        if not ((layer >= 0).all() and (layer.sum(dim=-1) < 1.01).all()):  # rounded to bfloat16; not nan
+            what = f"the weights of layer {number} are no shares: negative, nan, or with sums above 1"
+            raise ConfigError(what, remedy="give them after softmax, of a network in evaluation mode")
+    like = first_token(given[0], len(given[0]), *tokens)
     real = None if mask is None else _tensor(mask).to(like.device) != 0
     if real is not None and real.shape != like.shape:
         raise ConfigError(f"the mask is {tuple(real.shape)}", remedy=f"give it as {tuple(like.shape)}")
     columns = [axis == "column" for axis in along or ["row"] * len(given)]
-    added = [None] * len(given) if values is None else [_tensor(value).to(like) for value in values]
+    added: list[Tensor | None] = [None] * len(given)
+    if values is not None:
+        added = [value.to(like) for value in _beside("values", values, [w.shape[:-1] for w in given])]
     layers = [
         StoredLayer(layer.to(like.dtype), one, mask=real, columns=axis, checked=False)
         for layer, one, axis in zip(given, added, columns, strict=True)
@@ -144,28 +164,33 @@ def _grid(given: Sequence[Tensor], along: Sequence[str]) -> tuple[tuple[int, ...
     """Rows and columns of an alignment, and the last axes of the weights (B, H, N, L, L) of each layer."""
     if not set(along) <= {"row", "column"} or len(along) != len(given):
         raise ConfigError("'along' does not fit the layers", remedy="give 'row' or 'column' for each")
-    last = dict(zip(along, given, strict=True))
-    rows = last["column"].shape[-1] if "column" in last else last["row"].shape[2]
-    columns = last["row"].shape[-1] if "row" in last else last["column"].shape[2]
-    sizes = {"row": (rows, columns), "column": (columns, rows)}
-    shapes = [
-        (1 if layer.shape[2] == 1 else sizes[axis][0], *[sizes[axis][1]] * 2)
-        for axis, layer in zip(along, given, strict=True)
-    ]
-    return (rows, columns), shapes
+    pairs = zip(along, given, strict=True)
+    grids = [layer.shape[2:4] if axis == "row" else layer.shape[2:4][::-1] for axis, layer in pairs]
+    rows, columns = map(max, zip(*grids, strict=True))  # some layers share their lines, which are 1 then
+    sizes = [(rows, columns) if axis == "row" else (columns, rows) for axis in along]
+    lines = [1 if layer.shape[2] == 1 else size[0] for layer, size in zip(given, sizes, strict=True)]
+    return (rows, columns), [(n, size[1], size[1]) for n, size in zip(lines, sizes, strict=True)]
 
 
-def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
-    """Shares of the tokens that are explained, of the shape of ``like``; they sum to 1."""
+def _start(query: Any, like: Tensor, real: Tensor | None = None) -> Tensor:
+    """Shares of the tokens that are explained, which sum to 1; ``like`` are those without a query."""
+    if query is None and real is None:
+        return like
+    sizes = like.shape[1:]
     if isinstance(query, Integral | tuple):
         place, start = query if isinstance(query, tuple) else (query,), torch.zeros_like(like)
-        if any(not -size <= int(at) < size for at, size in zip(place, like.shape[1:], strict=False)):
-            tokens = " x ".join(map(str, like.shape[1:]))
-            raise ConfigError(f"the query {query} lies beyond the {tokens} tokens of a record")
-        start[(slice(None), *place)] = 1.0
+        fits = len(place) == len(sizes) and all(-n <= int(at) < n for at, n in zip(place, sizes, strict=True))
+        if fits:
+            start[(slice(None), *place)] = 1.0
     else:
-        start = _tensor(query).to(like).expand_as(like)
-    start = start if real is None else start * real
+        start = like if query is None else _tensor(query).to(like)
+        query = f"of shape {tuple(start.shape)}"
+        fits = start.shape in (like.shape, sizes) and bool((start >= 0).all())
+    if not fits:
+        what = f"the query {query} doesn't fit the {' x '.join(map(str, sizes))} tokens of a record"
+        remedy = "give a place, (row, column) in an alignment, or a share of 0 or more for each token"
+        raise ConfigError(what, remedy=remedy)
+    start = start.expand_as(like) if real is None else start * real
     total = start.flatten(1).sum(dim=1)
     if not bool((total > 0).all()):
         raise ConfigError("the query is padding in a record", remedy="give the place of a real token")
@@ -176,25 +201,53 @@ def _start(query: Any, like: Tensor, real: Tensor | None) -> Tensor:
 
 
 @as_guest
-def value_rollout(traced: Trace, *, residual: float = RESIDUAL) -> Tensor:
-    """Relevance by the norm of what a key adds to the output, value and output matrix included: (B, T)."""
-    steps = [_normalized(layer.added_norm()) for layer in traced.layers]
-    return _roll(traced.start, traced.layers, steps, residual)
+def value_rollout(traced: Trace, *, query: Any = None, residual: float = RESIDUAL) -> Tensor:
+    """Relevance by the norm of what a key adds to the output, value and output matrix included: (B, T).
+
+    ``query`` and the result are as in `rollout`.
+    """
+    require_type(traced, Trace, "trace the network by seqray.trace")
+    relevance = _roll(_start(query, traced.start), traced.layers, _value_steps(traced.layers), residual)
+    return _cautioned(relevance, query, traced.complete)
 
 
 @as_guest
-def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -> Tensor:
+def grad_rollout(traced: Trace, target: Tensor, *, query: Any = None, residual: float = RESIDUAL) -> Tensor:
     """Relevance for one class: the weights whose growth would raise it, by gradient times weight.
 
-    ``traced`` has gradients; ``target`` (B,) is computed from its logits. The result is as in `rollout`.
+    ``traced`` has gradients; ``target`` (B,) is computed from its logits. ``query`` and the result are as in
+    `rollout`, but of a network that is not of seqray, the default is all tokens whose last attention has a
+    gradient, in equal shares: the first of a CLS head, the real ones of a mean.
     """
+    require_type(traced, Trace, "trace the network by seqray.trace")
+    require_type(target, Tensor, "compute it from the logits of the trace, such as traced.logits[:, 1]")
     try:
-        slopes = torch.autograd.grad(target.sum(), [layer.heads for layer in traced.layers])
-    except RuntimeError:
+        heads = [layer.heads for layer in traced.layers]
+        slopes = torch.autograd.grad(target.sum(), heads, retain_graph=True)  # for other classes
+    except RuntimeError as error:
         remedy = "compute it from the logits of this trace, outside of torch.no_grad and torch.inference_mode"
+        if "second time" in str(error):
+            remedy = "trace again, or use retain_graph=True where you compute gradients yourself"
         raise ConfigError("the target has no gradients by the weights", remedy=remedy) from None
+    if query is None and not traced.complete:
+        query = traced.layers[-1].read(slopes[-1]).to(traced.start)
+        none = query.flatten(1).sum(dim=1) == 0  # such as other records than that of the target
+        query[none] = traced.start[none]
     steps = list(map(_positive_gradient, traced.layers, slopes))
-    return _roll(traced.start, traced.layers, steps, residual)
+    return _roll(_start(query, traced.start), traced.layers, steps, residual)
+
+
+def _cautioned(relevance: Tensor, query: Any, complete: bool | None) -> Tensor:
+    """The same, with a warning where the first token, explained for want of a query, is hardly meant."""
+    if query is None and complete is not True:
+        shares, what = relevance.flatten(1), "without a query the first token is explained, but "
+        if complete is False:
+            what += "the logits depend on others too; the mask of the tokens is the query of their mean"
+            warnings.warn(what, stacklevel=4)
+        elif shares.shape[1] > 1 and (shares[:, 0] > 1 - 1e-6).all():
+            what += "it attends to itself alone, as in causal networks; the last one is query=-1"
+            warnings.warn(what, stacklevel=4)
+    return relevance
 
 
 def _positive_gradient(layer: AttentionLayer, slope: Tensor) -> Step:

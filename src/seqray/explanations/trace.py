@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import ConfigError, require_type
 from seqray.core.host import own_settings
 from seqray.core.text import counted
 from seqray.models.alignment import AxialTransformer
@@ -34,7 +34,7 @@ from seqray.models.attention import (
 )
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.locator import LocatorTransformer
-from seqray.models.sequence import BackboneClassifier, Network, SequenceTransformer
+from seqray.models.sequence import BackboneClassifier, Network, OwnNetwork, SequenceTransformer
 
 CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
 LINE_BYTES = 8 << 20  # the same for the lines of an alignment
@@ -68,6 +68,8 @@ class AttentionLayer(ABC):
     one_line = True
     """Whether the tokens of a record are one line (B, T), not a grid, and all rows are known to sum to 1."""
 
+    tokens: tuple[int, ...]
+    """Shape of the tokens, (B, T) or (B, R, C); nothing where queries and keys are different ones."""
     heads: Tensor | None = None
     """Output of the heads, side by side, before the output matrix: what gradients are taken of."""
 
@@ -83,6 +85,19 @@ class AttentionLayer(ABC):
         """View (B, ..., D) so that attention runs along the axis before the last index of a block."""
         return tokens
 
+    def read(self, slope: Tensor) -> Tensor:
+        """Which tokens' outputs a number is read from, bool, by its slope: that by `heads`."""
+        result = torch.zeros(self.tokens, dtype=torch.bool, device=slope.device)
+        for block in self.blocks():
+            self.lines(result)[block.queries] = self.weight_gradient(slope, block).any(-1).any(1)
+        return result
+
+    def added_norm(self) -> Callable[[WeightBlock], Tensor]:
+        """As `SequenceLayer.added_norm`."""
+        what = "value-rollout needs the values of each head, which this network or backbone hides"
+        remedy = "use rollout or grad-rollout; layers of nn.MultiheadAttention show them"
+        raise ConfigError(what, remedy=remedy)
+
 
 class SequenceLayer(AttentionLayer):
     """A layer in which the tokens (B, T, D) of a record attend to each other along one line.
@@ -96,12 +111,11 @@ class SequenceLayer(AttentionLayer):
         x: Tensor,
         mask: Tensor | None = None,
         rotation: Rotation | None = None,
-        *,
         first_query_only: bool = False,
-        need_weights: bool = False,
+        **_: bool,
     ) -> None:
         self.attention, self.x, self.mask, self.rotation = attention, x, mask, rotation
-        self.cls_only = first_query_only
+        self.cls_only, self.tokens = first_query_only, tuple(x.shape[:-1])
         self.projected: Tensor | None = None
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -159,11 +173,6 @@ def norm_of_sum(added: Tensor) -> Callable[[WeightBlock], Tensor]:
 class WindowedLayer(SequenceLayer):
     """A layer in which each token attends to those within a window around it."""
 
-    def __init__(
-        self, attention: WindowedAttention, x: Tensor, rotation: Rotation, *, need_weights: bool = False
-    ) -> None:
-        super().__init__(attention, x, rotation=rotation)
-
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.attention.project(self.x.detach(), self.rotation)
 
@@ -186,7 +195,7 @@ class AxialLayer(AttentionLayer):
         rotation: Rotation | None = None,
         **_: bool,
     ) -> None:
-        self.module, self.x, self.rotation = module, x, rotation
+        self.module, self.x, self.rotation, self.tokens = module, x, rotation, tuple(x.shape[:-1])
         self.row_mask, self.column_mask = row_mask, column_mask
 
     def lines(self, tokens: Tensor) -> Tensor:
@@ -216,7 +225,8 @@ class AxialLayer(AttentionLayer):
         return scaled_dot_product(*folded, columns)[1]
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
-        lines = slope.reshape(*self.lines(self.x).shape[:3], -1)
+        lines, (_, N, L) = slope.unflatten(0, (len(self.x), -1)), self.lines(self.x).shape[:3]
+        lines = F.pad(lines, (0, 0, 0, L - lines.shape[2], 0, N - lines.shape[1]))  # where CLS is alone
         heads = lines.unflatten(-1, (-1, self.module.attention.head_width))  # (B, N, L, H, E)
         return _slope_of_weights(heads[block.queries], block)
 
@@ -240,6 +250,7 @@ class StoredLayer(AttentionLayer):
     ) -> None:
         self.weights = self.heads = weights  # gradients are taken of the weights themselves
         self.added, self.mask, self.columns, self.one_line = added, mask, columns, checked
+        self.tokens = (len(weights), weights.shape[-1]) if weights.shape[-2] == weights.shape[-1] else ()
 
     def lines(self, tokens: Tensor) -> Tensor:
         return tokens.transpose(1, 2) if self.columns else tokens
@@ -267,18 +278,12 @@ class StoredLayer(AttentionLayer):
         return self._part(slope, block.queries)
 
     def added_norm(self) -> Callable[[WeightBlock], Tensor]:
-        """As `SequenceLayer.added_norm`."""
-        if self.added is None:
-            what = "value-rollout needs the values of each head, which this network or backbone hides"
-            raise ConfigError(
-                what, remedy="use rollout or grad-rollout; layers of nn.MultiheadAttention show them"
-            )
-        return norm_of_sum(self.added)
+        return super().added_norm() if self.added is None else norm_of_sum(self.added)
 
 
 LAYERS: dict[type[nn.Module], Callable[..., AttentionLayer]] = {
     MultiHeadAttention: SequenceLayer,
-    WindowedAttention: WindowedLayer,
+    WindowedAttention: lambda module, x, rotation, **_: WindowedLayer(module, x, rotation=rotation),
     ColumnAttention: AxialLayer,
     RowAttention: AxialLayer,
 }
@@ -323,17 +328,11 @@ class AttentionWatch(TorchFunctionMode):
 
     def __init__(self, gradients: bool = False) -> None:
         super().__init__()
-        self.gradients = gradients
-        self.seen: list[StoredLayer] = []
+        self.gradients, self.paused = gradients, False  # within a layer that is watched itself
+        self.seen: list[Any] = []
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if func is F.scaled_dot_product_attention:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.scaled_dot_product_attention and not self.paused:
             return self._attend(*args, **(kwargs or {}))
         if func is F.multi_head_attention_forward:
             return self._attend_by_heads(*args, **(kwargs or {}))
@@ -347,20 +346,11 @@ class AttentionWatch(TorchFunctionMode):
         self.seen.append(StoredLayer(kept, added, checked=False))
         return kept.reshape(weights.shape)
 
-    def _attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        attn_mask: Tensor | None = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,
-        **options: Any,
-    ) -> Tensor:
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Tensor:
         """`scaled_dot_product_attention`: with unit vectors for values, its output is the weights."""
         units = torch.eye(key.shape[-2], dtype=value.dtype, device=value.device)
         units = units.expand(*value.shape[:-2], -1, -1)
-        options |= {"attn_mask": attn_mask, "is_causal": is_causal}
+        options |= dict(zip(("attn_mask", "dropout_p", "is_causal"), rest, strict=False)) | {"dropout_p": 0.0}
         weights = F.scaled_dot_product_attention(query, key, units, **options)
         weights = self._keep(weights, weights.shape[1] if weights.dim() > 3 else 1)
         if options.get("enable_gqa"):
@@ -406,8 +396,9 @@ class Trace:
     # (B, L, E) of backbones, of all tokens; of any module its input
     embedded: Tensor
     # share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1; of any
-    # module the first token
+    # module the first token, and whether that is all, or None where no gradients of logits (B, K) tell
     start: Tensor
+    complete: bool | None = True
 
     def __repr__(self) -> str:
         shapes = f"logits {tuple(self.logits.shape)}, embedded {tuple(self.embedded.shape)}"
@@ -417,11 +408,12 @@ class Trace:
 def trace(
     network: nn.Module,
     tokens: Tensor | Mapping[str, Any],
-    *masks: Tensor | None,
+    *masks: Any,
     gradients: bool = False,
     attention: bool = True,
     embedded: Tensor | None = None,
     site: int = 0,
+    **named: Any,
 ) -> Trace:
     """Run a network without dropout and keep what its attention layers read; the network is not touched.
 
@@ -429,8 +421,8 @@ def trace(
     ----------
     network
         Of sequences, on a backbone, of alignments, or a locator; or any module whose layers attend by
-        `torch.nn.MultiheadAttention` or `torch.nn.functional.scaled_dot_product_attention`, or that takes
-        ``output_attentions`` as the models of transformers do.
+        `torch.nn.MultiheadAttention`, `torch.nn.functional.scaled_dot_product_attention` or the layers of
+        seqray, or that takes ``output_attentions`` as the models of transformers do.
     tokens
         (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments; codes of letters
         (B, L) for a locator; for any module its first argument, or a mapping of the names of arguments to
@@ -447,6 +439,8 @@ def trace(
         (B, N, width) to put in place of the embedded tokens; not for alignments.
     site
         Of a locator: the letter whose scores are traced.
+    **named
+        Further arguments of the network, by name.
 
     Returns
     -------
@@ -456,28 +450,34 @@ def trace(
 
     Raises
     ------
-    RuntimeError
-        If a layer of the network attended without being seen.
     ConfigError
         If no attention of a module was seen, or some between different tokens.
     """
+    require_type(network, nn.Module, "give the network itself, a module of torch")
     with own_settings(types=isinstance(network, Network)), torch.set_grad_enabled(gradients):
         watched = _Pass(twin(network), gradients, attention, embedded, site)
-        logits, start = watched.run(watched.network, *map(_recordable, (tokens, *masks)))
+        given = map(_recordable, (tokens, *masks))
+        logits, start = watched.run(watched.network, *given, **_recordable(named))
+        complete = watched.known or _is_first_alone(logits, watched.layers)
     assert isinstance(watched.embedded, Tensor)
-    seen = [layer for layer in watched.layers if layer.heads is not None or not gradients]
-    if len(seen) < watched.watched:
-        raise RuntimeError(f"saw {len(seen)} of {watched.watched} attention layers")
-    return Trace(logits, tuple(watched.layers), watched.embedded, start)
+    return Trace(logits, tuple(watched.layers), watched.embedded, start, complete)
 
 
-def twin(module: Module) -> Module:
-    """Copy of a network with the same weights, in evaluation mode, whose hooks are its own."""
-    return _twin(module, {})
+def _is_first_alone(logits: Tensor, layers: Sequence[AttentionLayer]) -> bool | None:
+    """Whether logits (B, K) are read from the first token alone, as gradients tell; None if they don't."""
+    if not layers or not logits.requires_grad or logits.dim() != 2:
+        return None
+    heads: Any = layers[-1].heads
+    [slope] = torch.autograd.grad(logits[:, 0].sum(), heads, retain_graph=True, allow_unused=True)
+    return None if slope is None else not layers[-1].read(slope).flatten(1)[:, 1:].any()
 
 
-def _twin(module: Module, configs: dict[int, Any]) -> Module:
-    """`twin`; the settings of an encoder, which its modules share and switch, are copied once."""
+def twin(module: Module, configs: dict[int, Any] | None = None) -> Module:
+    """Copy of a network with the same weights, in evaluation mode, whose hooks are its own.
+
+    The settings of an encoder, ``configs``, which its modules share and switch, are copied once.
+    """
+    configs = {} if configs is None else configs
     copied = object.__new__(type(module))
     parts: dict[str, Any] = dict(vars(module))
     for name, value in vars(module).items():
@@ -488,9 +488,9 @@ def _twin(module: Module, configs: dict[int, Any]) -> Module:
         elif name == "config":
             parts[name] = configs.setdefault(id(value), copy.copy(value))
         elif name == "_held":  # of `BackboneClassifier`: no registered part
-            parts[name] = tuple(_twin(held, configs) for held in value)
+            parts[name] = tuple(twin(held, configs) for held in value)
     children = module._modules.items()
-    parts["_modules"] = {name: None if child is None else _twin(child, configs) for name, child in children}
+    parts["_modules"] = {name: None if child is None else twin(child, configs) for name, child in children}
     vars(copied).update(parts, training=False)
     return copied
 
@@ -516,53 +516,48 @@ class _Pass:
         self, network: nn.Module, gradients: bool, attention: bool, embedded: Tensor | None, site: int
     ) -> None:
         self.network, self.gradients, self.attention, self.site = network, gradients, attention, site
-        self.embedded = embedded
-        self.layers: list[Any] = []
-        self.watched = 0
-        if not isinstance(network, Network):
-            return
+        self.embedded, self.watch = embedded, AttentionWatch(gradients)
+        self.layers = self.watch.seen
+        self.known = isinstance(network, Network) and not isinstance(network, OwnNetwork)
         if attention:
             self._watch_attentions(network)
-        if isinstance(network, AxialTransformer):
-            network.embedding.register_forward_hook(self._exchange_embedding)
-        elif not isinstance(network, LocatorTransformer):
-            embedding_of(network).register_forward_hook(self._exchange_embedding)
+        if isinstance(network, Network) and not isinstance(network, LocatorTransformer):
+            table = network.embedding if isinstance(network, AxialTransformer) else embedding_of(network)
+            table.register_forward_hook(self._exchange_embedding)
 
     @singledispatchmethod
-    def run(self, network: nn.Module, tokens: Any, *others: Any) -> tuple[Tensor, Tensor]:
+    def run(self, network: nn.Module, tokens: Any, *others: Any, **more: Any) -> tuple[Tensor, Tensor]:
         """Logits, and the share of each token in what the head reads; of any module, the first token."""
-        inputs, named = ((), dict(tokens)) if isinstance(tokens, Mapping) else ((tokens, *others), {})
-        watch = AttentionWatch(self.gradients and self.attention)
-        with watch if self.attention else nullcontext():
+        inputs, named = ((), {**tokens, **more}) if isinstance(tokens, Mapping) else ((tokens, *others), more)
+        with self.watch if self.attention else nullcontext():
             output = network(*inputs, **named)
         if not self.attention:
             return output.logits, output.logits
-        layers, argument = watch.seen, "output_attentions"  # of the models of transformers
+        layers, argument = self.layers, "output_attentions"  # of the models of transformers
         offered = argument in inspect.signature(network.forward).parameters
         if not layers and (offered or hasattr(getattr(network, "config", None), argument)):
             output = network(*inputs, **named, output_attentions=True)
-            layers = [StoredLayer(weights, checked=False) for weights in output.attentions or ()]
+            layers += [StoredLayer(weights, checked=False) for weights in output.attentions or ()]
         if not layers:
             remedy = "give its weights to seqray.rollout, or load a model of transformers as 'eager'"
             raise ConfigError(f"no attention was seen in {type(network).__name__}", remedy=remedy)
-        shape = layers[0].weights.shape
-        same = (shape[0], shape[3], shape[3])
-        if any((len(layer.weights), *layer.weights.shape[2:]) != same for layer in layers):
+        shapes = {layer.tokens for layer in layers}
+        if len(shapes) > 1 or () in shapes:
             remedy = "trace the part of the network whose tokens attend to each other"
             raise ConfigError("attention between different tokens was seen", remedy=remedy)
         if self.embedded is None:
-            self.embedded = tokens if isinstance(tokens, Tensor) else next(iter(named.values()))
-        self.layers += layers
+            values = [tokens, *named.values()]
+            self.embedded = next(value for value in values if isinstance(value, Tensor))
         if not isinstance(output, Tensor):
             output = output.logits if hasattr(output, "logits") else output[0]
-        return output, _at_cls(layers[0].weights.detach(), shape[0], shape[3])
+        return output, first_token(output.detach(), *layers[0].tokens)
 
     @run.register
     def _(
         self, network: SequenceTransformer, tokens: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         x, real, rotation = network.embed(tokens, mask)
-        at_cls = _at_cls(x, *x.shape[:2])
+        at_cls = first_token(x, *x.shape[:2])
         states, _ = network.read_states(x, real, rotation)
         start = at_cls if network.pooling.cls_only else network.pooling.shares(states.detach(), real)
         return network.answer(states, real, tokens, mask).logits, start
@@ -570,7 +565,7 @@ class _Pass:
     @run.register
     def _(self, network: AxialTransformer, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:
         logits = network.head(network.states(tokens, *masks)[:, 0, 0])
-        return logits, _at_cls(logits, *tokens.shape)
+        return logits, first_token(logits, *tokens.shape)
 
     @run.register
     def _(self, network: BackboneClassifier, tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -595,27 +590,33 @@ class _Pass:
 
     def _watch_attentions(self, module: nn.Module) -> None:
         """Watch the attention layers, those within another one left out."""
-        for child in module.children():
-            if type(child) not in LAYERS:
+        if type(module) not in LAYERS:
+            for child in module.children():
                 self._watch_attentions(child)
-                continue
-            self.watched += 1
-            child.register_forward_pre_hook(self._see_call, with_kwargs=True)
-            if isinstance(child, MultiHeadAttention):
-                child.qkv.register_forward_hook(self._see_projection)
-            if self.gradients:
-                output = child.get_submodule("attention.out" if hasattr(child, "attention") else "out")
-                output.register_forward_pre_hook(self._see_heads)
+            return
+        module.register_forward_pre_hook(self._see_call, with_kwargs=True)
+        module.register_forward_hook(lambda *_: setattr(self.watch, "paused", False))
+        if isinstance(module, MultiHeadAttention):
+            module.qkv.register_forward_hook(self._see_projection)
+        if self.gradients:
+            output = module.get_submodule("attention.out" if hasattr(module, "attention") else "out")
+            output.register_forward_pre_hook(self._see_heads)
 
     def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self.layers.append(LAYERS[type(module)](module, *arguments, **named))
+        layer: Any = LAYERS[type(module)](module, *arguments, **named)
+        if not self.known:
+            layer.x = layer.x.detach().clone()  # which others may write into later
+        self.layers.append(layer)
+        self.watch.paused = True
 
     def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
         if output.nbytes <= KEPT_BYTES:
             self.layers[-1].projected = output.detach()
 
-    def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
-        self.layers[-1].heads = arguments[0]
+    def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> Tensor:
+        heads = arguments[0] if arguments[0].requires_grad else arguments[0].detach().requires_grad_()
+        self.layers[-1].heads = heads
+        return heads
 
     def _exchange_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         vectors = output if self.embedded is None else self.embedded
@@ -623,7 +624,7 @@ class _Pass:
         return self.embedded.clone()  # an encoder may write into what its embedding gives
 
 
-def _at_cls(like: Tensor, *shape: int) -> Tensor:
+def first_token(like: Tensor, *shape: int) -> Tensor:
     start = like.new_zeros(shape, dtype=torch.promote_types(like.dtype, torch.float32))
     start.flatten(1)[:, 0] = 1.0
     return start

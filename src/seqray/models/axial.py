@@ -53,7 +53,7 @@ class ColumnAttention(AxisAttention):
     def forward(
         self, x: Tensor, row_mask: Mask = None, *, query_only: bool = False, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend over the rows of each column: (B, Rq, C, D), and weights (B, C, H, Rq, R) or None.
+        """Attend over the rows of each column: (B, Rq, C, D), and weights (B, H, C, Rq, R) or None.
 
         Rq is R, or 1 with ``query_only``, which computes the output of row 0 alone.
         """
@@ -84,7 +84,7 @@ class RowAttention(AxisAttention):
         """Attend over the columns of each row. Untied rows need no row mask, for a row reads itself alone.
 
         The output is (B, R, C, D); with ``cls_only`` that of column 0 alone, (B, R, 1, D), and of row 0 where
-        rows are tied, (B, 1, 1, D). Weights are (B, R, H, Cq, C), or (B, 1, H, Cq, C) where tied, or None.
+        rows are tied, (B, 1, 1, D). Weights are (B, H, R, Cq, C), or (B, H, 1, Cq, C) where tied, or None.
         """
         if not self.tied:
             return _attend_along(self.attention, x, column_mask, rotation, cls_only, need_weights)
@@ -135,7 +135,7 @@ class RowAttention(AxisAttention):
         if need_weights:
             mask = None if column_mask is None else column_mask[:, None, None, :]  # (B, 1, 1, C)
             heads, weights = scaled_dot_product(q, k, v, mask)
-            weights = weights[:, None]  # (B, 1, H, Cq, C)
+            weights = weights[:, :, None]  # (B, H, 1, Cq, C)
         else:
             heads = fused_attention(q, k, v, column_mask)
         heads = heads.unflatten(-1, (-1, self.attention.head_width))  # (B, H, C, R·E) -> (B, H, C, R, E)
@@ -198,7 +198,7 @@ def _attend_along(
     first_only: bool,
     need_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention within each line of (B, N, L, D), keys masked by (B, L): (B, N, Lq, D) and its weights."""
+    """Attention within each line of (B, N, L, D), keys masked by (B, L): (B, N, Lq, D), (B, H, N, Lq, L)."""
     B, N, L, D = lines.shape
     if need_weights or not _computes_in_chunks(lines):
         key_mask = None if mask is None else mask.repeat_interleave(N, dim=0)  # (B·N, L)
@@ -206,7 +206,8 @@ def _attend_along(
         output, weights = attention(
             flat, key_mask, rotation, first_query_only=first_only, need_weights=need_weights
         )
-        return output.unflatten(0, (B, N)), None if weights is None else weights.unflatten(0, (B, N))
+        weights = None if weights is None else weights.unflatten(0, (B, N)).transpose(1, 2)
+        return output.unflatten(0, (B, N)), weights
     # Each alignment by itself, so many lines at a time that their projections stay in the cache.
     step = max(1, CELLS_AT_ONCE // L)
     output = lines.new_empty(B, N, 1 if first_only else L, D)

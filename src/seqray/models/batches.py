@@ -58,7 +58,7 @@ class AttentionStep:
     # rows of each column) or ``row`` (over the columns of each row)
     axis: str
     # share of each key (last axis) in the output of each query; rows sum to 1. ``sequence``: (B, H, L, L);
-    # ``column``: (B, C, H, R, R); ``row``: (B, R, H, C, C), or (B, 1, H, C, C) where rows are tied
+    # ``column``: (B, H, C, R, R); ``row``: (B, H, R, C, C), or (B, H, 1, C, C) where rows are tied
     weights: Tensor
     mask: Tensor | None  # (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded
 

@@ -187,6 +187,7 @@ def test_curves_of_a_sum_are_its_partial_sums():
     assert figures["deletion_gain", "random"] == pytest.approx(figures["insertion_gain", "random"], abs=1e-9)
     assert found.verdicts["ranking"].startswith("ranking beats random rankings on 8 records")
     assert "lowers the score by" in found.verdicts["ranking"]
+    assert repr(found) == "Faithfulness(ranking beats random rankings on 8 records)"
 
 
 def test_the_reverse_ranking_is_worse_and_a_constant_score_is_neither():
@@ -207,7 +208,9 @@ def test_texts_arrays_and_tensors_are_judged_alike_and_handed_over_as_they_are()
     ranking = (arrays == 0) + 0.01 * rng.random(arrays.shape)
     tensor = torch.from_numpy(arrays)
     answers = [
-        seqray.faithfulness(lambda rows: [text.count("A") for text in rows], ranking, texts),
+        seqray.faithfulness(
+            lambda rows: torch.tensor([1.0 * r.count("A") for r in rows], requires_grad=True), ranking, texts
+        ),
         seqray.faithfulness(lambda rows: (rows == 0).sum(1), list(ranking), list(arrays)),
         seqray.faithfulness(lambda rows: torch.eq(rows, 0).sum(1), torch.from_numpy(ranking), tensor),
     ]
@@ -272,9 +275,23 @@ def test_a_replacement_may_be_longer_than_any_token():
     assert seen == {"ACGT", "TATA", "GGCC", "[MASK]"}
 
 
-def test_a_ranking_that_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="record 2"):
-        seqray.faithfulness(lambda rows: rows.sum(1), [[1.0, 2.0], [1.0]], np.zeros((2, 2)))
+@pytest.mark.parametrize(
+    ("score", "ranking", "words"),
+    [
+        (lambda rows: rows.sum(1), [[1.0, 2.0], [1.0]], "record 2: the ranking doesn't fit"),
+        (lambda rows: rows.sum(1), [[1.0, 2.0], [np.nan, np.nan]], "record 2: the ranking doesn't fit"),
+        (lambda rows: rows.sum(1), {}, "no ranking was given"),
+        (lambda rows: rows.sum(1), np.ones((1, 2)), "give rankings of 2 records"),
+        (lambda rows: rows.sum(1), np.ones((3, 2)), "give rankings of 2 records"),
+        (lambda rows: rows, np.ones((2, 2)), r"record 1: .* the shape \(11, 2\)"),
+        (lambda rows: rows.sum(1)[1:], np.ones((2, 2)), r"record 1: .* the shape \(10,\)"),
+        (lambda rows: None, np.ones((2, 2)), r"record 1: .* the shape \(\)"),
+        (lambda rows: rows.sum(1) * np.nan, np.ones((2, 2)), "record 1: .* nan; let it give a finite number"),
+    ],
+)
+def test_a_ranking_or_score_that_does_not_fit_is_refused(score, ranking, words):
+    with pytest.raises(InputError, match=words):
+        seqray.faithfulness(score, ranking, np.zeros((2, 2)))
 
 
 def test_copies_keep_the_dinucleotides_and_belong_to_the_record():
