@@ -282,6 +282,33 @@ def test_a_contig_too_long_for_a_bacterium_is_refused_when_it_is_reached(scan, t
     scan.refused("long.fa --genes predict", names="'two'")
 
 
+def test_calls_of_a_trust_or_more(scan, run, locator, tmp_path):
+    figures = from_mapping(LocatorFacts, to_mapping(locator.card.locator) | FIGURES)
+    save_model(tmp_path / "f.safetensors", list(locator.locators), replace(locator.card, locator=figures))
+    figured = run.to("scan genome.fa --genes genes.gff3 --model f.safetensors --threads 1")
+    # .6 (p + (1 - p) 14/29) is 1/3 for p = 19/135, of the way from .5 to .9; of Toy two alone it is
+    # .8 (p + (1 - p) 14/29), so 2/3 for p = 61/90
+    for words, wanted, part in (
+        (["--trust", "medium"], {"high", "medium"}, 19 / 135),
+        (["--trust", "high", "--species", "Toy two"], {"high"}, 61 / 90),
+    ):
+        ended, rows = figured(words), figured("--threshold 0.001", words[2:]).rows
+        trusted = [row for row in rows if row["trust"] in wanted]
+        assert len(trusted) > 1
+        assert [list(row.values())[1:] for row in ended.rows] == [list(row.values())[1:] for row in trusted]
+        threshold, _, why = ended.facts["threshold"].partition(", ")
+        assert float(threshold) == pytest.approx(0.5 + 0.4 * part)
+        assert why == f"so that each call has {words[1]} trust{' or more' * ('medium' in words)}"
+        assert f"threshold {0.5 + 0.4 * part:.4g}" in ended.err
+        for number in (1, 2):
+            figured(words, f"--shard {number}/2 --out {number}.shard")
+        assert run("gather 1.shard 2.shard").out == ended.out
+    ended = figured("--trust high")  # .6 is the highest
+    assert "caution: no score has high trust for such sequences: the output is empty" in ended.err
+    assert (ended.rows, ended.facts["threshold"]) == ([], "none has high trust")
+    figured.refused("--trust high --per-kb 1", names="--trust and --per-kb can't both be given")
+
+
 # --- outputs ------------------------------------------------------------------------------------------------
 
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")

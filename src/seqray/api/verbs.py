@@ -58,6 +58,7 @@ class ScanSettings(TypedDict, total=False):
     fdr: float | None
     per_kb: float | None
     precision: float | None
+    trust: Literal["high", "medium"] | None
     species: str | None
     min_distance: int | None
     margin: float

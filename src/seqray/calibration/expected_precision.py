@@ -110,11 +110,6 @@ class ExpectedPrecision:
         lowest = [rows[-1, 0] for rows in self._deciding(genes, species)]
         return float(np.median(lowest)) if lowest else None
 
-    def precision_at(self, threshold: float, genes: bool, species: str | None = None) -> float | None:
-        """Precision to expect at one threshold, nan below those measured; see `precisions`."""
-        at = self.precisions(np.array([threshold]), genes, species)
-        return None if at is None else float(at[0])
-
     def recall_at(self, calls_per_kb: float, genes: bool, species: str | None = None) -> float | None:
         """Share of the mapped sites found at so many calls per kb, of the species or the mean of others."""
         tables = self._deciding(genes, species)
@@ -128,11 +123,18 @@ class ExpectedPrecision:
         left_out = [table for table in tables if table.held_out == "species"]
         return [table.rows for table in own[:1] or left_out or tables]
 
-    def threshold_for(self, precision: float, genes: bool, species: str | None = None) -> float | None:
-        """Lowest threshold at which this precision is to be expected; None if no threshold will do."""
+    def threshold_for(
+        self, precision: float, genes: bool, species: str | None = None, *, single: bool = False
+    ) -> float | None:
+        """Lowest threshold at which this precision is to be expected; None if no threshold will do.
+
+        It is that of all calls together, or of each ``single`` one as in `of_calls`.
+        """
+        figures = self.of_calls if single else self.precisions
 
         def is_enough(threshold: float) -> bool:
-            return (self.precision_at(threshold, genes, species) or 0) >= precision
+            at = figures(np.array([threshold]), genes, species)
+            return at is not None and bool(at[0] >= precision)
 
         below: float | None = None
         for threshold in self._thresholds(genes).tolist():

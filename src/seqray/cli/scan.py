@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PYTORCH = "PyTorch"
 """The engine of a shard whose outputs name none."""
-GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb")
+GATHERED = ("strand", "threshold", "fdr", "precision", "trust", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
 OUTPUT_OPTIONS = (
     *("--out", "-o", "--html", "--track", "--format", "--skipped"),
@@ -148,6 +148,11 @@ class CallingOptions(Options, heading="calling"):
         "choose the lowest threshold at which this share of calls is expected to be right, with a model for "
         "genomes",
         only_for=ONLY_FOR["precision"],
+    )
+    trust: Literal["high", "medium"] | None = option(
+        "--trust",
+        "call what has this trust or more, by the precision of single calls, with a model for genomes",
+        only_for=ONLY_FOR["trust"],
     )
     species: str | None = option(
         "--species NAME",

@@ -88,7 +88,8 @@ class CallContext:
     # name and locus tag of the gene that starts next on the strand of the call; empty if there is none
     gene: str = ""
     locus: str = ""
-    # letters from the site to the first letter of its start codon: 0 for a transcript without a leader
+    # letters from the site to the first letter of its start codon: 0 for a transcript without a leader, which
+    # may begin one or two letters inside
     distance: int | None = None
     # name of the gene that the site lies in, and ``same`` or ``opposite``; empty if there is none
     within: str = ""

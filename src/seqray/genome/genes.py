@@ -161,6 +161,9 @@ def genes_on_circle(sequence: str, find: Callable[[str], tuple[Gene, ...]]) -> t
 
 # --- Find the gene downstream of a site, and the genes that contain it
 
+FIRST_BASES = 2
+"""A transcript that begins so far inside a gene begins with it; benchmarks/leaderless.py measures it."""
+
 
 class GeneIndex:
     """The genes of one contig of this length, in any order, for questions about single positions."""
@@ -177,14 +180,18 @@ class GeneIndex:
             reached = list(accumulate((gene.end for gene in own), max))  # which bounds the search
             self._intervals[strand] = own, [gene.start for gene in own], reached
 
-    def downstream(self, site: int, strand: str, reach: int = 500) -> tuple[Gene, int] | None:
+    def downstream(
+        self, site: int, strand: str, reach: int = 500, inside: int = 0
+    ) -> tuple[Gene, int] | None:
         """The next gene on a strand whose start lies at or after a site, and the letters between.
 
-        Genes with a partial start are not found; of several that start at one letter it is the longest.
+        Genes with a partial start are not found; of several that start at one letter it is the longest. A
+        start up to ``inside`` letters before the site counts, too: the letters between are then below 0.
         """
         starts, genes = self._starts[strand]
-        here = site if strand == "+" else -site
-        place, turn = bisect_left(starts, here), 0
+        here, first = (site, 0) if strand == "+" else (-site, 1 - self._length)
+        here += self._length if self._circular and here - inside < first else 0
+        place, turn = bisect_left(starts, here - inside), 0
         if place == len(starts) and self._circular:
             place, turn = 0, self._length
         if place == len(starts) or (distance := starts[place] + turn - here) > reach:

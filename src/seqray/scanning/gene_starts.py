@@ -11,7 +11,7 @@ import numpy as np
 from seqray.core.records import Contig
 from seqray.core.results import Call, CallContext
 from seqray.core.text import counted
-from seqray.genome.genes import Gene, GeneIndex, flip_genes
+from seqray.genome.genes import FIRST_BASES, Gene, GeneIndex, flip_genes
 from seqray.io.calls import call_ids
 from seqray.io.tables import one_line
 from seqray.scanning.results import ScanResult
@@ -60,6 +60,7 @@ def gene_key(gene: Gene) -> str:
 # --- The start of each gene
 
 MIN_ROOM = 100  # bases before a gene in which most starts lie
+MAX_INSIDE = 100  # bases inside a gene in which a call may tell that its start codon lies further downstream
 _PLACES = np.arange(0, MIN_ROOM + 1, 20)  # of these
 
 
@@ -107,8 +108,9 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
         index = GeneIndex(genes, contig.length, circular=contig.circular)
         calls: dict[str, list[tuple[str, Call]]] = {}
         for name, call in by_contig.get(contig.name, ()):
-            if ahead := index.downstream(call.site, call.strand):
+            if ahead := index.downstream(call.site, call.strand, inside=FIRST_BASES):
                 calls.setdefault(gene_key(ahead[0]), []).append((name, call))
+        placed = {(call.site, call.strand): call for _, call in by_contig.get(contig.name, ())}
         pieces: dict[str, list[Gene]] = {}
         for gene in genes:
             pieces.setdefault(gene_key(gene), []).append(gene)
@@ -124,7 +126,8 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
                 end=max(part.end for part in parts),
             )
             ranked = sorted(calls.get(key, ()), key=lambda pair: -pair[1].score)
-            reason = "" if ranked else _reason(whole, contig, leaders.get(key))
+            reason = "" if ranked else _call_inside(whole, contig, placed)
+            reason = reason or ("" if ranked else _reason(whole, contig, leaders.get(key)))
             first_gene = _first_of_operon(key, leaders) or whole
             starts.append(GeneStart(contig.name, whole, first_gene.name, tuple(ranked), reason))
     return starts
@@ -145,6 +148,20 @@ def _is_searched(gene: Gene, contig: Contig) -> bool:
     places = gene.start_codon + _PLACES * (-1 if gene.strand == "+" else 1)
     places = places % contig.length if contig.circular else np.clip(places, 0, contig.length - 1)
     return bool(contig.scanned.contains(places).any())
+
+
+def _call_inside(gene: Gene, contig: Contig, placed: Mapping[tuple[int, str], Call]) -> str:
+    """The best call within the first bases of a gene, in words; empty without one."""
+    calls = list[tuple[float, int, Call]]()
+    for bases in range(1, 0 if gene.partial_start else min(MAX_INSIDE, gene.end - gene.start - 1) + 1):
+        site = gene.start_codon + (bases if gene.strand == "+" else -bases)
+        if call := placed.get((site % contig.length if contig.circular else site, gene.strand)):
+            calls.append((call.score, bases, call))
+    if not calls:
+        return ""
+    score, bases, call = max(calls, key=lambda one: one[0])
+    told = f"a call (score {score:.2f}, {_trust(call)}) lies {counted(bases, 'base')} inside"
+    return f"{told}: the start codon may lie further downstream"
 
 
 def _reason(gene: Gene, contig: Contig, leader: tuple[Gene, int] | None) -> str:

@@ -24,7 +24,7 @@ STRIDE = 10
 UPSTREAM, DOWNSTREAM = 60, 20  # of a site in FASTA, as many models of windows read: 81 bases
 ONLY_FOR = {
     **dict.fromkeys(("stride", "prefilter", "fdr", "max_ambiguous"), "sequences"),
-    **dict.fromkeys(("genes", "codon_table", "per_kb", "precision", "species"), "genomes"),
+    **dict.fromkeys(("genes", "codon_table", "per_kb", "precision", "trust", "species"), "genomes"),
 }
 """What a model reads that takes an option of a scan; any model takes the others."""
 
@@ -52,12 +52,14 @@ class ScanOptions:
         ``both``, ``plus`` or ``minus``.
     threshold
         Probability at and above which a peak is called; None takes the model's, unless ``fdr``,
-        ``precision`` or ``per_kb`` is given.
+        ``precision``, ``trust`` or ``per_kb`` is given.
     fdr
         Choose the lowest threshold at which expected false calls make up at most this share of all calls.
     precision
         Choose the lowest threshold at which calls are expected to be right in this share, by the card of a
         locator: measured on ``species``, or the median over those that its training left out.
+    trust
+        ``high`` or ``medium``: call what has this trust or more, see `TRUST`.
     species
         The one of the card whose precision is expected; None for the one that the input is like.
     per_kb
@@ -99,6 +101,7 @@ class ScanOptions:
     fdr: float | None = None
     per_kb: float | None = None
     precision: float | None = None
+    trust: Literal["high", "medium"] | None = None
     species: str | None = None
     min_distance: int | None = None
     margin: float = 0.3
@@ -126,6 +129,7 @@ class ScanOptions:
             ("threshold", self.threshold is None or 0 <= self.threshold <= 1, within),
             ("fdr", self.fdr is None or 0 < self.fdr < 1, within),
             ("precision", self.precision is None or 0 < self.precision <= 1, within),
+            ("trust", self.trust in (None, "high", "medium"), "must be high or medium"),
             ("per_kb", per_kb is None or 0 < per_kb <= 2000, "must be above 0 and at most 2000"),
             ("margin", self.margin >= 0, "must be 0 or more"),
             ("circular", self.circular in (True, False), f"{either}; 'circular_ids' takes names"),
@@ -136,7 +140,7 @@ class ScanOptions:
             ("fdr", self.fdr is None or null_mb != 0, shuffled),
         ):
             require(holds, name, rule)
-        rules = ("threshold", "fdr", "precision", "per_kb")
+        rules = ("threshold", "fdr", "precision", "trust", "per_kb")
         given = [field_name(name) for name in rules if getattr(self, name) is not None]
         if len(given) > 1:
             raise ConfigError(f"{given[0]} and {given[1]} can't both be given", remedy="give one of them")
@@ -166,7 +170,7 @@ class ScanOptions:
         """Threshold down to which peaks are collected, given the model's own."""
         if self.fdr is not None:
             return min(default, FDR_SEARCH_THRESHOLD)
-        if self.per_kb is not None:
+        if self.per_kb is not None or self.trust is not None:
             return min(default, MIN_CALL_SCORE)
         return default if self.threshold is None else self.threshold
 

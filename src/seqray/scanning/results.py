@@ -12,13 +12,13 @@ import numpy as np
 
 from seqray.calibration.expected_precision import Expectation, ExpectedPrecision
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.arrays import Bools, Codes, Floats, Ints
 from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.core.text import counted, format_number
-from seqray.genome.genes import GeneIndex, Genome
+from seqray.genome.genes import FIRST_BASES, GeneIndex, Genome
 from seqray.io.calls import call_ids, context_columns
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import LETTERS_BEFORE
@@ -85,8 +85,13 @@ class CallTable(Sequence[Call]):
         """Names of the circular contigs that have calls."""
         return frozenset(contig.name for contig in self._contigs if contig.circular)
 
-    def reaching(self, threshold: float) -> CallTable:
-        """Return the calls whose score is at least the threshold."""
+    def in_genes_of(self, genome: Genome | None) -> Bools:
+        """(n,) whether the genes of the contig of each call are known."""
+        known = [genome is not None and contig.name in genome.genes for contig in self._contigs]
+        return np.array(known, dtype=bool)[np.array(self._columns["contig"], dtype=int)]
+
+    def reaching(self, threshold: float | Floats) -> CallTable:
+        """Return the calls whose score is at least the threshold, or at least that of each (n,)."""
         chosen = CallTable(self.label, self.extent)
         kept = np.flatnonzero(self.scores >= threshold)
         columns = {name: np.array(column)[kept] for name, column in self._columns.items()}
@@ -111,7 +116,7 @@ class CallTable(Sequence[Call]):
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
         if not calls:
             return
-        known = np.array([genome is not None and call.contig in genome.genes for call in calls], dtype=bool)
+        known = self.in_genes_of(genome)
         scores, letters = self.scores, self.letters
         precision, trust = np.full(len(calls), np.nan), np.full(len(calls), "", dtype=object)
         for genes, figures in product((True, False), [expected] if expected else []):
@@ -221,8 +226,8 @@ def _beside_genes(
         if index is None or of != call.contig:
             of = call.contig
             index = GeneIndex(genome.of(of), contig.length, circular=contig.circular)
-        found = index.downstream(call.site, call.strand)
-        downstream = (found[0].name, found[0].locus, found[1]) if found else ("", "", None)
+        found = index.downstream(call.site, call.strand, inside=FIRST_BASES)
+        downstream = (found[0].name, found[0].locus, max(found[1], 0)) if found else ("", "", None)
         if gene := index.containing(call.site, call.strand):
             yield *downstream, gene.name, "same"
         else:
@@ -423,8 +428,17 @@ def finish_scan(
     if options.per_kb is not None:  # more if scores are equal; all if there are not as many
         most = options.most_calls(positions)
         threshold = float(np.partition(scores, -most)[-most]) if most <= len(scores) else lowest
+    known, expected = genes is not None, ExpectedPrecision(figures or LocatorFacts(), foreign=foreign)
+    floors: float | Floats | None = threshold
+    if options.trust is not None:
+        how = {"species": species, "single": True}
+        without, with_genes = (
+            expected.threshold_for(TRUST[options.trust], mode, **how) for mode in (False, True)
+        )
+        threshold = with_genes if known else without
+        floors = np.where(calls.in_genes_of(genes), with_genes or np.inf, without or np.inf)
     result = ScanResult(
-        calls=calls.reaching(np.inf if threshold is None else threshold),
+        calls=calls.reaching(np.inf if floors is None else floors),
         threshold=threshold,
         false_calls=None if null is None or threshold is None else null.at(threshold, positions),
         scanned=list(scanned),
@@ -434,7 +448,6 @@ def finish_scan(
         from_positions=from_positions,
     )
     if from_positions:
-        known, expected = genes is not None, ExpectedPrecision(figures or LocatorFacts(), foreign=foreign)
         result.species, result.lowest_measured = species, expected.lowest_measured(known, species)
         result.trust_basis = expected.basis_of_calls(known, species)
         if threshold is not None and threshold >= (result.lowest_measured or 0):

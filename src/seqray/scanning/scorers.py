@@ -189,7 +189,7 @@ class LocatorScorer(Scorer):
 
 def _locator_threshold(card: Card, options: ScanOptions, default: float, genome: Genome | None) -> float:
     """The lowest threshold at which the precision that was asked for is to be expected, else the default."""
-    if options.precision is None and options.species is None:
+    if options.precision is None and options.species is None and options.trust is None:
         return float(default)
     genes, species = genome is not None, options.species
     how = "with genes" if genes else "without genes"

@@ -142,6 +142,10 @@ def _within_parts(result: ScanResult) -> str:
 
 def _threshold(result: ScanResult, options: ScanOptions) -> str:
     """The threshold, and what chose it."""
+    if options.trust is not None:
+        wanted = f"{options.trust} trust" + " or more" * (options.trust == "medium")
+        none = result.threshold is None
+        return f"none has {wanted}" if none else f"{result.threshold:.9g}, so that each call has {wanted}"
     if options.fdr is not None:
         wanted = f"at most {options.fdr:g} of all calls false"
         none = result.threshold is None
@@ -249,6 +253,9 @@ def call_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
         texts.append(
             f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
         )
+    if options.trust is not None and result.threshold is None:
+        why = f"no score has {options.trust} trust" if result.trust_basis else "no trust is known"
+        texts.append(f"{why} for such sequences: the output is empty")
     if not result.positions and result.scanned:
         texts.append(
             "no position was searched: all bases are masked or ambiguous, or the parts are too short"

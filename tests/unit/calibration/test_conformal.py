@@ -226,16 +226,16 @@ def test_a_species_with_two_rows_gives_that_of_its_region():
 def test_nothing_is_expected_of_what_was_not_measured():
     none = only(KNOWN)
     assert none.at(0.5, genes=False) is None
-    assert none.precision_at(0.5, genes=False) is None
+    assert none.precisions(np.array([0.5]), genes=False) is None
     assert none.threshold_for(0.1, genes=False) is None
     assert none.of_calls(np.array([0.5]), genes=False) is None
     assert none.basis_of_calls(genes=False) == ""
 
 
 def test_the_precision_of_a_known_species_is_its_own(expected):
-    assert expected.precision_at(0.4, genes=True, species="a") == pytest.approx(0.2)
-    assert expected.precision_at(0.4, genes=True) == pytest.approx(0.4)
-    assert expected.precision_at(0.4, genes=True, species="unheard of") == pytest.approx(0.4)
+    assert expected.precisions(np.array([0.4]), genes=True, species="a") == pytest.approx(0.2)
+    assert expected.precisions(np.array([0.4]), genes=True) == pytest.approx(0.4)
+    assert expected.precisions(np.array([0.4]), genes=True, species="unheard of") == pytest.approx(0.4)
 
 
 def test_the_precision_of_many_scores(expected):

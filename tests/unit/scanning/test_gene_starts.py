@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.genome.find import gene_features, read_genes
-from seqray.genome.genes import Gene, Genome, flip_genes
+from seqray.genome.genes import Gene, Genome, flip_genes, shift_gene
 from seqray.io.gff3 import write_features
 from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, call_records
@@ -67,6 +67,52 @@ def test_each_gene_has_its_best_start_or_a_reason():
     }
     assert {rows[name]["operon"] for name in ("first", "second", "third")} == {"first"}
     assert (rows["last"]["operon"], rows["alone"]["operon"]) == ("leader", "alone")
+
+
+@pytest.mark.parametrize("strand", ["+", "-"])
+@pytest.mark.parametrize(
+    ("inside", "distance", "reason"),
+    [
+        (0, 0, None),
+        (2, 0, None),
+        (
+            3,
+            None,
+            "a call (score 0.81, unknown) lies 3 bases inside: the start codon may lie further downstream",
+        ),
+        (
+            100,
+            None,
+            "a call (score 0.81, unknown) lies 100 bases inside: the start codon may lie further downst",
+        ),
+        (101, None, "no start above the threshold"),
+    ],
+)
+@pytest.mark.parametrize("first", [1000, LENGTH - 1])
+def test_a_call_in_the_first_bases_is_the_start_and_one_farther_inside_a_reason(
+    strand, inside, distance, reason, first
+):
+    """The gene of 300 bases begins at 1000, or at the last base before the origin of a circle."""
+    genes = (Gene(first, first + 300, "+", "g"),)
+    site = (first + inside) % LENGTH
+    if strand == "-":
+        site, genes = LENGTH - 1 - site, flip_genes(genes, LENGTH)
+        genes = tuple(shift_gene(gene, LENGTH if gene.start < 0 else 0) for gene in genes)
+    result = result_of((site, strand, 0.81), genes=genes, circular=True)
+    row = rows_of(result)["g"]
+    assert (row["distance"], row["site"]) == (distance, None if reason else site)
+    assert (row["reason"] or "").startswith(reason or "")
+    [call] = result.calls
+    assert (call.context.gene, call.context.distance) == (("g", 0) if reason is None else ("", None))
+    assert (call.context.within, call.context.within_strand) == ("g", "same")
+
+
+def test_the_best_call_inside_is_told_before_an_operon_and_none_beyond_the_gene():
+    rows = rows_of(result_of((820, "+", 0.6), (900, "+", 0.7), (1400, "-", 0.9), (2299, "-", 0.5)))
+    assert "(score 0.70, unknown) lies 88 bases inside" in rows["second"]["reason"]
+    assert (rows["other"]["site"], rows["other"]["distance"]) == (1400, 1)  # the gene ends at 1400
+    assert rows["last"]["site"] == 2299
+    assert rows["leader"]["reason"] == "no start above the threshold"
 
 
 def test_genes_whose_upstream_bases_were_not_searched_have_no_row():

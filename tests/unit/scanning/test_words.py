@@ -179,7 +179,8 @@ def test_calls_outside_the_parts_of_a_contig_are_left_out():
     [
         (150, "+", "abc", "b1", 50, "", ""),
         (200, "+", "abc", "b1", 0, "abc", "same"),  # a transcript without a leader
-        (201, "+", "xyz", "", 199, "abc", "same"),
+        (202, "+", "abc", "b1", 0, "abc", "same"),  # it may begin two bases inside
+        (203, "+", "xyz", "", 197, "abc", "same"),
         (700, "+", "", "", None, "xyz", "same"),  # in rev as well, on the other strand
         (850, "+", "", "", None, "rev", "opposite"),
         (950, "-", "rev", "b3", 51, "", ""),

@@ -252,7 +252,7 @@ def _all_calls(report: ScanReport) -> Markup:
 
 PLACES = (
     "upstream of a gene, between genes",
-    "at the first base of a gene",
+    "at the first bases of a gene",
     "upstream of a gene, inside another gene",
     "inside a gene, on its strand",
     "inside a gene, antisense",
