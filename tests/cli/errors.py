@@ -85,7 +85,7 @@ ERRORS = {
         scan genome.fa --model m --precision bf16 | --precision | bf16 | --dtype bf16
         models show ecoli-promotor | ecoli-promoter
         models verify --backbone dir | --backbone
-        models --json verify | verify | JSON
+        --version --json | --version | --json | leave them out
         export no-such-model -o x.onnx | no-such-model
         export ecoli-promoter -o - | --out
         predict genome.fa --model locator.safetensors | tiny-locator | seqray scan

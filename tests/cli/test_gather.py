@@ -118,12 +118,16 @@ def test_a_shard_has_the_same_bytes_each_time_and_says_that_windows_are_left_out
     assert "every 10th" not in scan(words, "--stride 1").err
 
 
-def test_outputs_in_one_word_with_quiet_give_the_same_scan(scan, run, tmp_path):
+def test_other_threads_and_outputs_in_one_word_with_quiet_give_the_same_scan(
+    scan, run, tmp_path, tiny_model_file
+):
     write(tmp_path / "genome.fa", fasta({"one": letters(400)}))
     words = "--threshold 0.5 --null-mb 0"
     scan(words, "--out whole.tsv")
-    for shard in ("--shard 1/3 -qo 1.shard", "--shard 2/3 -qo2.shard", "--shard 3/3 -o3.shard"):
-        scan(words, shard)
+    others = run.to("scan genome.fa --model", tiny_model_file, words)
+    for shard in ("--shard 1/3 -qo 1.shard", "--threads=2 --shard 2/3 -qo2.shard"):
+        others(shard)
+    others("--threads 1 --shard 3/3 -o3.shard")
     run("gather 1.shard 2.shard 3.shard -qo gathered.tsv")
     whole, gathered = ((tmp_path / f"{name}.tsv").read_text() for name in ("whole", "gathered"))
     assert gathered == whole.replace("--out whole.tsv", "-o gathered.tsv")

@@ -69,12 +69,22 @@ def test_all_models_are_verified_and_a_damaged_one_stops_no_other(shelf, run):
     rows = [line.split("\t") for line in run("models verify").out.splitlines()]
     assert [row[:2] for row in rows] == [["arabidopsis", "ok"], ["ecoli", "ok"]]
     assert rows[1][2] == sha256(shelf / "ecoli.safetensors")
+    names = ("name", "status", "sha256")
+    assert json.loads(run("models verify --json").out) == [dict(zip(names, row, strict=True)) for row in rows]
     for name, results in (("arabidopsis", ["failed", "ok"]), ("ecoli", ["failed", "failed"])):
         content = (shelf / f"{name}.safetensors").read_bytes()
         write(shelf / f"{name}.safetensors", content[:-1] + bytes([content[-1] ^ 1]))
         ended = run("models verify", status=2)
         assert [line.split("\t")[1] for line in ended.out.splitlines()] == results
         assert ended.err.count("\n") == 1
+    for words in ("verify --json", "--json verify"):
+        damaged, *others = json.loads(run("models", words, status=2).out)
+        assert (damaged["name"], damaged["status"], "checksum" in damaged["reason"]) == (
+            "arabidopsis",
+            "failed",
+            True,
+        )
+        assert [row["status"] for row in others] == ["failed"]
     assert "2 of 2 models" in ended.err
 
 

@@ -140,6 +140,7 @@ def train(
             progress,
             threads,
             callbacks=tuple(callbacks),
+            note=warnings.warn,
         )
         plan.train(out=path, run=run, metrics=metrics)
         return load_model(path)

@@ -37,9 +37,9 @@ from seqray.modelfile.header import SUFFIX, available_models
 from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
-from seqray.training.fit import train
+from seqray.training.fit import train, train_best
 from seqray.training.members import RunOptions
-from seqray.training.plan import settings_of, train_best
+from seqray.training.plan import settings_of
 from seqray.training.settings_from_data import alternatives_of, choose_settings
 
 # --- How the parameters of `seqray.SequenceClassifier` become the settings of a training

@@ -200,6 +200,8 @@ def _dispatch(words: list[str]) -> int:
         print(usage(), flush=True)
         return 0
     if verb in ("-V", "--version"):
+        if words[1:]:
+            raise ConfigError(f"'{verb}' takes no other words, such as {words[1]}", remedy="leave them out")
         print(f"seqray {__version__}", flush=True)
         return 0
     if verb not in VERBS:

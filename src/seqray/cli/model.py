@@ -99,12 +99,16 @@ def has_gpu_device(root: Path = Path("/")) -> bool:
 
 
 def free_processors(root: Path = Path("/")) -> int:
-    """Number of processors that this process may use: its affinity, and the CPU quota of its cgroups.
+    """Number of processors that this process may use: its affinity, Slurm's share, the quota of its cgroups.
 
-    A quota is rounded down, because threads beyond it are paused together with the others.
+    A quota is rounded down, because threads beyond it are paused together with the others. Slurm does not
+    confine tasks on every cluster.
     """
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min([own, *_quotas(root)])))
+    limits: list[float] = [own, *_quotas(root)]
+    if (task := os.environ.get("SLURM_CPUS_PER_TASK", "")).isdecimal():
+        limits.append(int(task))
+    return max(1, int(min(limits)))
 
 
 def _quotas(root: Path) -> Iterator[float]:

@@ -38,19 +38,13 @@ class ModelsRequest(Request):
         verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
         verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
         add_options(verify, ModelOptions, ["backbone"])
-        for action in (listing, show):
-            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
         for action in (listing, show, verify):
-            action.add_argument(
-                "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-            )
+            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
         parser.set_defaults(action="list", models=(), backbone=None, full=False)
 
 
 def run(request: ModelsRequest) -> Outcome:
     """Run the action."""
-    if request.action == "verify" and request.json:
-        raise ConfigError("'verify' has no JSON output", remedy="read its lines: model, verdict, sha256")
     {"list": _list, "show": _show, "verify": _verify}[request.action](request)
     return Outcome(resources=False)
 
@@ -114,14 +108,20 @@ def _verify(request: ModelsRequest) -> None:
     names = request.models or available_models()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")
-    failures = []
+    failures, rows = list[ModelFileError](), list[dict[str, str]]()
     for name in names:
+        row = {"name": Path(name).name, "status": "ok"}
         try:
-            print(f"{Path(name).name}\tok\t{load_model(name, request.backbone).sha256}")
+            row["sha256"] = load_model(name, request.backbone).sha256
         except ModelFileError as error:
             reason = ModelFileError(error.what, remedy=error.remedy)  # without the name once more
-            print(f"{Path(name).name}\tfailed\t{reason}")
+            row |= {"status": "failed", "reason": str(reason)}
             failures.append(error)
+        rows.append(row)
+        if not request.json:
+            print(*row.values(), sep="\t")
+    if request.json:
+        print(json.dumps(rows, indent=2))
     if len(failures) == 1:
         raise failures[0]
     if failures:

@@ -53,7 +53,11 @@ def run(request: PretrainRequest) -> Outcome:
     try:
         with Progress("pretrain", "steps", quiet=request.quiet or not is_main_process(config)) as progress:
             result = pretrain(
-                config, data, out, request.fit.run_options(folder, progress), share=request.share
+                config,
+                data,
+                out,
+                request.fit.run_options(folder, progress, request.note),
+                share=request.share,
             )
     except (KeyboardInterrupt, Terminated) as signal:
         return Outcome(status=report_interruption(signal, request.fit, folder))

@@ -49,7 +49,8 @@ OUTPUT_OPTIONS = (
     *("--out", "-o", "--html", "--track", "--format", "--skipped"),
     *("--genes-out", "--upstream", "--downstream"),
 )
-_MESSAGE_OPTIONS = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
+_WITHOUT_EFFECT = ("--shard", "--threads", "--quiet", "-q", "--verbose", "--log-json", "--debug")
+"""Options that change no byte of what a scan, whole or gathered, writes."""
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -68,11 +69,11 @@ def divide_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     for given in rest:
         word = re.sub("^-q+(?=[^q])", "-", given)  # -qo FILE is -q -o FILE
         name = word[:2] if re.match("-[^-]", word) else word.partition("=")[0]
-        valued = name in (*OUTPUT_OPTIONS, "--shard")
+        valued = name in (*OUTPUT_OPTIONS, "--shard", "--threads")
         parts = [word, next(rest, "")] if valued and word == name else [word]
         if name in OUTPUT_OPTIONS:
             outputs += parts
-        elif name not in ("--shard", *_MESSAGE_OPTIONS):
+        elif name not in _WITHOUT_EFFECT:
             settings += parts
     return settings, outputs
 

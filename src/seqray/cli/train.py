@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ class FitOptions(Options):
         """Where checkpoints and logs are kept."""
         return Path(self.work_dir or f"{out}.training")
 
-    def run_options(self, folder: Path, progress: Progress) -> RunOptions:
+    def run_options(self, folder: Path, progress: Progress, note: Callable[[str], None]) -> RunOptions:
         """Where and with what a training runs; networks train side by side where that is faster."""
         from seqray.training.members import RunOptions
 
@@ -62,6 +62,7 @@ class FitOptions(Options):
             progress=progress.update,
             threads=use_threads(self.threads),
             side_by_side=True,
+            note=note,
         )
 
 
@@ -176,7 +177,7 @@ def run(request: TrainRequest) -> Outcome:
         ):
             out = Path(staging.path(request.out))
             settings = staging.path(request.save_config) if request.save_config else None
-            run_options = request.fit.run_options(folder, progress)
+            run_options = request.fit.run_options(folder, progress, request.note)
             result, config = training.train(out=out, run=run_options, metrics=metrics)
             if settings:
                 write_config(settings, config)

@@ -114,6 +114,11 @@ class DataFacts:
         return self.shortest == self.longest
 
 
+def count_labels(data: Sequence[Example]) -> Counter[str]:
+    """Examples of each class that are learned from or held out."""
+    return Counter(example.label or "" for example in data if example.split != "test")
+
+
 def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
     """Measure examples; ``alphabet`` is that of their letters."""
     learned = [example for example in data if example.split != "test"]
@@ -131,7 +136,7 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
     divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
     return DataFacts(
         alphabet=alphabet,
-        counts=Counter(example.label or "" for example in learned),
+        counts=count_labels(data),
         shortest=shortest,
         longest=longest,
         site=placed and shortest == longest,

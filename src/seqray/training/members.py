@@ -27,6 +27,7 @@ from seqray.core.card import Card
 from seqray.core.errors import RSS_UNIT, SERVED, OnProgress, SeqrayError, Usage
 from seqray.core.model_config import LocatorConfig
 from seqray.core.run_config import RunConfig
+from seqray.core.text import counted
 from seqray.modelfile.file import build_network
 from seqray.models.locator import LocatorStem
 from seqray.models.sequence import Network
@@ -223,7 +224,8 @@ class RunOptions:
     ``restart_if_changed`` a run with other settings or data is, too, which else is an error.
 
     ``progress`` True shows a bar for each epoch on standard error; a function is called after each step.
-    Results are the same for the same seed and ``threads``. ``side_by_side`` trains several networks at once
+    Results are the same for the same seed and ``threads``; one that is resumed keeps the number that it began
+    with, and tells ``note`` where another one is asked for. ``side_by_side`` trains several networks at once
     where that is faster, see `plan_processes`, with the weights that each has with its share of the threads.
     ``callbacks`` of Lightning are called in the training of each network, after those of seqray.
     """
@@ -235,6 +237,7 @@ class RunOptions:
     threads: int | None = None
     side_by_side: bool = False
     callbacks: tuple[lightning.Callback, ...] = ()
+    note: Callable[[str], None] = lambda _: None
 
     def use_threads(self) -> int:
         """Set the threads of PyTorch, and return their number."""
@@ -247,6 +250,17 @@ class RunOptions:
         writes = is_main_process(config)
         how = (self.resume, self.restart_if_changed, writes, self.callbacks)
         return WorkDir(Path(self.work_dir), identity, part, *how)
+
+    def claim(self, folder: WorkDir) -> None:
+        """Claim the folder of a run, and set the threads that its training began with."""
+        asked = torch.get_num_threads()
+        threads = folder.claim(asked)
+        if threads != asked:
+            torch.set_num_threads(threads)
+            self.note(
+                f"the training in {folder.path} began with {counted(threads, 'thread')} and goes on so, not "
+                f"with {asked}: others give other weights"
+            )
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets; see `plan_processes`."""
@@ -328,10 +342,10 @@ def train_members(
 ) -> list[tuple[Network, dict[str, Any]]]:
     """Claim the folder, train the members that it lacks, in turn or side by side, and load all of them."""
     calls: list[dict[str, Any]] = [{"config": config, "number": 1 + i} for i in range(config.members)]
-    before = torch.get_num_threads()
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
-        folder.claim()
+        run.claim(folder)
+        before = torch.get_num_threads()
         try:
             processes, threads = run.plan(config, len(calls), letters)
             torch.set_num_threads(threads)

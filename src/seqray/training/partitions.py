@@ -120,13 +120,10 @@ class Partition:
 MIN_GROUPS = 10  # of each class, to hold out relatives together
 
 
-def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
-    """Check labels and lengths, and choose the validation part, which all members hold out.
-
-    The parts that the data name are taken; a validation part that they don't name is held out from training
-    by whole groups. ``classes`` is the order of the class names; sorted, with the positive one last, by
-    default.
-    """
+def learned_rows(
+    data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Check the labels; rows that are no test examples, and the names of the classes in their order."""
     for example in data:
         if example.split not in (None, "", *PARTS):
             remedy = "give " + ", ".join(PARTS)
@@ -138,6 +135,17 @@ def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str]
         names = check_classes(Counter(data[i].label for i in rows), config, classes)
     except InputError as error:
         raise InputError(error.what, where=files_of(data), remedy=error.remedy) from None
+    return rows, names
+
+
+def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
+    """Check labels and lengths, and choose the validation part, which all members hold out.
+
+    The parts that the data name are taken; a validation part that they don't name is held out from training
+    by whole groups. ``classes`` is the order of the class names; sorted, with the positive one last, by
+    default.
+    """
+    rows, names = learned_rows(data, config, classes)
     check_lengths([data[i] for i in rows], config)
     index = {name: i for i, name in enumerate(names)}
     labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)

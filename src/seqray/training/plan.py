@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import yaml
 
@@ -23,18 +21,17 @@ from seqray.core.text import Truncation, describe_learned, describe_truncation
 from seqray.io.files import write_file
 from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
 from seqray.modelfile.file import load_model
-from seqray.modelfile.header import check_model_path, locate_model, read_card
+from seqray.modelfile.header import locate_model, read_card
 from seqray.modelfile.initial_weights import is_pretrained, load_initial_weights
 from seqray.models.batches import trainer_device
 from seqray.training import settings_from_data as rules
-from seqray.training.data_facts import data_cautions, measure_data
-from seqray.training.fit import count_letters, open_folder, train, train_member
-from seqray.training.genomes.fit import train_locator
+from seqray.training.data_facts import count_labels, data_cautions, measure_data
 from seqray.training.genomes.sheet import GenomeRow, read_sheet
-from seqray.training.members import RunOptions, TrainResult, call_side_by_side
-from seqray.training.partitions import data_sha256, partition
+from seqray.training.partitions import learned_rows
 from seqray.training.recalibration import count_training_data
-from seqray.training.trainer import BEST, LAST, fingerprint, make_trainer, quiet
+
+if TYPE_CHECKING:
+    from seqray.training.members import TrainResult
 
 # --- What is asked of a training
 
@@ -99,6 +96,7 @@ def plan_training(
         config = complete_from_data(config, named, data)
     else:
         config, data, alternatives = _choose(config, name, files, asked, named, note)
+    learned_rows(data, config)  # refuses faulty labels before Lightning is loaded, which takes long
     return _plan_examples(config, data, alternatives, asked, note)
 
 
@@ -142,16 +140,17 @@ def _choose(
     """Choose the settings from the data, or fit those of a model; also changes that a training tries."""
     if config is None:
         data, alphabet = read_sequence_examples(files)
-        facts = measure_data(data, alphabet)
+    else:
+        data, alphabet = read_examples(files, config), ALPHABETS[config.model.alphabet]
+    check_positive(config or RunConfig(), named, count_labels(data))
+    facts = measure_data(data, alphabet)
+    if config is not None:
+        config = rules.fit_settings(config, facts)
+    else:
         config = rules.choose_settings(facts)
         if "model.kind" in named:  # the floor is part of networks of seqray alone
             config = replace(config, floor=False)
-    else:
-        data = read_examples(files, config)
-        facts = measure_data(data, ALPHABETS[config.model.alphabet])
-        config = rules.fit_settings(config, facts)
     config = _overridden(replace(config, name=name), asked)
-    check_positive(config, named, facts.counts)
     alphabet = ALPHABETS[config.model.alphabet]
     if alphabet != facts.alphabet:  # a setting names another one
         data = [
@@ -175,6 +174,8 @@ def _plan_examples(
     note: Callable[[str], None],
 ) -> Plan:
     """A training on labeled sequences or alignments, with changes of settings among which the data decide."""
+    from seqray.training.fit import train, train_best
+
     data: Any = examples  # of the kind that the settings name
     window, rule = config.data.window, config.data.truncate
     longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
@@ -213,6 +214,8 @@ def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> It
 
 def _plan_locator(config: RunConfig, asked: TrainSettings) -> Plan:
     """A training on genomes with sites."""
+    from seqray.training.genomes.fit import train_locator
+
     genome, sites, sheet = asked.get("genome"), asked.get("sites"), asked.get("sheet")
     if sheet:
         if genome or sites:
@@ -241,87 +244,6 @@ def _plan_locator(config: RunConfig, asked: TrainSettings) -> Plan:
     return Plan(config, len(rows), lambda **run: (train_locator(config, rows, **options, **run), config))
 
 
-# --- Settings that the data decide on: the first member is trained with each, and the best go on
-
-
-def train_best(
-    config: RunConfig,
-    alternatives: Sequence[Mapping[str, Any]],
-    data: Sequence[LabeledSequence],
-    out: Path | None,
-    run: RunOptions,
-    *,
-    classes: Sequence[str] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-    on_trial: Callable[[str], None] = lambda _: None,
-) -> tuple[TrainResult, RunConfig]:
-    """Train the first member with each alternative, and the others with the best of them; also its settings.
-
-    Each of ``alternatives`` is settings by ``section.key``; of equally good ones the first is taken.
-    ``on_trial`` receives a line about each. Each training has a folder of its own in ``run.work_dir``.
-    """
-    if out is not None:
-        check_model_path(out)
-    part, sha256 = partition(data, config, classes), data_sha256(data)
-    with quiet(config):
-        make_trainer(config, run.work_dir, progress=False)  # settings that Lightning refuses, before any work
-        if not run.resume:
-            for folder in run.work_dir.glob("settings-*"):
-                shutil.rmtree(folder)
-        run = replace(run, threads=run.use_threads(), resume=True)
-        calls: list[dict[str, Any]] = []
-        for changes in alternatives:
-            changed = change_settings(config, changes)
-            path = run.work_dir / f"settings-{fingerprint(changed, part.classes)[:12]}"
-            folder = open_folder(replace(run, work_dir=path), changed, part, sha256)
-            folder.claim()
-            calls.append({"config": changed, "number": 1, "part": part, "folder": folder})
-        processes, threads = run.plan(config, len(calls), count_letters(data, part.train))
-        call_side_by_side(
-            train_member,
-            [call for call in calls if call["folder"].result(1) is None],
-            {"data": data},
-            "try settings",
-            processes=processes,
-            threads=threads,
-            on_progress=run.on_progress,
-        )
-
-    monitor = config.stopping.monitor
-    steps = -(-len(part.train) // config.optimizer.batch_size)
-    titles = [" ".join(f"{key}={value}" for key, value in changes.items()) for changes in alternatives]
-    scores: list[float] = []
-    for number, (title, call) in enumerate(zip(titles, calls, strict=True), start=1):
-        result = call["folder"].result(1)
-        epochs = len(result["history"])
-        figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
-        scores.append(-figures[monitor] if monitor == "loss" else figures[monitor])
-        shown = [f"{name} {figures[name]:.4f}" for name in dict.fromkeys((monitor, "mcc")) if name in figures]
-        on_trial(
-            f"trial {number}: {title}: epochs {epochs}, steps {epochs * steps}, {result['seconds']:.0f} s: "
-            + ", ".join(shown)
-        )
-    best = scores.index(max(scores))
-    trained = train(
-        calls[best]["config"],
-        data,
-        out,
-        replace(run, work_dir=calls[best]["folder"].path),
-        classes=classes,
-        metrics=metrics,
-        search={
-            "figure": monitor,
-            "tried": dict(zip(titles, scores, strict=True)),
-            "changes": dict(alternatives[best]),
-        },
-    )
-    for call in calls[:best] + calls[best + 1 :]:  # the results stay, the weights go
-        for name in (BEST, LAST):
-            if path := call["folder"].checkpoint(1, name):
-                path.unlink()
-    return trained, calls[best]["config"]
-
-
 # --- Settings: taken from a model, completed from the data, overridden, or written
 
 
@@ -347,7 +269,7 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
     ``named`` are the settings that the user has set, as in ``section.key``.
     """
     learned = [example for example in data if example.split != "test"]
-    counts = Counter(example.label or "" for example in learned)
+    counts = count_labels(data)
     longest = max((len(one.sequence) for one in learned if isinstance(one, LabeledSequence)), default=0)
     changes: dict[str, Any] = {}
     if "model.classes" not in named:
@@ -365,7 +287,8 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
 def check_positive(config: RunConfig, named: Set[str], counts: Mapping[str, int]) -> None:
     """Ask for the positive class of two where nobody has set it and the labels do not tell."""
     refuse_joined_labels(counts)
-    if "data.positive" not in named and config.data.positive not in counts and len(counts) == 2:
+    told = "data.positive" in named or config.data.positive in counts or choose_positive(counts)
+    if not told and len(counts) == 2:
         raise unknown_positive(sorted(counts), setting("set", {"data.positive": "CLASS"}))
 
 

@@ -367,10 +367,13 @@ class WorkDir:
     writes: bool = True  # whether this is the main process
     callbacks: tuple[lightning.Callback, ...] = ()  # of the trainings in it
 
-    def claim(self) -> None:
-        """Make the folder this run's, or find that it is; a run that is not resumed is removed."""
+    def claim(self, threads: int) -> int:
+        """Make the folder this run's, or find that it is; a run that is not resumed is removed.
+
+        Returns the threads that a resumed run began with, ``threads`` for another one.
+        """
         if not self.writes:
-            return
+            return threads
         try:
             if not self.resume or (self.restart_if_changed and self._differing()):
                 for folder in self.path.glob("member-*"):
@@ -382,7 +385,9 @@ class WorkDir:
                     where=str(self.path),
                     remedy="choose another --work-dir, or start afresh with --no-resume",
                 )
-            _write(self.path / _RUN, {**self.identity, "part": self.part})
+            threads = (_read(self.path / _RUN) or {}).get("threads", threads)
+            _write(self.path / _RUN, {**self.identity, "part": self.part, "threads": threads})
+            return threads
         except OSError as error:
             raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
 

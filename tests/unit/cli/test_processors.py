@@ -26,7 +26,7 @@ SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 
 @pytest.fixture(autouse=True)
 def eight_processors(monkeypatch):
-    for name in (*SPIN, "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in (*SPIN, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "SLURM_CPUS_PER_TASK"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
 
@@ -70,10 +70,18 @@ def test_the_quota_of_the_cgroup_limits_the_processors(machine, cgroup, files, e
     assert free_processors(machine(cgroup, files)) == expected
 
 
-def test_the_affinity_limits_the_processors(machine, monkeypatch):
+def test_the_affinity_and_the_share_of_a_task_limit_the_processors(machine, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
     root = machine("0::/\n", {"sys/fs/cgroup/cpu.max": "600000 100000\n"})
     assert free_processors(root) == 2
+    for share, expected in {
+        "1": 1,
+        "4": 2,
+        "": 2,
+        "many": 2,
+    }.items():  # of Slurm, which may not confine tasks
+        monkeypatch.setenv("SLURM_CPUS_PER_TASK", share)
+        assert free_processors(root) == expected
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tm
 def test_an_interrupted_run_resumes_to_the_same_model(
     motif_task, make_config, tmp_path, interrupt, precision
 ):
-    """Interrupted in the first epoch, in the second, and in the second member."""
+    """Interrupted in the first epoch, in the second, and in the second member; asked for 1 and 2 threads."""
     config = make_config(
         trainer={"max_epochs": 3, "precision": precision},
         augment={"shift": 2, "mask": 0.05},
@@ -128,12 +128,16 @@ def test_an_interrupted_run_resumes_to_the_same_model(
         members=2,
     )
     data = motif_task(110)  # 94 in training: three steps an epoch
-    whole = fit.train(config, data, None, RunOptions(tmp_path / "whole"))
+    whole = fit.train(config, data, None, RunOptions(tmp_path / "whole", threads=1))
     interrupt(2, 2 + 5, 2 + 5 + 6 + 5)
-    for _ in range(3):
+    notes: list[str] = []
+    for threads in (1, 2, 1):
         with pytest.raises(KeyboardInterrupt):
-            fit.train(config, data, None, RunOptions(tmp_path / "parts"))
-    resumed = fit.train(config, data, None, RunOptions(tmp_path / "parts"))
+            fit.train(config, data, None, RunOptions(tmp_path / "parts", threads=threads, note=notes.append))
+    resumed = fit.train(config, data, None, RunOptions(tmp_path / "parts", threads=2, note=notes.append))
+    assert [note.partition("began ")[2] for note in notes] == [
+        "with 1 thread and goes on so, not with 2: others give other weights"
+    ] * 2
     assert [len(history) for history in resumed.history] == [3, 3]
     assert resumed.history == whole.history
     assert same_weights(resumed, whole)

@@ -15,9 +15,8 @@ from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig, RunConfig, StoppingConfig
 from seqray.training.data_facts import DataFacts, data_cautions, has_site, measure_data
-from seqray.training.fit import train
+from seqray.training.fit import train, train_best
 from seqray.training.members import RunOptions
-from seqray.training.plan import train_best
 from seqray.training.settings_from_data import alternatives_of, choose_settings, fit_settings
 
 

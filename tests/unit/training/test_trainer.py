@@ -158,33 +158,43 @@ MINE = {"settings": "a", "data": "b"}
     ],
 )
 def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path, other, words):
-    WorkDir(tmp_path, MINE, "p", True).claim()
+    WorkDir(tmp_path, MINE, "p", True).claim(1)
     WorkDir(tmp_path, MINE, "p", True).finish(1, {"seed": 1})
     with pytest.raises(InputError, match=f"holds a training run with other {words}; choose another"):
-        WorkDir(tmp_path, other, "p", True).claim()
+        WorkDir(tmp_path, other, "p", True).claim(1)
     assert WorkDir(tmp_path, MINE, "p", True).result(1) == {"seed": 1}
     (tmp_path / "notes.txt").write_text("mine")
     fresh = WorkDir(tmp_path, other, "p", False)
-    fresh.claim()
+    fresh.claim(1)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "run.json"]
-    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "p"}
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "p", "threads": 1}
+
+
+def test_a_resumed_run_keeps_the_threads_that_it_began_with(tmp_path):
+    """Also that of an earlier version, which noted none, from its first resumption on."""
+    (tmp_path / "run.json").write_text(json.dumps({**MINE, "part": "p"}))
+    claims = [(MINE, 3, {}, 3), (MINE, 2, {}, 3), ({**MINE, "data": "x"}, 2, {"restart_if_changed": True}, 2)]
+    for identity, asked, how, expected in claims:
+        assert WorkDir(tmp_path, identity, "p", True, **how).claim(asked) == expected
+    assert WorkDir(tmp_path, MINE, "p", False).claim(1) == 1
+    assert WorkDir(tmp_path, MINE, "p", True, writes=False).claim(2) == 2
 
 
 def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
     def folder(identity, part="p"):
         return WorkDir(tmp_path, identity, part, True, restart_if_changed=True)
 
-    folder(MINE).claim()
+    folder(MINE).claim(1)
     folder(MINE).finish(1, {"seed": 1})
-    folder(MINE).claim()
+    folder(MINE).claim(1)
     assert folder(MINE).result(1) == {"seed": 1}
     other = {**MINE, "data": "x"}
-    folder(other).claim()
+    folder(other).claim(1)
     assert folder(other).result(1) is None
     folder(other).finish(1, {"seed": 2})
-    folder(other, "q").claim()
+    folder(other, "q").claim(1)
     assert folder(other).result(1) is None
-    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "q"}
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "q", "threads": 1}
 
 
 def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path):
@@ -194,7 +204,7 @@ def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path)
         config = make_config()
         config.trainer.pop("precision")
         config.trainer.update(trainer)
-        WorkDir(tmp_path, run_identity(config, ("a", "b"), "data"), "p", True).claim()
+        WorkDir(tmp_path, run_identity(config, ("a", "b"), "data"), "p", True).claim(1)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
@@ -230,22 +240,22 @@ def test_scores_that_are_made_after_training_do_not_make_another_run():
 
 def test_members_that_held_out_something_else_are_refused(tmp_path):
     """The settings may be the same, and the rule by which they hold out another."""
-    WorkDir(tmp_path, MINE, "p", True).claim()
+    WorkDir(tmp_path, MINE, "p", True).claim(1)
     with pytest.raises(InputError, match="holds a training run with other held-out part"):
-        WorkDir(tmp_path, MINE, "r", True).claim()
+        WorkDir(tmp_path, MINE, "r", True).claim(1)
     (tmp_path / "run.json").write_text(json.dumps(MINE))  # as an earlier version wrote it
     with pytest.raises(InputError, match="other held-out part"):
-        WorkDir(tmp_path, MINE, "p", True).claim()
+        WorkDir(tmp_path, MINE, "p", True).claim(1)
 
 
 @pytest.mark.parametrize("content", ["[]", "1", "{", "[" * 100_000])
 def test_a_damaged_folder_is_refused(tmp_path, content):
     work = WorkDir(tmp_path, MINE, "p", True)
-    work.claim()
+    work.claim(1)
     for path in tmp_path.glob("*.json"):
         path.write_text(content)
     with pytest.raises(InputError, match="is damaged; start afresh with --no-resume"):
-        work.claim()
+        work.claim(1)
 
 
 WORK = """
