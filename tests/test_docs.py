@@ -199,6 +199,23 @@ def test_the_recipe_for_start_codons_writes_those_that_are_known(tmp_path, monke
     assert found == [["one.1", *row] for row in (("11", "+"), ("91", "+"), ("160", "-"), ("240", "-"))]
 
 
+def test_the_recipe_that_divides_predictions_gives_the_rows_of_the_whole(seqray_forks, tmp_path):
+    (tmp_path / "sequences.fa").write_bytes((ROOT / "data/example/promoters.fa").read_bytes())
+    blocks = [
+        block[2] for block in FENCE.finditer(read("docs/how-to/cluster.md")) if "part.$i.fa" in block[2]
+    ]
+    whole = "seqray predict sequences.fa --model ecoli-promoter --out whole.tsv"
+    run(f"{blocks[0]}{whole}", tmp_path, seqray_forks.folder)
+    tables = [(tmp_path / f"{name}.tsv").read_text().splitlines() for name in ("predictions", "whole")]
+    rows = [sorted(line.split("\t") for line in lines if not line.startswith("#")) for lines in tables]
+    for own, others in zip(*rows, strict=True):  # the last of six digits may differ
+        assert (own[:3], own[5:]) == (others[:3], others[5:])
+        assert own[0] == "id" or [*map(float, own[3:5])] == pytest.approx(
+            [*map(float, others[3:5])], rel=1e-5
+        )
+    assert len(tables[0]) == len(tables[1]) > 10
+
+
 def test_the_reference_has_every_verb_and_option():
     page = cli_reference.page()
     for verb in VERBS:

@@ -53,10 +53,28 @@ def refused(of_tables):
 
 def test_tables_of_calls_give_a_row_each(summary):
     first, second = summary(CALLS, CALLS.replace("0.5, chosen", "none"))
-    assert list(first)[:6] == ["sample", "model", "sequences", "letters", "positions", "parts"]
-    assert list(first.values())[:6] == ["a", "tiny", "2", "2000000", "1999960", "all"]
+    assert list(first)[:7] == ["sample", "model", "status", "sequences", "letters", "positions", "parts"]
+    assert list(first.values())[:7] == ["a", "tiny", "ok", "2", "2000000", "1999960", "all"]
+    assert first["cautions"] == "."
     assert (first["calls"], first["calls_per_mb"], first["threshold"]) == ("3", "1.5", "0.5")
     assert second["threshold"] == "."
+    [row] = summary(
+        CALLS.replace("0.5, chosen", "0.123456789, chosen\n# caution 1: few\n# caution 2: unlike")
+    )
+    assert (row["threshold"], row["cautions"]) == ("0.123457", "few; unlike")
+
+
+def test_a_failed_command_has_a_row_of_its_model(of_tables, tmp_path):
+    run, words = of_tables
+    rows = table(run(words([CALLS], "a"), "--failed b=tiny --html s.html").out)
+    assert [(row["sample"], row["model"], row["status"], row["calls"]) for row in rows] == [
+        ("a", "tiny", "ok", "3"),
+        ("b", "tiny", "failed", "."),
+    ]
+    assert "failed" in (tmp_path / "s.html").read_text()
+    assert run("--failed b=tiny").out == "sample\tmodel\tstatus\nb\ttiny\tfailed\n"
+    for wrong in ("", "--failed b"):
+        run.refused(words([CALLS], "a") if wrong else [], wrong, "--out s.tsv")
 
 
 PREDICTIONS = """\
@@ -76,15 +94,16 @@ def test_predictions_are_counted_by_class_in_every_form(run, of_tables, tmp_path
     run("summary --quiet", words([PREDICTIONS, SPECIES], "ab"), outputs)
     first, second = table((tmp_path / "s.tsv").read_text())
     counts = {"records": "3", "flagged": "1", "threshold": "0.25", "called_no": "1", "called_yes": "2"}
-    assert first == {"sample": "a", "model": "tiny", **counts, "called_maybe": "."}
+    about = {"sample": "a", "model": "tiny", "status": "ok"}
+    assert first == {**about, **counts, "called_maybe": ".", "cautions": "."}
     assert (second["called_yes"], second["called_maybe"]) == (".", "2")
     rows = json.loads((tmp_path / "s.json").read_text())["rows"]
     assert rows[0] == {
-        **{"sample": "a", "model": "tiny", "records": 3, "flagged": 1, "threshold": 0.25},
-        **{"called_no": 1, "called_yes": 2, "called_maybe": None},
+        **{**about, "records": 3, "flagged": 1, "threshold": 0.25},
+        **{"called_no": 1, "called_yes": 2, "called_maybe": None, "cautions": None},
     }
     multiqc = json.loads((tmp_path / "s_mqc.json").read_text())
-    assert multiqc["data"]["b"] == {**counts_of(rows[1]), "model": "tiny"}
+    assert multiqc["data"]["b"] == {**counts_of(rows[1]), "model": "tiny", "status": "ok"}
     assert set(multiqc["headers"]) == set(first) - {"sample"}
     assert "called maybe" in (tmp_path / "s.html").read_text()
 
@@ -130,7 +149,7 @@ def test_calls_of_a_locator_have_a_precision_to_expect(summary, said, cells):
 def test_ids_may_hold_what_ends_a_line_elsewhere(of_tables, tmp_path, sign):
     run, words = of_tables
     text = CALLS.replace("\none\t", f"\n{sign}one\t").replace("a\tone", f"a\to{sign}e")
-    assert run(words([text], "a")).out.split("\n")[1].split("\t")[6] == "3"
+    assert run(words([text], "a")).out.split("\n")[1].split("\t")[7] == "3"
 
 
 def test_names_in_another_encoding_are_written_as_far_as_they_go(summary):

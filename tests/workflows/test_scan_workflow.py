@@ -117,8 +117,9 @@ def test_a_sample_that_fails_has_a_row_until_it_is_mended(run, seqray_forks, tin
     assert done.returncode != 0
     alpha, beta = read_table(summary)
     assert [alpha] == read_table(folder / "results" / "alpha" / "summary.tsv")
-    assert {**beta, "sample": "", "model": ""} == {**dict.fromkeys(alpha, "."), "sample": "", "model": ""}
-    assert (beta["sample"], beta["model"]) == ("beta", "tiny (failed or not run)")
+    about = {"sample": "beta", "model": "tiny", "status": "failed"}
+    assert beta == {**dict.fromkeys(alpha, "."), **about}
+    assert "failed" in summary.with_suffix(".html").read_text()
     write(folder / "data" / "beta.fa", fasta({"ring": letters(250, 2)}))
     done = run(folder, "--cores", "1", commands=seqray_forks.folder)
     assert done.returncode == 0, done.stderr

@@ -20,8 +20,12 @@ class SummaryRequest(Request):
     """Options of ``seqray summary``."""
 
     tables: tuple[str, ...] = option(
-        "NAME=TABLE+",
+        "NAME=TABLE*",
         "a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate', all of one kind; NAME is its row",
+    )
+    failed: tuple[str, ...] = option(
+        "--failed NAME=MODEL",
+        "a row for a table that is missing, because its command failed; may be repeated",
     )
     out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
     json: str | None = option("--json FILE", "the same as JSON")
@@ -44,20 +48,19 @@ def run(request: SummaryRequest) -> Outcome:
     outputs = [request.out, request.json, request.html, request.multiqc]
     rows: list[dict[str, str]] = []
     verbs: list[str] = []
+    if not request.tables and not request.failed:
+        raise InputError("no table is given", remedy="write NAME=TABLE")
     for word in request.tables:
-        name, equals, path = word.partition("=")
-        if not (name and equals and path):
-            path = path or name
-            raise InputError("has no name for its row", where=path, remedy=f"write NAME={path}")
-        if any(category(letter) in _BREAKING for letter in name):
-            what = f"the name {name!r} has a tab or another control character"
-            raise InputError(what, remedy="leave it out")
+        name, path = _named(word)
         check_files([path], outputs)
         verb, row = summarize(path)
         verbs.append(verb)
         rows.append({"sample": name} | row)
         if verb != verbs[0]:
             raise InputError("is a table of another kind than the first", where=path)
+    for word in request.failed:
+        name, model = _named(word)
+        rows.append({"sample": name, "model": model, "status": "failed"})
     _name_models(rows)
     columns = dict.fromkeys(column for row in rows for column in row)  # models may have other classes
     rows = [dict.fromkeys(columns, MISSING) | row for row in rows]
@@ -69,9 +72,21 @@ def run(request: SummaryRequest) -> Outcome:
         if request.json:
             write_json(staging.path(request.json), {"rows": [plain_cells(row) for row in rows]})
         if request.multiqc:
-            write_json(staging.path(request.multiqc), summary_multiqc(verbs[0], rows))
+            write_json(staging.path(request.multiqc), summary_multiqc([*verbs, "scan"][0], rows))
         write_table(staging.path(request.out), list(columns), (list(row.values()) for row in rows))
     return Outcome(records=len(rows))
+
+
+def _named(word: str) -> tuple[str, str]:
+    """The name of a row, and what it is of."""
+    name, equals, of = word.partition("=")
+    if not (name and equals and of):
+        of = of or name
+        raise InputError("has no name for its row", where=of, remedy=f"write NAME={of}")
+    if any(category(letter) in _BREAKING for letter in word):
+        what = f"the name {word!r} has a tab or another control character"
+        raise InputError(what, remedy="leave it out")
+    return name, of
 
 
 def _name_models(rows: Sequence[dict[str, str]]) -> None:

@@ -147,6 +147,7 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
 
 # ------------------------- summaries: a row for each table of predictions, calls or an evaluation, as written
 
+_NAMING = ("sample", "model", "status")
 _CALLS = ("sequences", "letters", "positions", "parts", "calls", "calls_per_mb", "threshold")
 _EXPECTED = ("expected_precision", "expected_precision_low", "expected_precision_high")
 _FALSE_CALLS = ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high")
@@ -189,7 +190,9 @@ def summarize(path: str | Path) -> tuple[str, dict[str, str]]:
     else:
         remedy = "give a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate'"
         raise InputError("is no table of predictions, calls or an evaluation", where=where, remedy=remedy)
-    return verb, {"model": facts.get("model", MISSING)} | summary  # its name and checksum
+    cautions = [text for key, text in facts.items() if key.startswith("caution ")]
+    about = {"model": facts.get("model", MISSING), "status": "ok"}  # the model: its name and checksum
+    return verb, about | summary | {"cautions": one_line("; ".join(cautions)) or MISSING}
 
 
 def summary_multiqc(verb: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -226,7 +229,7 @@ def _multiqc_header(column: str) -> dict[str, Any]:
 def plain_cells(row: Mapping[str, str]) -> dict[str, str | float | None]:
     """Cells of a summary as plain data: numbers, text, and None for what is unknown."""
     return {
-        column: cell if column in ("sample", "model") else None if cell == MISSING else _number(cell)
+        column: cell if column in _NAMING else None if cell == MISSING else _number(cell)
         for column, cell in row.items()
     }
 
@@ -252,7 +255,8 @@ def _summarize_calls(facts: Mapping[str, str], count: int, where: str) -> dict[s
     sequences, letters, positions, parts = scanned.groups(MISSING)
     per_mb = calls[2] if calls[3] == "Mb" else f"{1000 * float(calls[2]):.4g}"
     searched = (sequences, letters, positions, parts if "parts" in facts else "all")
-    cells = (*searched, calls[1], per_mb, threshold if threshold[0].isdigit() else MISSING)
+    shown = format_number(float(threshold)) if threshold[0].isdigit() else MISSING  # a header has more digits
+    cells = (*searched, calls[1], per_mb, shown)
     summary: dict[str, str] = dict(zip(_CALLS, cells, strict=True))
     for columns, stated in (
         (_FALSE_CALLS, _STATED_FALSE_CALLS.match(facts.get("expected false calls", ""))),

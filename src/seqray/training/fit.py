@@ -139,13 +139,7 @@ def train(
 
 
 def open_folder(
-    run: RunOptions,
-    config: RunConfig,
-    part: Partition,
-    data: str,
-    *,
-    teacher: str = "",
-    start: str = "",
+    run: RunOptions, config: RunConfig, part: Partition, data: str, *, teacher: str = "", start: str = ""
 ) -> WorkDir:
     """Name the folder of a run, not claimed yet; ``data``, ``teacher`` and ``start`` are checksums."""
     identity = run_identity(config, part.classes, data, teacher=teacher, start=start)

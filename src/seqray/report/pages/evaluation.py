@@ -255,7 +255,7 @@ _DRAWN = {
 }
 _BELOW = ("false_calls_per_mb", "floor_mcc", "floor_auroc")  # stated in the cell of a drawing
 _OF_PARTS = ("positions", "parts")
-_FIRST = ("sample", "model", "calls", "calls_per_mb", "expected_precision", "threshold")
+_FIRST = ("sample", "model", "status", "calls", "calls_per_mb", "expected_precision", "threshold")
 _UNKNOWN = "."
 
 
@@ -266,6 +266,8 @@ def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
     """
     of_parts = any(row.get("parts", "all") != "all" for row in rows)
     left_out = _BELOW if of_parts else (*_BELOW, *_OF_PARTS)
+    if all(row.get("status") == "ok" for row in rows):
+        left_out = (*left_out, "status")
     columns = [
         column
         for column in dict.fromkeys((*_FIRST, *rows[0]))

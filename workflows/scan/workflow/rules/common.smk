@@ -2,6 +2,7 @@
 import csv
 import os
 import re
+import subprocess
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -293,31 +294,24 @@ def share(wildcards):
 
 
 def list_failures():
-    """After a failure: the rows of the samples that are done, and a row that says so for each scan that is not.
+    """After a failure: the summary of the scans that are done, with a row for each that failed or was not run.
 
-    Files of an earlier run do not count. The file gets an old date, so that the next run makes it anew.
+    Files of an earlier run do not count. The files get an old date, so that the next run makes them anew.
     """
     left = {
-        (job.rule.name, *job.wildcards)
+        tuple(job.wildcards)
         for job in workflow.dag.needrun_jobs()
-        if job.rule.name in ("gather", "summary_of_sample")
+        if job.rule.name == "gather"
     }
-    columns, rows = ["sample", "model"], []
+    words, summary = [], f"{OUTDIR}/summary"
     for sample in SAMPLES:
-        if ("summary_of_sample", sample) not in left:
-            text = Path(f"{OUTDIR}/{sample}/summary.tsv").read_text(encoding="utf-8")
-            columns, *lines = csv.reader(text.splitlines(), delimiter="\t")
-            rows += lines
-            continue
         for model in MODELS:
-            failed = ("gather", sample, model) in left
-            state = "failed or not run" if failed else "done, not summarized"
-            rows.append([sample, f"{model} ({state})"])
-    summary = Path(f"{OUTDIR}/summary.tsv")
-    summary.parent.mkdir(parents=True, exist_ok=True)
-    with summary.open("w", encoding="utf-8", newline="") as handle:
-        writer = csv.writer(handle, delimiter="\t", lineterminator="\n")
-        writer.writerows(
-            row + ["."] * (len(columns) - len(row)) for row in [columns, *rows]
-        )
-    os.utime(summary, (0, 0))
+            done = (sample, model) not in left
+            table = f"{sample}={OUTDIR}/{sample}/{model}/calls.tsv"
+            words += [table] if done else ["--failed", f"{sample}={model}"]
+    words += ["--out", f"{summary}.tsv", "--html", f"{summary}.html"]
+    subprocess.run(
+        ["seqray", "summary", *words, "--title", "Calls in all samples"], check=True
+    )
+    for ending in ("tsv", "html"):
+        os.utime(f"{summary}.{ending}", (0, 0))
