@@ -1,4 +1,4 @@
-"""What a wrong codon table does to predicted genes: the limits of `seqray.genome.predict`.
+"""What a wrong codon table does to predicted genes: the limits of `seqray.genome.find`.
 
     SEQRAY_DATA=... python benchmarks/codon_tables.py
 

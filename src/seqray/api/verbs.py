@@ -213,7 +213,7 @@ def scan(
     skip_unusable
         Leave out sequences without letters, or with letters that the model does not know, too.
     genes, codon_table
-        For a model for genomes: a GenBank or GFF3 file, what `seqray.genome.read.read_genes` gave,
+        For a model for genomes: a GenBank or GFF3 file, what `seqray.genome.find.read_genes` gave,
         ``predict``, or None or ``none`` for no genes. ``auto`` takes those of a GenBank file or of
         Biopython records; else it predicts them where the extra ``genes`` is installed and sequences are no
         longer than a bacterium's, and else warns. The codon table is that of predicted genes.

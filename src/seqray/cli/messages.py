@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self, TextIO, TypeVar, cast
 
 from seqray.core.errors import RSS_UNIT, SERVED, InputError
 
-# --- Messages of every verb on standard error: versions, resources, and lines as JSON under ``--log-json`
+# --- Messages of every verb on standard error: versions, resources, and lines as JSON under ``--log-json``
 
 _ERRORS = ("seqray: error:", "seqray: interrupted", "seqray: terminated")
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")

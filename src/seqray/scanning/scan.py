@@ -93,8 +93,7 @@ def find_peaks(
 
 def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
     """The best of every row (n, m), of equals the first; NaN is excluded, and no row has only that."""
-    best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
-    rows = np.arange(len(best))
+    rows, best = np.arange(len(scores)), np.nanargmax(scores, axis=1)
     return positions[rows, best], scores[rows, best]
 
 
@@ -403,7 +402,7 @@ def scan_records(
     batch_size, dtype
         As in `seqray.inference.sequences.predict_records`.
     genes
-        For a locator: of `seqray.genome.predict.choose_genes`; None where they are not known.
+        For a locator: of `seqray.genome.find.choose_genes`; None where they are not known.
     recognized
         Whether the context of the model was recognized by the records.
 
