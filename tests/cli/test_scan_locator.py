@@ -396,6 +396,11 @@ def test_one_gene_with_its_neighbors(scan, tmp_path):
     )
     sides = [line.split()[1:5] for line in lines if " of it: " in line]
     assert sides == [["left", "of", "it:", "cds-301,"], ["right", "of", "it:", "cds-2100,"]]
+    empty = scan("genome.fa --genes three.gff3 --threshold 0.999 --gene cds-1001 --html g.html")
+    page = (tmp_path / "g.html").read_text()
+    assert empty.rows == []
+    assert "those shown are candidates below it. cds-1001, one:1,001-1,900 (-): no start above the" in page
+    assert page.count("<article") == 6  # 2 in 1000 of 2900 positions
 
 
 @pytest.mark.parametrize(

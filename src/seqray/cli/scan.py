@@ -27,7 +27,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
-from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
+from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanCallbacks, ScanOptions, other_kind
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from seqray.core.records import Region
     from seqray.inference.origin import Origin
     from seqray.modelfile.model import TrainedModel
-    from seqray.scanning.options import ScanCallbacks
     from seqray.scanning.results import ScanResult
     from seqray.scanning.scorers import Scorer
 
@@ -336,9 +335,29 @@ def _scan_whole(
             files.write_genbank(result, lines, source.for_genbank, circular, reading.duplicates)
         files.write_fasta(result, source)
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
-        shares = partial(_letter_shares, request.model.model, model, source, result)
-        files.write(result, lines, about, shares)
+        shown = _candidates(request, model, scorer, source, result)
+        shares = partial(_letter_shares, request.model.model, model, source, shown)
+        files.write(result, lines, about, shares, shown)
     return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
+
+
+def _candidates(
+    request: ScanRequest, model: TrainedModel, scorer: Scorer, source: inputs.GenomeInput, result: ScanResult
+) -> ScanResult:
+    """What the page shows: the calls, or around a gene without any the best sites below the threshold."""
+    from seqray.inference.origin import Origin
+    from seqray.scanning.gene_starts import describe_gene
+    from seqray.scanning.scan import scan_sequences
+    from seqray.scanning.scorers import make_scorer
+
+    if not (request.windows.gene and request.outputs.html) or len(result.calls):
+        return result
+    weaker = replace(scorer.options, threshold=None, precision=None, trust=None, per_kb=2)
+    weak = make_scorer(model, weaker, genes=source.genome)
+    shown = scan_sequences(weak, source, ScanCallbacks(on_skip=lambda _: None), Origin(model))
+    told = "; ".join(describe_gene(result, request.windows.gene)[:1])
+    shown.findings.insert(0, f"no site reaches the threshold: those shown are candidates below it. {told}")
+    return shown
 
 
 def _scan_share(

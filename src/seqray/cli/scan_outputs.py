@@ -139,8 +139,9 @@ class CallFiles:
         provenance: Sequence[str],
         model: Sequence[str],
         shares_of: SharesOf = lambda shown: {},
+        shown: ScanResult | None = None,
     ) -> None:
-        """Write the tables of calls, and the page: it names ``model``, and shows its summary and its card."""
+        """Write tables of calls, and the page, of ``shown`` if given: it names ``model``, with its card."""
         calls, context = result.calls, result.context_columns
         for path, kind in self._staged:
             if kind == "gff3":
@@ -152,7 +153,7 @@ class CallFiles:
         if self._genes:
             self._write_genes(result, provenance)
         if self._page is not None:
-            self._page.write(result, provenance, model, shares_of)
+            self._page.write(shown or result, provenance, model, shares_of)
 
     def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
         from seqray.genome.find import gene_features

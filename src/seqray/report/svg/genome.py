@@ -250,6 +250,12 @@ class DrawnContig:
     links: Sequence[str]
     parts: Sequence[tuple[int, int]] = ()
 
+    @property
+    def drawn(self) -> tuple[int, int]:
+        """From the first to the last part, where these are less than half of the contig; else all of it."""
+        first, last = (self.parts[0][0], self.parts[-1][1]) if self.parts else (0, self.length)
+        return (first, last) if 2 * (last - first) < self.length else (0, self.length)
+
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
@@ -279,13 +285,13 @@ def line_letters(total: int) -> int:
 
 def genome_lines(contigs: Sequence[DrawnContig]) -> Iterator[Markup]:
     """Draw contigs end to end, one drawing for each line."""
-    per_line = int(line_letters(sum(contig.length for contig in contigs)))
+    per_line = int(line_letters(sum(end - start for start, end in (contig.drawn for contig in contigs))))
     scale, alone, used = per_line / _GENOME_WIDTH, len(contigs) == 1, 0
     line: list[_Stretch] = []
     for contig in contigs:
-        start = 0
-        while start < contig.length:
-            end = min(contig.length, start + per_line - used)
+        start, stop = contig.drawn
+        while start < stop:
+            end = min(stop, start + per_line - used)
             line.append(_Stretch(contig, start, end, _GENOME_LEFT + used / scale, scale))
             used, start = used + end - start, end
             if used == per_line:
@@ -320,7 +326,7 @@ def _kilobases(place: float, longest: float) -> str:
 
 def _name(stretch: _Stretch, first: bool, alone: bool) -> str:
     """Name of a contig where it begins; of several also where a line continues it, with the place."""
-    if stretch.start > 0 and alone:
+    if stretch.start > stretch.contig.drawn[0] and alone:
         return ""
     name, place = stretch.contig.name, _kilobases(stretch.start, stretch.contig.length)
     edge = f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_GENOME_TOTAL_HEIGHT}"/>'

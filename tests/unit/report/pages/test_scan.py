@@ -69,10 +69,11 @@ def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
     assert "<dt>Genes in the parts<dd><b>4</b><small>or partly in them; the whole: 80," in page
     assert "Calls per gene" not in page
     assert "Only the shaded parts were searched." in page
-    # 12,500 letters on 1080 px from 74 px on, so the first part is on the first line and the second.
-    assert "M981 14H1154V" in page
-    assert "M74 14H118V" in page
-    assert page.count("<path class=searched") == 3
+    # The parts span less than half of the contig, so lines of 12,500 letters on 1080 px begin at 10,500, at
+    # 74 px; the fourth begins at 48,000, and 2599 letters on are 298.6 px, 2700 are 307.3.
+    assert "M74 14H290V" in page
+    assert "M298 14H308V" in page
+    assert page.count("<path class=searched") == 2
     assert "shaded" not in render_scan(made_scan())
 
 
@@ -229,7 +230,7 @@ def test_arrows_point_where_the_gene_is_read():
     ("context", "place"),
     [
         (CallContext(gene="a", distance=30), "upstream of a gene, between genes"),
-        (CallContext(gene="a", distance=0, within="a", within_strand="same"), "at the first base of a gene"),
+        (CallContext(gene="a", distance=0, within="a", within_strand="same"), "at the first bases of a gene"),
         (
             CallContext(gene="a", distance=30, within="b", within_strand="same"),
             "upstream of a gene, inside another gene",
