@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from seqray.core.errors import ConfigError, InputError, field_name
 from seqray.core.records import SequenceRecord
@@ -27,7 +28,7 @@ from seqray.scanning.gene_starts import GENE_COLUMNS
 # --- Results as pandas frames, with the same columns and words as the output tables
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
-_GENE_TYPES = {"site": "Int64", "distance": "Int64", "score": "float64", "precision": "float64"}
+_GENE_TYPES = {"site": "Int64", "distance": "Int64", "score": "Float64", "precision": "Float64"}
 _EXPLANATION_TYPES = {
     **dict.fromkeys(("position", "column", "rank"), "int64"),
     **dict.fromkeys(("genomic_position", "query_position"), "Int64"),
@@ -58,15 +59,22 @@ class CallFrame(pd.DataFrame):
             The columns that docs/formats.md lists; empty where no genes were known.
         """
         frame = pd.DataFrame(list(self._gene_rows), columns=list(GENE_COLUMNS))
-        return frame.astype({"start": "int64", "end": "int64", **_GENE_TYPES})
+        return _with_na(frame.astype({"start": "int64", "end": "int64", **_GENE_TYPES}))
 
 
 def call_frame(calls: Iterable[Call], context: Sequence[str] = ()) -> CallFrame:
     """A row per call, 0-based, half-open, on the plus strand; ``context`` are columns of a locator."""
     whole = [name for name in context if name in ("distance", "spacer") or name.endswith("_start")]
-    types = _CALL_TYPES | dict.fromkeys(whole, "Int64") | ({"precision": "float64"} if context else {})
+    types = _CALL_TYPES | dict.fromkeys(whole, "Int64") | ({"precision": "Float64"} if context else {})
     frame = pd.DataFrame(list(call_rows(calls, context)), columns=[*CALL_COLUMNS, *context])
-    return CallFrame(frame.astype(types))
+    return CallFrame(_with_na(frame.astype(types)))
+
+
+def _with_na(frame: pd.DataFrame) -> pd.DataFrame:
+    """Write what is missing in columns of texts as ``pandas.NA``, as other columns do."""
+    for name in frame.columns[[not is_numeric_dtype(kind) for kind in frame.dtypes]]:
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), pd.NA)
+    return frame
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 import pandas as pd
 from tqdm.auto import tqdm
@@ -44,7 +44,10 @@ from seqray.scanning.gene_starts import gene_rows, gene_starts
 from seqray.scanning.options import ONLY_FOR, ScanCallbacks, ScanOptions, other_kind
 from seqray.scanning.scan import scan_records
 
-Model = str | Path | TrainedModel
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+Model: TypeAlias = "str | Path | TrainedModel | ClassifierMixin"  # a fitted `SequenceClassifier`
 WAIT = 2  # seconds before progress is shown
 
 
@@ -107,7 +110,7 @@ def predict(
     Parameters
     ----------
     model
-        Name of a shipped model, path of a model file, or what `load_model` gave.
+        Name of a shipped model, path of a file, what `load_model` gave, or a fitted `SequenceClassifier`.
     sequences
         Strings, Biopython or pysam records, a Series, a mapping, a path: see `as_records`. For a model of
         alignments, alignments: see `as_alignments`.
@@ -396,6 +399,8 @@ def explain(
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     frame = explanation_frame(rows, kind.explanation_columns)
     frame.attrs |= {"flags": flags, "skipped": _warned_of(skipped)}
+    if loaded.is_locator:
+        frame.attrs["site"] = loaded.locators[0].radius
     return frame
 
 
@@ -449,7 +454,7 @@ def _bar(items: Any, shown: bool, **options: Any) -> Any:
 
 
 def opened(
-    model: Model,
+    model: Any,
     context: str | None = None,
     device: str | None = None,
     engine: Engine = "torch",

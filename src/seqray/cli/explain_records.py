@@ -31,7 +31,7 @@ from seqray.explanations.calls import (
     input_shares,
 )
 from seqray.explanations.methods import METHODS
-from seqray.explanations.options import AlignmentOptions, ExplainOptions
+from seqray.explanations.options import MAX_SHOWN_RADIUS, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, check_heads, explain_records, heads
 from seqray.explanations.targets import wanted_class
 from seqray.genome.genes import tracks_reader
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 MAX_MOTIF_RECORDS = 5000
 SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
-MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
 
 Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[object, ...]]]]]
 """Name of each table, its columns, and the cells of its rows for an explanation."""

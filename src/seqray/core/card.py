@@ -64,6 +64,10 @@ class Card:
     # ``sequences`` and the ``logits`` that the file must give for them; written by `save_model`
     self_test: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        facts = f"{self.model.kind}, {self.model.alphabet}, window {self.window}, networks {self.members}"
+        return f"Card({self.name!r}: {facts}; classes {', '.join(self.classes[:12])};\n  {self.summary})"
+
     def __post_init__(self) -> None:
         _require(bool(self.name), "name", "is empty")
         _require(len(set(self.classes)) == len(self.classes), "classes", "repeats a name")

@@ -11,6 +11,7 @@ RESIDUAL, STEPS, SHUFFLES = 0.5, 32, 20
 LETTER_BLOCK, COLUMN_BLOCK = 10, 1  # hidden at a time by occlusion
 Fusion = Literal["mean", "max", "min"]
 Spread = Literal["read", "span"]
+MAX_SHOWN_RADIUS = 100  # letters around the site in the page and the plot, and in which motifs are searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from seqray.core.arrays import Bools, Codes, Ints
 from seqray.core.card import Card, card_to_json
-from seqray.core.errors import ConfigError, InputError, ModelFileError, missing_package
+from seqray.core.errors import ConfigError, InputError, ModelFileError, missing_package, require_type
 from seqray.core.model_config import LETTERS_PER_TOKEN
 from seqray.inference.sequences import Dtype
 from seqray.io.files import write_file
@@ -225,6 +225,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
     hold the card as ``seqray_card``, the sha256 of the model file as ``seqray_model_sha256``, and as
     ``seqray_tokens`` how letters become tokens.
     """
+    require_type(model, TrainedModel, "load it by seqray.load_model")
     if Path(path).suffix != ".onnx":
         raise InputError("does not end in .onnx", where=str(path), remedy="use .onnx")
     graph = build_graph(model)

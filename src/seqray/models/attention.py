@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from seqray.core.errors import ConfigError, require
+
 Rotation = tuple[Tensor, Tensor]
 """Cosine and sine of rotary angles, (1 or B, 1, L, E/2) each, see `rotary_angles`."""
 
@@ -123,6 +125,8 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.table.weight, std=0.5)  # half of a token embedding's, as in GPT-2
 
     def forward(self, length: int) -> Tensor:
+        known = self.table.num_embeddings
+        require(length <= known, "length", f"is {length}, and positions were made for {known} tokens")
         return self.table.weight[:length]
 
 
@@ -200,11 +204,33 @@ class Linear(nn.Linear):
         return linear(input, self.weight, self.bias)
 
 
+def check_axes(x: Tensor, axes: str) -> None:
+    """Refuse a tensor of more or fewer axes, such as one without its batch."""
+    if x.ndim != axes.count(",") + 1:
+        raise ConfigError(f"a tensor of shape {tuple(x.shape)} is not {axes}", remedy="give x[None] for one")
+
+
+def check_mask(mask: Tensor | None) -> None:
+    """Refuse a mask that is not bool: the kernels would add its numbers to the scores."""
+    if mask is not None and mask.dtype != torch.bool:
+        what = f"the mask is of {mask.dtype}, not of torch.bool with True at real keys"
+        raise ConfigError(what, remedy="give mask != 0, or of an additive mask mask == 0")
+
+
+def head_width(d_model: int, heads: int, kv_heads: int) -> int:
+    """Width of a head; refuses heads that do not divide the model's width, or the query heads."""
+    require(heads > 0 and d_model % heads == 0, "heads", f"must divide 'd_model' {d_model}, and is {heads}")
+    rule = f"must divide 'heads' {heads}, and is {kv_heads}"
+    require(kv_heads > 0 and heads % kv_heads == 0, "kv_heads", rule)
+    return d_model // heads
+
+
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """softmax(Q Kᵀ / √E + mask) V: (B, H, Lq, E), (B, H, L, E) and (B, H, L, F) to (B, H, Lq, F).
 
     The mask (B, L) bool is True where a key may be attended to.
     """
+    check_mask(mask)
     narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < MIN_FUSED_KEYS)
     if narrow and uses_cpu_shortcuts(q):
         output = _unshifted_attention(q, k, v, mask)
@@ -264,6 +290,7 @@ def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -
 
 def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax of scores (..., Lq, Lk) over the keys, 0 for keys where the bool mask is False."""
+    check_mask(mask)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return scores.softmax(dim=-1)
@@ -288,8 +315,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, d_model: int, heads: int, kv_heads: int | None = None) -> None:
         super().__init__()
         self.heads = heads
-        self.kv_heads = kv_heads or heads
-        self.head_width = d_model // heads
+        self.kv_heads = heads if kv_heads is None else kv_heads
+        self.head_width = head_width(d_model, heads, self.kv_heads)
         # One matrix for queries, keys and values: one large product instead of three small ones.
         self.qkv = Linear(d_model, (heads + 2 * self.kv_heads) * self.head_width)
         self.out = Linear(d_model, d_model)
@@ -322,6 +349,7 @@ class MultiHeadAttention(nn.Module):
         self, x: Tensor, rotation: Rotation | None = None, *, first_query_only: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Lq, E), keys and values (B, H, L, E); shared key/value heads are repeated."""
+        check_axes(x, "(B, L, D)")
         if not first_query_only:
             return self.split_heads(self.qkv(x), rotation)
         width = self.heads * self.head_width
@@ -358,7 +386,7 @@ class WindowedAttention(nn.Module):
 
     def __init__(self, d_model: int, heads: int, window: int) -> None:
         super().__init__()
-        self.heads, self.window, self.head_width = heads, window, d_model // heads
+        self.heads, self.window, self.head_width = heads, window, head_width(d_model, heads, heads)
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.out = nn.Linear(d_model, d_model)
 

@@ -22,6 +22,7 @@ from seqray.models.attention import (
     MultiHeadAttention,
     Rotation,
     attention_weights,
+    check_axes,
     fused_attention,
     scaled_dot_product,
     uses_cpu_shortcuts,
@@ -57,6 +58,7 @@ class ColumnAttention(AxisAttention):
 
         Rq is R, or 1 with ``query_only``, which computes the output of row 0 alone.
         """
+        check_axes(x, "(B, R, C, D)")
         lines = x.transpose(1, 2)  # (B, R, C, D) -> (B, C, R, D)
         output, weights = _attend_along(self.attention, lines, row_mask, None, query_only, need_weights)
         return output.transpose(1, 2), weights
@@ -86,6 +88,7 @@ class RowAttention(AxisAttention):
         The output is (B, R, C, D); with ``cls_only`` that of column 0 alone, (B, R, 1, D), and of row 0 where
         rows are tied, (B, 1, 1, D). Weights are (B, H, R, Cq, C), or (B, H, 1, Cq, C) where tied, or None.
         """
+        check_axes(x, "(B, R, C, D)")
         if not self.tied:
             return _attend_along(self.attention, x, column_mask, rotation, cls_only, need_weights)
         R, C, D = x.shape[1:]

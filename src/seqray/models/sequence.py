@@ -18,6 +18,7 @@ from seqray.core.alphabet import (
     WHOLE_FACTOR,
     composition_size,
 )
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import MATRIX_RANK, BackboneConfig, ModelConfig
 from seqray.models import attention, layers
 from seqray.models.alignment import AxialTransformer
@@ -148,6 +149,7 @@ class SequenceTransformer(layers.Transformer):
         are the real-valued position of each token, 0, 1, 2, .. by default; with a stem, a token takes that of
         the first letter that it merges.
         """
+        attention.check_axes(tokens, "(B, L)")
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_terms(tokens)
         )
@@ -317,7 +319,13 @@ class OwnNetwork(nn.Module):
         self, tokens: Tensor, mask: Tensor | None = None, *, return_attention: bool = False
     ) -> ModelOutput:
         """Logits; the module knows padding as 0."""
-        return ModelOutput(self.module(tokens if mask is None else tokens.masked_fill(~mask, PAD)))
+        logits = self.module(tokens if mask is None else tokens.masked_fill(~mask, PAD))
+        shape = (len(tokens), self.config.classes)
+        found = tuple(getattr(logits, "shape", ())) or type(logits).__name__
+        if found != shape:
+            what = f"the network '{self.config.network}' returns {found} for tokens {tuple(tokens.shape)}"
+            raise ConfigError(what, remedy=f"return logits (B, K), here {shape}")
+        return ModelOutput(logits)
 
 
 SequenceNetwork = SequenceTransformer | BackboneClassifier | OwnNetwork

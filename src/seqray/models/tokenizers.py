@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.alphabet import ALPHABETS, Alphabet
+from seqray.core.alphabet import ALPHABETS, Alphabet, alphabet_of
 from seqray.core.arrays import Bools, Codes, Ints
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig
@@ -92,8 +92,8 @@ class OwnTokenizer(Tokenizer):
 class CharacterTokenizer(OwnTokenizer):
     """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter."""
 
-    def __init__(self, alphabet: Alphabet) -> None:
-        self.alphabet = alphabet
+    def __init__(self, alphabet: Alphabet | str) -> None:
+        self.alphabet = alphabet = alphabet_of(alphabet)
         self.vocab_size = FIRST_LETTER + alphabet.unknown
         self._tokens = np.append(np.arange(FIRST_LETTER, self.vocab_size), UNK)  # by letter code
         self._codes = np.full(self.vocab_size, alphabet.unknown, dtype=np.uint8)  # by token
@@ -121,7 +121,8 @@ class KmerTokenizer(OwnTokenizer):
     The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
     """
 
-    def __init__(self, alphabet: Alphabet, k: int) -> None:
+    def __init__(self, alphabet: Alphabet | str, k: int) -> None:
+        alphabet = alphabet_of(alphabet)
         words = alphabet.unknown**k
         if k < 1 or words > _MAX_VOCABULARY:
             raise ConfigError(
@@ -200,8 +201,8 @@ def context_index(config: ModelConfig, context: str) -> int:
 class AlignmentTokenizer:
     """Codes (R, C) to tokens (R, 1 + C), CLS first in each row; gaps and missing data have their own."""
 
-    def __init__(self, alphabet: Alphabet) -> None:
-        self.alphabet = alphabet
+    def __init__(self, alphabet: Alphabet | str) -> None:
+        self.alphabet = alphabet = alphabet_of(alphabet)
         self.gap = FIRST_LETTER + alphabet.unknown
         self.missing = self.gap + 1
         self.vocab_size = self.missing + 1

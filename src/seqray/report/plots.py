@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import matplotlib
 import numpy as np
@@ -24,6 +24,7 @@ from seqray.core.alphabet import Alphabet, infer_alphabet
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Explanation
+from seqray.explanations.options import MAX_SHOWN_RADIUS
 from seqray.io.files import write_file
 from seqray.report.html import offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT, Color, letter_color
@@ -76,8 +77,20 @@ def own_style() -> Iterator[None]:
 
 
 @own_style()
-def draw_figure(panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record") -> Drawing:
-    """Draw panels one below the other, ``inches`` wide; the figure says how many units are ``omitted``."""
+def draw_figure(
+    panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record", ax: Axes | None = None
+) -> Figure:
+    """Draw panels one below the other, ``inches`` wide; the figure says how many units are ``omitted``.
+
+    A single panel can be drawn into axes ``ax``.
+    """
+    if ax is not None:
+        if len(panels) != 1:
+            what = f"'ax' has place for one strip, and the frame has {len(panels)}"
+            raise ConfigError(what, remedy="choose one record, method and member, or one contig")
+        panels[0].draw(ax)
+        ax.set_title(panels[0].title, loc="left", fontsize=9, parse_math=False)
+        return cast(Figure, ax.get_figure(root=True))
     width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
     # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
@@ -272,15 +285,18 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
     """Figures of what seqray returns: each is a `matplotlib.figure.Figure`, without the state of pyplot."""
 
     @staticmethod
-    def logo(letters: pd.DataFrame, values: str = "score") -> Figure:
+    def logo(letters: pd.DataFrame, values: str = "score", *, ax: Axes | None = None) -> Figure:
         """Draw letters as tall as their values: a strip for each record, method and member.
 
         Parameters
         ----------
         letters
-            What `seqray.explain` gave for sequences or alignments; the first 20 records are drawn.
+            What `seqray.explain` gave for sequences or alignments; the first 20 records are drawn. Of calls
+            in genomes the 100 bases on either side of the site are drawn, with positions on the contig.
         values
             The column of the heights, such as ``score`` or ``ism_delta``.
+        ax
+            Where a single strip is drawn; else in a new figure.
         """
         _require_columns(letters, ("record", values), "seqray.explain")
         place, base = ("column", "letter") if "column" in letters else ("position", "base")
@@ -292,24 +308,30 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         for (record, *track), rows in frame[frame["record"].isin(names[:MAX_RECORDS])].groupby(
             keys, sort=False
         ):
-            logo = np.zeros((int(rows[place].max()) + 1, len(alphabet.letters) + 1))
+            site = letters.attrs.get("site")
+            first = 0 if site is None else max(0, site - MAX_SHOWN_RADIUS)
+            rows = rows if site is None else rows[rows[place].between(first, site + MAX_SHOWN_RADIUS)]
+            logo = np.zeros((int(rows[place].max()) + 1 - first, len(alphabet.letters) + 1))
             codes = alphabet.encode("".join(rows[base].str.replace("-", "N")))
-            logo[rows[place], codes.clip(max=len(alphabet.letters))] = np.nan_to_num(rows[values])
+            logo[rows[place] - first, codes.clip(max=len(alphabet.letters))] = np.nan_to_num(rows[values])
             name = " ".join(word for word in track if word != "mean")
-            draw = partial(_draw_effects, logo=logo[:, :-1], alphabet=alphabet, name=name, labels=True)
+            places = rows.set_index(rows[place] - first).get("genomic_position")
+            draw = partial(_draw_letters, places=places, logo=logo[:, :-1], alphabet=alphabet, name=name)
             title, above = (record, HEAD_INCHES) if record != before else ("", 3 * GAP_INCHES)
             panels.append(Panel(above, _LOGO_INCHES, draw, title))
             longest, before = max(longest, len(logo)), record
-        return draw_figure(panels, _LETTER_INCHES * longest, len(names) - MAX_RECORDS)
+        return draw_figure(panels, _LETTER_INCHES * longest, len(names) - MAX_RECORDS, ax=ax)
 
     @staticmethod
-    def calls(calls: pd.DataFrame) -> Figure:
+    def calls(calls: pd.DataFrame, *, ax: Axes | None = None) -> Figure:
         """Draw each call of a scan by its site and score, those of the minus strand downwards.
 
         Parameters
         ----------
         calls
             What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line.
+        ax
+            Where a single contig is drawn; else in a new figure.
         """
         _require_columns(calls, ("contig", "site", "score"), "seqray.scan")
         contigs = list(calls.groupby("contig", sort=False))
@@ -317,12 +339,19 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
             Panel(HEAD_INCHES, _LOGO_INCHES, partial(_draw_calls, rows=rows, attrs=calls.attrs), str(name))
             for name, rows in contigs[:MAX_RECORDS]
         ]
-        return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig")
+        return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig", ax)
 
 
 def _require_columns(frame: pd.DataFrame, names: Sequence[str], maker: str) -> None:
     if missing := [name for name in names if name not in frame]:
         raise ConfigError(f"the frame has no column '{missing[0]}'", remedy=f"give what {maker} gave")
+
+
+def _draw_letters(axes: Axes, places: Any, **drawn: Any) -> None:
+    _draw_effects(axes, labels=True, **drawn)
+    if places is not None and places.notna().any():
+        ticks = axes.get_xticks()
+        axes.set_xticks(ticks, [str(places.get(tick, "")) for tick in ticks])
 
 
 def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:

@@ -203,14 +203,15 @@ def test_evaluate_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path
     out, tables = tmp_path / "o.tsv", [str(tmp_path / f"{name}.tsv") for name in "et"]
     words = ["evaluate", "-m", str(tiny_model_file), "--test", tables[0], "--train", tables[1]]
     assert main([*words, "--quiet", "-o", str(out)]) == 0
-    written = pd.read_csv(out, sep="\t", comment="#").query("subset == 'all'")
+    written = pd.read_csv(out, sep="\t", comment="#")
     found = seqray.evaluate(tiny_model, letters, labels, train=(known, learned))
+    assert found.subset.tolist() == written.subset.tolist()
     assert found.source.tolist() == written.source.tolist()
     assert {"model", "floor", "forest", "model-forest"} < {*found.source}
     assert found.metric.tolist() == written.metric.tolist()
     np.testing.assert_allclose(found.value.astype(float), written.value.astype(float), rtol=1e-5)
-    predicted = seqray.predict(tiny_model, letters)
-    found = found.query("source == 'model'").set_index("metric")
+    predicted = seqray.predict(seqray.SequenceClassifier.load(tiny_model_file), letters)
+    found = found.query("source == 'model' and subset == 'all'").set_index("metric")
     assert found.value["accuracy"] == pytest.approx((predicted.label == labels).mean())
 
 

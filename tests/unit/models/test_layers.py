@@ -9,13 +9,38 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
 from scipy.special import logsumexp, softmax
+from torch import nn
 
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.modelfile.file import build_model, build_network
+from seqray.models.attention import LearnedPositions, MultiHeadAttention
+from seqray.models.axial import RowAttention
 from seqray.models.batches import Dropout
 from seqray.models.layers import ClassificationHead, LayerNorm, Pooling
 from seqray.models.prefilter import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes
-from seqray.models.tokenizers import make_tokenizer
+from seqray.models.sequence import OwnNetwork
+from seqray.models.tokenizers import CharacterTokenizer, make_tokenizer
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MultiHeadAttention(16, 5), "'heads' must divide 'd_model' 16, and is 5"),
+        (lambda: MultiHeadAttention(16, 4, 3), "'kv_heads' must divide 'heads' 4, and is 3"),
+        (lambda: MultiHeadAttention(4, 2)(torch.zeros(1, 3, 4), torch.ones(1, 3)), "of torch.float32"),
+        (lambda: MultiHeadAttention(4, 2)(torch.zeros(3, 4)), r"shape \(3, 4\) is not \(B, L, D\)"),
+        (lambda: RowAttention(4, 2, tied=True)(torch.zeros(3, 3, 4)), r"is not \(B, R, C, D\)"),
+        (lambda: LearnedPositions(20, 4)(30), "'length' is 30, and positions were made for 20 tokens"),
+        (lambda: CharacterTokenizer("dnaa"), "unknown alphabet 'dnaa'; give dna, rna, protein"),
+        (lambda: OwnNetwork(ModelConfig(), nn.Embedding(9, 2))(torch.ones(3, 5, dtype=torch.int64)),
+         r"returns \(3, 5, 2\) for tokens \(3, 5\); return logits \(B, K\), here \(3, 2\)"),
+    ],
+)  # fmt: skip
+def test_dimensions_that_do_not_fit_are_refused_in_a_line(call, message):
+    with pytest.raises(ConfigError, match=message):
+        call()
+
 
 COUNTS = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 

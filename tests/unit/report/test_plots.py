@@ -172,6 +172,19 @@ def test_a_logo_shows_some_letters_gaps_and_says_what_is_left_out():
     assert many.texts[0].get_text() == "2 more records are not shown"
 
 
+def test_a_logo_of_a_call_shows_100_bases_around_the_site_where_the_user_wants_it():
+    rows = pd.DataFrame({"record": "a", "position": range(1001), "base": "A", "score": 1.0, "method": "ism"})
+    rows["genomic_position"] = 5000 - rows["position"]  # on the minus strand
+    rows.attrs["site"] = 500
+    figure = Figure()
+    axes = figure.subplots()
+    assert seqray.plot.logo(rows, ax=axes) is figure
+    assert heights_of(axes).keys() == {*range(201)}
+    assert [tick.get_text() for tick in axes.get_xticklabels()][:2] == ["4600", "4590"]
+    with pytest.raises(ConfigError, match="'ax' has place for one strip, and the frame has 4"):
+        seqray.plot.logo(letters_frame(), ax=axes)
+
+
 def test_calls_stand_at_their_sites_up_and_down_by_strand():
     calls = pd.DataFrame(
         {"contig": ["a", "a", "b"], "site": [10, 40, 7], "strand": ["+", "-", "+"], "score": [0.9, 0.7, 0.8]}
