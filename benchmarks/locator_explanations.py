@@ -27,7 +27,7 @@ from machine import add_data, describe, script_parser, with_decimals, write_and_
 from pointing import Floats, mean_with_interval
 from seqray.core.alphabet import DNA
 from seqray.core.records import SequenceRecord
-from seqray.explanations.calls import Stretch, cut_stretches
+from seqray.explanations.calls import Stretch, best_calls, cut_stretches
 from seqray.explanations.checks import RANDOM_RANKINGS, areas, curves, random_ranks, ranks_of
 from seqray.explanations.methods import METHODS, member_scores
 from seqray.explanations.options import MethodSettings
@@ -79,7 +79,7 @@ def best_stretches(model: TrainedModel, args: argparse.Namespace) -> list[Stretc
         words += ["--circular", "--per-kb", "2", "--quiet", "--out", out]
         subprocess.run([sys.executable, "-m", "seqray", *map(str, words)], check=True)
         calls = read_called(out).calls
-    return cut_stretches(model, [contig], calls, tracks_of, best=args.calls)
+    return cut_stretches(model, [contig], best_calls(calls, args.calls), tracks_of)
 
 
 def genes_of(contig: SequenceRecord, chosen: str) -> Genome | None:

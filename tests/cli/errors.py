@@ -184,6 +184,7 @@ ERRORS = {
         --track t.bw --duplicates keep | track | ids
         --no-check --faithfulness f.tsv | --no-check | --faithfulness
         --best-calls 2 | --best-calls | calls
+        --gene x | --gene | calls
         --block 9 | --block | rollout
         --method ism --spread span | --spread | ism
         --rows 2 | --rows | alignments
@@ -213,6 +214,7 @@ ERRORS = {
     f"explain {LOCATOR}": """
         genome.fa | model for genomes | calls
         genome.fa --calls calls.gff3 --heads h.tsv | --heads | genomes
+        genome.fa --calls calls.gff3 --gene xyz | 'xyz' | --genes-out
         genome.fa genome.fa --calls calls.gff3 | one genome
         elsewhere.fa --calls calls.gff3 --genes none | 'c'
     """,

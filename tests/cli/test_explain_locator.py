@@ -98,6 +98,24 @@ def test_calls_that_were_chosen_keep_their_names(explain, tmp_path):
     assert [row["record"] for row in found] == ["promoter_1", "promoter_2", "promoter_3"]
 
 
+def test_the_calls_of_one_gene_and_what_their_file_says(explain, tmp_path):
+    known = [call for _, _, call in attributes(tmp_path / "calls.gff3")]
+    gene = next(call["gene"] for call in known if "gene" in call)
+    own = {call["ID"]: call for call in known if call.get("gene") == gene}
+    assert 0 < len(own) < len(known)
+    found = explain("--genes genes.gff3 --top 1 --gene", gene)
+    assert [row["record"] for row in found.rows] == list(own)
+    stated = {key.removeprefix("call "): text for key, text in found.facts.items() if key.startswith("call ")}
+    assert stated.keys() == own.keys()
+    for name, text in stated.items():
+        assert text.startswith(f"{gene}, ")
+        distance = own[name]["distance"]
+        assert ("first base" if distance == "0" else f"{distance} base") in text
+        assert f"score {float(own[name]['score']):.3g}" in text
+    best = explain("--genes genes.gff3 --top 1 --best-calls 1 --gene", gene).rows
+    assert [row["record"] for row in best] == [max(own, key=lambda name: float(own[name]["score"]))]
+
+
 def test_python_says_the_same(explain, locator, tmp_path):
     genome, calls, genes = (tmp_path / name for name in ("genome.fa", "calls.gff3", "genes.gff3"))
     rows = explain("--genes genes.gff3").rows

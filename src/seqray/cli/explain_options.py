@@ -59,6 +59,9 @@ class TargetOptions(Options, heading="what is explained"):
         "calls of 'seqray scan' as GFF3: SEQUENCES is the genome, each call is explained in its place",
         only_for=SEQUENCES,
     )
+    gene: str | None = option(
+        "--gene NAME", "with --calls: those of a gene (name or locus tag)", only_for=f"{SEQUENCES}, calls"
+    )
     best_calls: options.PositiveInt | None = option(
         "--best-calls N",
         "with --calls: only the N calls of highest score, in descending order",

@@ -24,12 +24,14 @@ from seqray.explanations.alignments import check_alignments, explain_alignments
 from seqray.explanations.calls import (
     Stretch,
     best_calls,
+    calls_of_gene,
     check_calls,
     cut_stretches,
     explain_calls,
     extract_call_windows,
     input_shares,
 )
+from seqray.explanations.checks import MIN_RECORDS
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import MAX_SHOWN_RADIUS, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, check_heads, explain_records, heads
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
 
 MAX_MOTIF_RECORDS = 5000
 SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
+VERDICT_ON_CALLS = (
+    "For a verdict on the method, explain the best calls of a whole scan once (--best-calls 20)."
+)
+MAX_DESCRIBED = 20  # calls that the header describes
 
 Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[object, ...]]]]]
 """Name of each table, its columns, and the cells of its rows for an explanation."""
@@ -157,9 +163,7 @@ class Explainer(ABC):
         """What the columns mean, for the header."""
         card, asked, methods = self.model.card, self.options.target, self.options.methods
         positive = " (the positive one)" if asked is None and len(card.classes) <= 2 else ""
-        blind = (
-            "rollout is" if isinstance(self.options, AlignmentOptions) else "rollout and value-rollout are"
-        )
+        blind = "rollout is" if self.options.unit == "alignments" else "rollout and value-rollout are"
         signs = {name: "signed" if METHODS[name].signed else "unsigned shares" for name in methods}
         return {
             "methods": ", ".join(f"{name} ({sign})" for name, sign in signs.items()),
@@ -180,10 +184,12 @@ class Explainer(ABC):
 
     @property
     def _checked(self) -> str:
-        """Which records the checks used, in a sentence; empty if all or none."""
+        """Which records the checks used, in a sentence; empty if none, or all and they were enough."""
         called, used = self._called.offered, len(self.sample())
-        if self.request.checks.no_check or used == self.count:
+        if self.request.checks.no_check:
             return ""
+        if used == self.count:
+            return VERDICT_ON_CALLS if self.called and 0 < used < MIN_RECORDS else ""
         if called == self.count:
             return f"The checks use {used} of the {called} records, drawn at random."
         name = wanted_class(self.model.card, self.options.target)
@@ -230,7 +236,7 @@ class SequenceExplainer(Explainer):
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
         self._tracks = {m: tables.ScoreTrack() for m in self.options.methods} if outputs.track else {}
         self._for_motifs: list[Explanation] = []
-        self._listed: dict[str, Call] = {}
+        self._calls = self._chosen_calls() if self.request.target.calls else []
         self._moved: list[str] = []  # calls whose score is not that of their file
 
     def _options(self) -> ExplainOptions:
@@ -246,12 +252,13 @@ class SequenceExplainer(Explainer):
         }
         if copies := self.options.shuffles:
             facts["p"] = f"share of positions in {copies} shuffled copies of the record that score as high"
-            facts["q"] = "p after Benjamini and Hochberg over the positions of the record"
+            facts["q"] = "p after Benjamini and Hochberg over all positions; near 1: none stands out alone"
         if self._scan is not None:
             facts["calls"] = self._scan.file
             facts |= {f"scan {key}": text for key, text in self._scan.facts.items()}
             if self._scan.lacks:
                 facts["scan lacks"] = ", ".join(self._scan.lacks)
+            facts |= {f"call {call.id}": call.summary for call in self._calls[:MAX_DESCRIBED]}
         return facts
 
     def remarks(self) -> list[str]:
@@ -278,20 +285,21 @@ class SequenceExplainer(Explainer):
         return check(self.model, records, self.options)
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
-        places, best = None, self.request.target.best_calls
+        places = None
         if path := self.request.target.calls:
-            how = (self.model.alphabet, self.model.card.window, path, best)
-            records, places = extract_call_windows(records, self._read_calls(path), *how)
+            how = (self.model.alphabet, self.model.card.window, path)
+            records, places = extract_call_windows(records, self._calls, *how)
         source = describe_input(self.request.input)
         return explain_records(self.model, records, self.options, places=places, source=source)
 
-    def _read_calls(self, path: str) -> list[Call]:
+    def _chosen_calls(self) -> list[Call]:
+        target, path = self.request.target, str(self.request.target.calls)
         calls = self.called.calls if self.called else []
         if not calls and not self.request.records.allow_empty:
             remedy = "--allow-empty gives an empty output instead"
             raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
-        self._listed = dict(best_calls(calls, self.request.target.best_calls))
-        return calls
+        own = calls if target.gene is None or not calls else calls_of_gene(calls, target.gene, path)
+        return best_calls(own, target.best_calls)
 
     def _tables(self) -> Tables:
         outputs = self.request.outputs
@@ -300,10 +308,9 @@ class SequenceExplainer(Explainer):
     def _keep(self, explanation: Explanation) -> None:
         e, outputs = explanation, self.request.outputs
         if e.method == self.options.methods[0] and e.member == "mean":
-            self._offer(
-                self._record_of(e), called=e.label == e.target, truncated=bool(np.isnan(e.scores).any())
-            )
-            call, here = self._listed.get(e.id), e.probability
+            truncated = bool(np.isnan(e.scores).any())
+            self._offer(self._record_of(e), called=e.label == e.target, truncated=truncated)
+            call, here = e.place and e.place.call, e.probability
             if call and call.label == e.target and not abs(here - call.score) <= SCORE_TOLERANCE:
                 self._moved.append(f"{e.id} ({here:.3g}, in the file {call.score:.3g})")
             wanted = (outputs.motifs or outputs.html) and len(self._for_motifs) < MAX_MOTIF_RECORDS
@@ -410,11 +417,10 @@ class LocatorExplainer(SequenceExplainer):
         self._stretches = cut_stretches(
             self.model,
             records,
-            self._read_calls(path),
+            self._calls,
             tracks_reader(self.model.card.model.tracks, genes.find if genes else None),
             circular={*(self.called.circular if self.called else ()), *(genes.circular if genes else ())},
             source=path,
-            best=self.request.target.best_calls,
         )
         return explain_calls(self.model, self._stretches, self.options)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from seqray.core.arrays import Floats, Ints
 from seqray.core.records import Alignment
+from seqray.core.results import Call
 from seqray.core.text import counted
 
 # --- Results of explanations, their checks and their motifs: plain, immutable values
@@ -20,7 +21,8 @@ class Place:
     """Where a record lies: 0-based, half-open, on the plus strand of ``contig``, ``length`` letters long.
 
     ``end`` may exceed ``length``, as in `Call`: the record then runs across the origin of a circle. A record
-    that is cut from a contig that is not ``circular`` may begin before it and end behind it.
+    that is cut from a contig that is not ``circular`` may begin before it and end behind it. ``call`` is the
+    call that the record was cut for.
     """
 
     contig: str
@@ -29,6 +31,7 @@ class Place:
     strand: str
     length: int
     circular: bool = True
+    call: Call | None = None
 
     def positions(self) -> npt.NDArray[np.int64]:
         """Position in the contig of each letter of the record, as it is read; -1 beyond a linear contig."""
@@ -113,13 +116,7 @@ class Explanation:
         size = len(self.sequence)
         if len(kept) == size:
             return self
-
-        def spread(values: Floats) -> Floats:
-            whole = np.full((size, *values.shape[1:]), np.nan)
-            whole[kept] = values
-            return whole
-
-        spread_out = self._with_letters(spread)
+        spread_out = self._with_letters(lambda values: _spread(values, kept, size))
         if self.attention is None:
             return spread_out
         attention = np.zeros((*self.attention.shape[:2], size))
@@ -283,6 +280,6 @@ class AlignmentExplanation:
 
 
 def _spread(values: Floats, places: Ints, size: int) -> Floats:
-    result = np.full(size, np.nan)
+    result = np.full((size, *values.shape[1:]), np.nan)
     result[places] = values
     return result

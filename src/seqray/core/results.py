@@ -98,6 +98,13 @@ class CallContext:
     spacer: int | None = None  # letters between two
     extended: bool | None = None  # whether the first is; None if it has no extension
 
+    @property
+    def before(self) -> str:
+        """How far before its gene the site lies, in words; empty if there is none."""
+        if self.distance == 0:
+            return "at the first bases of the gene"
+        return "" if self.distance is None else f"{counted(self.distance, 'base')} before the gene"
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -129,6 +136,18 @@ class Call:
     label: str
     context: CallContext | None = None
     id: str = field(default="", compare=False)
+
+    @property
+    def summary(self) -> str:
+        """Gene, distance to it, trust, score and boxes, as far as they are known."""
+        c = self.context or CallContext()
+        named = f"{c.gene} ({c.locus})" if c.locus not in ("", c.gene) else c.gene
+        side = "inside" if c.within_strand == "same" else "antisense to"
+        inside = f"{side} {c.within}" if c.within not in ("", c.gene) else ""
+        share = "" if c.precision is None else f" (precision {c.precision:.2f})"
+        trust = f"trust {c.trust}{share}" if c.trust else ""
+        boxes = [f"{box.name} {box.letters}" for box in reversed(c.boxes)]
+        return ", ".join(filter(None, (named, c.before, inside, trust, f"score {self.score:.3g}", *boxes)))
 
 
 # --- Results of evaluations: plain, immutable values

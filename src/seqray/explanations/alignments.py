@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.explanation import AlignmentExplanation, Faithfulness
 from seqray.core.records import Alignment
-from seqray.explanations.checks import SHARES, Evidence, conclude
+from seqray.explanations.checks import MIN_RECORDS, SHARES, Evidence, conclude
 from seqray.explanations.methods import occlude_columns, score_alignment
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.targets import AlignmentTarget, class_explained, randomized_network, wanted_class
@@ -87,7 +88,9 @@ def check_alignments(
     """Measure how reliable rankings of columns are: hidden in order of their ranks, and shown again."""
     chosen = options or AlignmentOptions()
     methods, networks = dict.fromkeys([*chosen.methods, REFERENCE]), alignment_networks(model)
-    evidence, random_weights = Evidence(), randomized_network(model)
+    rest, random_weights = iter(alignments), randomized_network(model)
+    first = list(islice(rest, MIN_RECORDS))
+    evidence = Evidence(len(first))
     assert isinstance(random_weights, AxialTransformer)
 
     def scores(target: AlignmentTarget, method: str) -> Floats:
@@ -95,7 +98,7 @@ def check_alignments(
             return occlude_columns(target, chosen.settings.block or COLUMN_BLOCK)[None]
         return score_alignment([target], method, chosen.settings).columns[None]
 
-    for alignment in alignments:
+    for alignment in chain(first, rest):
         read = _read(model, alignment, chosen)
         targets, [chance] = (read.targets(model, n) for n in (networks, [random_weights]))
         evidence.add(

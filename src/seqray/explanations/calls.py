@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +15,7 @@ from seqray.core.errors import InputError
 from seqray.core.explanation import Explanation, Faithfulness, InputShares, Place
 from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.results import Call
+from seqray.core.text import did_you_mean
 from seqray.explanations.checks import shuffled_copies
 from seqray.explanations.options import SHUFFLES, ExplainOptions
 from seqray.explanations.sequences import Group, Item, check_groups, explain_group
@@ -31,7 +30,6 @@ from seqray.io.calls import call_ids
 from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorTransformer
 
-Cut = TypeVar("Cut")
 TracksOf = Callable[[SequenceRecord, str, bool], Tracks | None]
 """A contig, a strand of it and whether it is circular to the tracks (T, L) that the model names, in reading
 direction; None where the genes are not known."""
@@ -46,27 +44,21 @@ def extract_call_windows(
     alphabet: Alphabet,
     window: int,
     source: str = "",
-    best: int | None = None,
 ) -> tuple[list[SequenceRecord], list[Place]]:
-    """Cut the window of each call, or of the ``best``, on its strand; contigs are read once."""
-    named = best_calls(calls, best)
-    for name, call in named:
-        _check_length(name, call, window, window, source)
-
-    def cutter(contig: SequenceRecord) -> Callable[[str, Call], tuple[SequenceRecord, Place]]:
+    """Cut the window of each call on its strand; contigs are read once."""
+    named, cut = best_calls(calls), dict[str, tuple[SequenceRecord, Place]]()
+    for call in named:
+        _check_length(call, window, window, source)
+    for contig, own in _on_contigs(contigs, named, source):
         letters = contig.sequence
-
-        def cut(name: str, call: Call) -> tuple[SequenceRecord, Place]:
+        for call in own:
             piece = letters[call.start : call.end]
             piece += letters[: max(0, call.end - len(letters))]  # across the origin of a circle
             if call.strand == "-":
                 piece = reverse_complement(piece, alphabet)
-            place = Place(contig.id, call.start, call.end, call.strand, len(letters))
-            return SequenceRecord(name, piece), place
-
-        return cut
-
-    pairs = _cut_from_contigs(contigs, named, cutter, source)
+            place = Place(contig.id, call.start, call.end, call.strand, len(letters), call=call)
+            cut[call.id] = SequenceRecord(call.id, piece), place
+    pairs = [cut[call.id] for call in named]
     return [record for record, _ in pairs], [place for _, place in pairs]
 
 
@@ -90,98 +82,97 @@ def cut_stretches(
     *,
     circular: Collection[str] = (),
     source: str = "",
-    best: int | None = None,
 ) -> list[Stretch]:
     """Cut the stretch around the site of each call of a locator, as `extract_call_windows` does.
 
     ``tracks_of`` gives the genes; ``circular`` names contigs that are circular beside those that are marked.
     """
     network, alphabet = model.locators[0], model.alphabet
-    radius = network.radius
-    named = best_calls(calls, best)
+    radius, stretches = network.radius, dict[str, Stretch]()
+    named = best_calls(calls)
     before, after = model.card.locator.extent
-    for name, call in named:
+    for call in named:
         if call.context is None or not call.context.boxes:  # which GFF3 spans
-            _check_length(name, call, 1, before + 1 + after, source)  # fewer at the end of a contig
+            _check_length(call, 1, before + 1 + after, source)  # fewer at the end of a contig
         if call.label not in model.card.classes:
             classes = ", ".join(model.card.classes)
-            raise InputError(f"call '{name}' is a {call.label}; the model knows {classes}", where=source)
-
-    def cutter(contig: SequenceRecord) -> Callable[[str, Call], Stretch]:
+            raise InputError(f"call '{call.id}' is a {call.label}; the model knows {classes}", where=source)
+    for contig, own in _on_contigs(contigs, named, source):
         is_circle, length = contig.circular or contig.id in circular, len(contig)
-
-        @cache
-        def strand(sign: str) -> tuple[Codes, Tracks | None]:
-            codes = alphabet.encode(contig.sequence)
-            read = codes if sign == "+" else reverse_complement_codes(codes)
-            return read, tracks_of(contig, sign, is_circle)
-
-        def cut(name: str, call: Call) -> Stretch:
+        forward = alphabet.encode(contig.sequence)
+        read = {"+": forward, "-": reverse_complement_codes(forward)}
+        tracks = {sign: tracks_of(contig, sign, is_circle) for sign in {call.strand for call in own}}
+        for call in own:
             if not 0 <= call.site < length:
                 beyond = f"beyond the end of '{contig.id}' ({length})"
-                raise InputError(f"call '{name}' has its site at {call.site + 1}, {beyond}", where=source)
-            codes, tracks = strand(call.strand)
+                raise InputError(f"call '{call.id}' has its site at {call.site + 1}, {beyond}", where=source)
             site = call.site if call.strand == "+" else length - 1 - call.site
             start = (call.site - radius) % length if is_circle else call.site - radius
-            span = site - radius, site + radius + 1
-            return Stretch(
-                name,
+            span, along = (site - radius, site + radius + 1), tracks[call.strand]
+            stretches[call.id] = Stretch(
+                call.id,
                 call.label,
-                Place(contig.id, start, start + 2 * radius + 1, call.strand, length, is_circle),
-                cut_stretch(codes, *span, alphabet.unknown, circular=is_circle),
-                None if tracks is None else cut_stretch(tracks, *span, 0, circular=is_circle),
+                Place(contig.id, start, start + 2 * radius + 1, call.strand, length, is_circle, call),
+                cut_stretch(read[call.strand], *span, alphabet.unknown, circular=is_circle),
+                None if along is None else cut_stretch(along, *span, 0, circular=is_circle),
                 span[0] % network.stem.stride,
             )
-
-        return cut
-
-    return _cut_from_contigs(contigs, named, cutter, source)
+    return [stretches[call.id] for call in named]
 
 
-def best_calls(calls: Sequence[Call], best: int | None) -> list[tuple[str, Call]]:
-    """Calls with their names, in order or the ``best`` by score; all are numbered if two are alike."""
-    names = [call.id for call in calls]
-    unique = all(names) and len(set(names)) == len(names)
-    named = list(zip(names, calls, strict=True)) if unique else list(call_ids(calls))
-    return named if best is None else sorted(named, key=lambda pair: -pair[1].score)[:best]
+def best_calls(calls: Sequence[Call], best: int | None = None) -> list[Call]:
+    """Calls in order, or the ``best`` by score; all ids are numbered if two are alike."""
+    named = list(calls)
+    if len({call.id for call in calls} - {""}) < len(named):
+        named = [replace(call, id=name) for name, call in call_ids(calls)]
+    return named if best is None else sorted(named, key=lambda call: -call.score)[:best]
 
 
-def _check_length(name: str, call: Call, fewest: int, most: int, source: str) -> None:
+def calls_of_gene(calls: Sequence[Call], gene: str, source: str) -> list[Call]:
+    """The calls before the gene of a name or locus tag; an `InputError` if there is none."""
+    by_name: dict[str, list[Call]] = {}
+    for call in calls:
+        for name in {call.context.gene, call.context.locus} - {""} if call.context else ():
+            by_name.setdefault(name, []).append(call)
+    if gene not in by_name:
+        why = "'seqray scan --genes-out FILE' says why a gene has none"
+        remedy = f"{did_you_mean(gene, by_name, otherwise='')} {why}".lstrip()
+        raise InputError(f"has no call of the gene '{gene}'", where=source, remedy=remedy)
+    return by_name[gene]
+
+
+def _check_length(call: Call, fewest: int, most: int, source: str) -> None:
     """Refuse a call that another model has made, one of another length, with an InputError."""
     if not fewest <= call.end - call.start <= most:
         raise InputError(
-            f"call '{name}' has {call.end - call.start} bases, but those of the model have {most}",
+            f"call '{call.id}' has {call.end - call.start} bases, but those of the model have {most}",
             where=source,
             remedy="give the model that made the calls",
         )
 
 
-def _cut_from_contigs(
-    contigs: Iterable[SequenceRecord],
-    named: Sequence[tuple[str, Call]],
-    cutter: Callable[[SequenceRecord], Callable[[str, Call], Cut]],
-    source: str,
-) -> list[Cut]:
-    """Cut something for each call out of its contig, in the order of the calls; contigs are read once."""
-    wanted: dict[str, list[tuple[str, Call]]] = {}
-    for name, call in named:
-        wanted.setdefault(call.contig, []).append((name, call))
-    pieces, read = dict[str, Cut](), list[str]()
+def _on_contigs(
+    contigs: Iterable[SequenceRecord], calls: Sequence[Call], source: str
+) -> Iterator[tuple[SequenceRecord, list[Call]]]:
+    """Contigs with their calls, if they have some; contigs are read once."""
+    wanted: dict[str, list[Call]] = {}
+    for call in calls:
+        wanted.setdefault(call.contig, []).append(call)
+    read = list[str]()
     for contig in contigs:
         read.append(contig.id)
-        cut = cutter(contig)
-        for name, call in wanted.get(contig.id, ()):
+        for call in wanted.get(contig.id, ()):
             if call.strand not in ("+", "-"):
-                what = f"call '{name}' has the strand '{call.strand}'"
+                what = f"call '{call.id}' has the strand '{call.strand}'"
                 raise InputError(what, where=source, remedy="use + or -")
             if not 0 <= call.start < len(contig) or call.end > 2 * len(contig):
                 beyond = f"lies beyond the end of '{contig.id}' ({len(contig)})"
-                raise InputError(f"call '{name}' at {call.start + 1}-{call.end} {beyond}", where=source)
-            pieces[name] = cut(name, call)
-    for name, call in named:
-        if name not in pieces:
-            raise unknown_contig(f"call '{name}' lies on", call.contig, read, source)
-    return [pieces[name] for name, _ in named]
+                raise InputError(f"call '{call.id}' at {call.start + 1}-{call.end} {beyond}", where=source)
+        if contig.id in wanted:
+            yield contig, wanted[contig.id]
+    for contig, [call, *_] in wanted.items():
+        if contig not in read:
+            raise unknown_contig(f"call '{call.id}' lies on", contig, read, source)
 
 
 # --- From calls of a locator to explanations, and `check_calls` for their reliability

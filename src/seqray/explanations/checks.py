@@ -52,7 +52,10 @@ def mean_ranks(values: Floats) -> Floats:
 # --- Faithfulness of a ranking: replace letters in its order and measure the log-odds
 
 SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
-RANDOM_RANKINGS, REFERENCES = 5, 2
+RANDOM_RANKINGS, RANKINGS_OF_FEW, REFERENCES = 5, 19, 2
+# Fewer records have no verdict and no interval: with all on one side a sign test would still say chance. They
+# are compared with more random rankings instead, the fewest with which p can be .05.
+MIN_RECORDS = 6
 MOST_PAIRED = 5  # different tokens of a record whose shuffled copies keep the pairs of neighbors
 KINDS = ("deletion", "insertion")
 Key = TypeVar("Key")
@@ -115,9 +118,11 @@ def areas(values: Floats) -> Floats:
 class Evidence:
     """Measurements of each record, by method; arrays grow as groups of records are added."""
 
+    records: int  # that there will be, or any number from `MIN_RECORDS` for more
     curves: dict[tuple[str, str], Floats] = field(default_factory=dict)  # (method, kind) to (N, S)
     # (method, measure, against) to (N,)
     agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+    chance: dict[int, Floats] = field(default_factory=dict)  # both gains of each random ranking, (N,)
 
     @property
     def methods(self) -> list[str]:
@@ -140,7 +145,10 @@ class Evidence:
         for method, scores in means.items():
             for kind, values in curves_of(ranks_of(scores)).items():
                 _append(self.curves, (method, kind), values)
-        chance = [curves_of(random_ranks(codes, draw)) for draw in range(RANDOM_RANKINGS)]
+        draws = RANDOM_RANKINGS if self.records >= MIN_RECORDS else RANKINGS_OF_FEW
+        chance = [curves_of(random_ranks(codes, draw)) for draw in range(draws)]
+        for draw, both in enumerate(chance):
+            _append(self.chance, draw, areas(both["insertion"] - both["deletion"]))
         for kind in KINDS:
             _append(self.curves, ("random", kind), np.mean([c[kind] for c in chance], axis=0))
         for method, scores in means.items():
@@ -152,6 +160,12 @@ class Evidence:
             if method in by_chance:
                 alike = rank_correlation(scores, by_chance[method])
                 _append(self.agreement, (method, "randomised_weights", "random weights"), alike)
+
+    def p_value(self, method: str) -> float:
+        """Share of random rankings, this one among them, with at least the mean gain of the method."""
+        own = areas(self.curves[method, "insertion"] - self.curves[method, "deletion"]).mean()
+        by_chance = np.array([both.mean() for both in self.chance.values()])
+        return float((1 + (by_chance >= own - 1e-5 * abs(own)).sum()) / (1 + len(by_chance)))
 
 
 def faithfulness(
@@ -205,7 +219,7 @@ def faithfulness(
     if not rankings or any(len(values) != len(tokens) for values in rankings.values()):
         remedy = f"give rankings of {counted(len(tokens), 'record')}, as many as there are"
         raise InputError("no ranking was given, or of fewer or more records", remedy=remedy)
-    evidence = Evidence()
+    evidence = Evidence(len(tokens))
     for number, record in enumerate(tokens):
         letters = np.array(list(record)) if isinstance(record, str) else np.asarray(record)
         where = f"record {number + 1}"
@@ -302,11 +316,10 @@ def q_values(p: Floats) -> Floats:
 
 # --- From the evidence to figures with intervals, and to a sentence that says what they mean
 
-_SHARE = "share_of_reference"
+_SHARE, _P_RANDOM = "share_of_reference", "p_random_rankings"
 MIN_RELIABLE_RECORDS = 20
-# Fewer have no verdict and no interval: with all records on one side a sign test would still say chance.
-MIN_RECORDS = 6
-MIN_AGREEMENT = 0.3  # rank correlation of members below which they disagree
+# The lowest rank correlation of members that each word is for; below all they disagree.
+AGREEMENT = {"agree": 0.7, "agree in part": 0.5, "agree little": 0.3}
 MAX_RANDOM_CORRELATION = 0.5  # if random weights rank as alike as this, the ranking shows the architecture
 
 
@@ -342,6 +355,8 @@ def conclude(
         undefined = key[1] == _SHARE and np.isnan(draws).any()  # a share of gains that may be 0 or less
         estimates[key] = (np.nan, np.nan, np.nan) if undefined else (value, low, high)
     checks = [Check(*key, *estimates[key], ratio.records) for key, ratio in ratios.items()]
+    for method in evidence.methods if count < MIN_RECORDS else ():
+        checks.append(Check(method, _P_RANDOM, "random", evidence.p_value(method), np.nan, np.nan, count))
     curves = [
         Curve(*key, SHARES, *np.array([estimates[*key, str(step)] for step in range(len(SHARES))]).T)
         for key in evidence.curves
@@ -410,7 +425,7 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> Iterator[str]
         if name == _SHARE and np.isfinite(check.value):
             yield f"That is {100 * check.value:.0f} % of what {against} gains."
         if name == "stability" and np.isfinite(check.value):
-            how = "agree" if check.value >= MIN_AGREEMENT else "disagree"
+            how = next((word for word, least in AGREEMENT.items() if check.value >= least), "disagree")
             yield f"Networks {how}: their rankings have a correlation of {check.value:.2f}."
         if name == "randomised_weights" and check.value >= MAX_RANDOM_CORRELATION:
             yield (
@@ -418,6 +433,8 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> Iterator[str]
                 f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
             )
     if count < MIN_RECORDS:
-        yield f"At least {MIN_RECORDS} records are needed to tell this from chance."
+        p, orders = figures[_P_RANDOM, "random"].value, RANKINGS_OF_FEW
+        yield f"Here {round(p * (1 + orders)) - 1} of {orders} random orders do as much (p {p:.2g})."
+        yield f"A verdict on the method takes at least {MIN_RECORDS} records."
     elif count < MIN_RELIABLE_RECORDS:
         yield f"Caution: {count} records are few for a verdict."

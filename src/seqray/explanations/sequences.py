@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from seqray.core.explanation import Explanation, Faithfulness, HeadFigures, Plac
 from seqray.core.host import as_guest
 from seqray.core.records import SequenceRecord
 from seqray.core.text import kept_parts
-from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
+from seqray.explanations.checks import MIN_RECORDS, Evidence, conclude, curves, p_values, q_values
 from seqray.explanations.methods import METHODS, member_effects, member_scores
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import (
@@ -234,9 +234,11 @@ def check_groups(
     model: TrainedModel, groups: Iterable[tuple[Group, LetterTarget]], reference: str, options: ExplainOptions
 ) -> Faithfulness:
     """Measure groups of records with a reference method, each beside a target of random weights."""
-    evidence, settings = Evidence(), options.settings
+    rest, settings = iter(groups), options.settings
+    first = list(islice(rest, MIN_RECORDS))
+    evidence = Evidence(sum(len(group.items) for group, _ in first))
     methods = dict.fromkeys([*options.methods, reference])
-    for group, chance in groups:
+    for group, chance in chain(first, rest):
         codes, score = group.codes, partial(ensemble_score, group.targets)
         by_member = {method: member_scores(group.targets, codes, method, settings) for method in methods}
         by_chance = {m: member_scores([chance], codes, m, settings)[0] for m in options.methods}

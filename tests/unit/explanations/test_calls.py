@@ -14,8 +14,10 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
 from seqray.core.explanation import InputShares, Place
 from seqray.core.records import SequenceRecord
-from seqray.core.results import Call
+from seqray.core.results import Box, Call, CallContext
 from seqray.explanations.calls import (
+    best_calls,
+    calls_of_gene,
     check_calls,
     cut_stretches,
     explain_calls,
@@ -169,10 +171,45 @@ def test_every_method_and_member_is_given():
 
 def test_best_calls_come_first_and_the_class_may_be_that_called():
     calls = [call(50, score=0.5), call(60, label="stop", score=0.9), call(10, contig="short", score=0.7)]
-    stretches = cut_stretches(MODEL, iter(CONTIGS), calls, tracks_of, best=2)
+    stretches = cut_stretches(MODEL, iter(CONTIGS), best_calls(calls, 2), tracks_of)
     assert [one.id for one in stretches] == ["stop_2", "start_3"]
     options = ExplainOptions(target="called", shuffles=0)
     assert [e.target for e in explain_calls(MODEL, stretches, options)] == ["stop", "start"]
+
+
+def test_a_call_in_words():
+    boxes = (Box("-10", 35, "TATAAT"), Box("-35", 12, "TTGACA"))
+    known = {
+        "precision": 0.788,
+        "trust": "high",
+        "gene": "ompC",
+        "locus": "b2215",
+        "distance": 79,
+        "boxes": boxes,
+    }
+    whole = replace(call(50, score=0.4776), context=CallContext(**known))
+    assert whole.summary == (
+        "ompC (b2215), 79 bases before the gene, trust high (precision 0.79), score 0.478, "
+        "-35 TTGACA, -10 TATAAT"
+    )
+    inside = CallContext(gene="g1", locus="g1", distance=0, within="g2", within_strand="opposite")
+    assert replace(whole, context=inside).summary == (
+        "g1, at the first bases of the gene, antisense to g2, score 0.478"
+    )
+    assert replace(whole, context=None).summary == "score 0.478"
+
+
+def test_calls_of_a_gene_by_its_name_or_locus_tag():
+    named = [("a", "b1"), ("c", "b2"), ("a", "b3"), ("", "")]
+    calls = [
+        replace(call(50), id=str(i), context=CallContext(gene=g, locus=t)) for i, (g, t) in enumerate(named)
+    ]
+    for gene, expected in (("a", "02"), ("b2", "1"), ("b3", "2")):
+        assert [one.id for one in calls_of_gene(calls, gene, "x.gff3")] == list(expected)
+    with pytest.raises(InputError, match=r"x\.gff3: has no call of the gene 'b22'; did you mean 'b2'"):
+        calls_of_gene(calls, "b22", "x.gff3")
+    with pytest.raises(InputError, match="no call of the gene ''; 'seqray scan --genes-out"):
+        calls_of_gene(calls, "", "x.gff3")
 
 
 def test_input_shares_by_hand():

@@ -78,7 +78,7 @@ def evidence_of(by_member, weights, count=60, seed=2):
         return (weights[:, None] * np.array([1.0, 0.5, -0.5, -1.0]))[np.arange(len(weights)), c].sum(1)
 
     own = (weights[:, None] * np.array([1.0, 0.5, -0.5, -1.0]))[np.arange(len(weights)), codes]
-    found = Evidence()
+    found = Evidence(count)
     scores = {name: make(own, rng) for name, make in by_member.items()}
     chance = {name: rng.normal(size=own.shape) for name in by_member}
     found.add(codes, scores, chance, lambda ranks: curves(codes, ranks, score))
@@ -133,6 +133,16 @@ def test_few_records_and_a_ranking_that_needs_no_training_are_told():
     assert "random weights the ranking stays much the same" in text
 
 
+@pytest.mark.parametrize(
+    ("correlation", "words"),
+    [(0.7, "agree:"), (0.55, "agree in part:"), (0.42, "agree little:"), (0.2, "disagree:")],
+)
+def test_networks_that_agree_little_are_not_said_to_agree(correlation, words):
+    found = evidence_of(BY_MEMBER, np.linspace(0, 2, 30), count=7)
+    found.agreement["good", "stability", "members"][:] = correlation
+    assert f"Networks {words}" in conclude(found, "ism", "promoter").verdicts["good"]
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("count", "judged"), [(1, False), (5, False), (6, True)])
 def test_too_few_records_for_a_sign_test_get_no_verdict(count, judged):
@@ -157,6 +167,22 @@ def test_records_without_a_figure_are_left_out_in_silence():
     checks = {(c.method, c.measure, c.against): c for c in conclude(found, "ism", "promoter").checks}
     assert np.isnan(checks["good", "share_of_reference", "ism"].value)
     assert checks["good", "stability", "members"].records <= 1
+
+
+@pytest.mark.parametrize("rank", [0, 3, 19])
+def test_p_of_one_record_counts_the_random_orders_that_find_what_matters_as_early(rank):
+    """One of 20 tokens decides the score, and the ranking has it at this rank: the curve is a step."""
+    tokens = np.arange(20)[None]
+    found = seqray.faithfulness(lambda rows: (rows == rank).sum(1), -1.0 * tokens, tokens, replacement=77)
+
+    def step(place):
+        return int(np.argmax(np.round(20 * SHARES) > place))
+
+    orders = [random_ranks(tokens, draw)[0, rank] for draw in range(19)]
+    as_early = sum(step(order) <= step(rank) for order in orders)
+    [p] = [check for check in found.checks if check.measure == "p_random_rankings"]
+    assert (p.value, p.records) == ((1 + as_early) / 20, 1)
+    assert f"{as_early} of 19 random orders" in found.verdicts["ranking"]
 
 
 # --- Faithfulness of any score: sums of what each token is worth, whose curves are arithmetic
@@ -224,7 +250,7 @@ def test_it_is_the_check_of_the_explanations():
     codes = np.random.default_rng(2).integers(0, 4, (9, 30))
     scores = np.random.default_rng(3).normal(size=codes.shape)
     score = lambda rows: (rows == 1).sum(1) - 0.5 * (rows[:, ::2] == 2).sum(1)  # noqa: E731
-    evidence = Evidence()
+    evidence = Evidence(len(codes))
     evidence.add(codes, {"ranking": scores[None]}, {}, lambda ranks: curves(codes, ranks, score))
     expected = conclude(evidence, "ranking", None, deed="replacing the tokens")
     found = seqray.faithfulness(score, scores, codes)

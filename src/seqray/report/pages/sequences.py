@@ -99,7 +99,7 @@ def _badge(checks: Sequence[Check]) -> tuple[str, str] | None:
     bounds = [(c.low, c.high) for c in gains if math.isfinite(c.low + c.high)]
     alike = (c.value for c in checks if c.measure == "randomised_weights")
     if not bounds:
-        return ("", "○ not assessed") if gains else None
+        return ("", "○ too few records for a verdict") if gains else None
     if any(high < 0 for _, high in bounds):
         return "bad", "▼ worse than random"
     if not all(low > 0 for low, _ in bounds):
@@ -151,24 +151,14 @@ class Series:
     number: int
     label: str
     mark: str
-    note: str
 
 
 def series_of(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Series]:
-    """Number the methods and members in the order of their first appearance, with what scores mean."""
+    """Number the methods and members in the order of their first appearance."""
     series: dict[tuple[str, str], Series] = {}
     for item in explanations:
-        if item.signed:
-            note = "signed: a score above 0 supports the class explained, a score below 0 opposes it"
-        elif item.method in ("rollout", "value-rollout"):
-            note = (
-                "shares of attention-based relevance: unsigned, and the same for every class "
-                "(rollout, value-rollout)"
-            )
-        else:
-            note = "shares of relevance: unsigned, so support for the class and against it look the same"
         label = item.method if item.member == "mean" else f"{item.method}, network {item.member}"
-        entry = Series(len(series), label, f"m{len(series)}", note)
+        entry = Series(len(series), label, f"m{len(series)}")
         series.setdefault((item.method, item.member), entry)
     return series
 
@@ -201,15 +191,32 @@ def _line(group: Sequence[Explanation], series: Mapping[tuple[str, str], Series]
         this, largest = series[item.method, item.member], reach(item.scores)
         levels[this.number] = write_levels(item.scores[part], item.signed, largest) or "-"
         bars = score_bars(item.scores[part], item.signed, this.label, largest, line.start == 0)
-        tracks += _around_axis(line, bars, *bar_extent(item.signed), this.mark)
+        above, below = bar_extent(item.signed)
+        tracks += line.row(bars, -above - 4, above + below + 8, this.mark)
     axis = line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
-    rows = f"{axis}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{tracks}"
+    boxes = _marked(_boxes(group[0]), line)
+    rows = f"{axis}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{boxes}{tracks}"
     spoken = f"Positions {first + line.start} to {first + line.end - 1} with their scores"
     return f'<div class=line role=img aria-label="{spoken}">{rows}</div>'
 
 
-def _around_axis(line: Line, body: str, above: int, below: int, kind: str) -> str:
-    return line.row(body, -above - 4, above + below + 8, kind)
+def _boxes(item: Explanation) -> dict[str, list[int]]:
+    """Indices of the letters in each box, as the file of calls has them."""
+    if (place := item.place) is None or place.call is None or place.call.context is None:
+        return {}
+    index, size = {at: i for i, at in enumerate(place.positions().tolist())}, place.length
+    spans = {box.name: range(box.start, box.start + len(box.letters)) for box in place.call.context.boxes}
+    return {name: [index[at % size] for at in span if at % size in index] for name, span in spans.items()}
+
+
+def _marked(boxes: Mapping[str, Sequence[int]], line: Line) -> str:
+    """Strokes under the letters of boxes, with their names; empty if the line has none."""
+    drawn = ""
+    for name, at in boxes.items():
+        if own := [(i - line.start) * SLOT for i in at if line.start <= i < line.end]:
+            drawn += f'<path class="line k0" d="M{min(own)} 0H{max(own) + SLOT}"/>'
+            drawn += html.tick_label((min(own) + max(own) + SLOT) // 2, 14, name.replace("-", html.MINUS))
+    return line.row(label("boxes of the call", y=8) + drawn, -4, 24, "boxes") if drawn else ""
 
 
 def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
@@ -226,7 +233,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
     base = f"<path class=axis d=M0,0h{len(letters) * SLOT} />"
     scale = f"log-odds, largest ±{html.number(largest)}" if line.start == 0 else ""
     text = label("substitution effect", scale, y=-(up - down) // 2 - 2)
-    return _around_axis(line, f"{text}{base}{drawn}", up, down, "lg")
+    return line.row(f"{text}{base}{drawn}", -up - 4, up + down + 8, "lg")
 
 
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
@@ -234,12 +241,14 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
     decimals = html.decimals_for(reach(item.scores))
     places = None if item.place is None else [item.place.positions()[i] for i in top]
+    named = {i: name.replace("-", html.MINUS) for name, at in _boxes(item).items() for i in at}
     columns = {
         "rank": [str(rank) for rank in range(1, len(top) + 1)],
         "index": [str(item.first + i) for i in top],
         "site": None if site is None else [html.offset(i - site) for i in top],
         "genome": None if places is None else [str(p + 1) if p >= 0 else html.MISSING for p in places],
         "letter": [item.sequence[i] for i in top],
+        "box": [named.get(i, "") for i in top] if named else None,
         "score": [html.fixed(float(item.scores[i]), decimals) for i in top],
         "p": None if item.p is None else [html.number(float(item.p[i]), 2) for i in top],
         "q": None if item.q is None else [html.number(float(item.q[i]), 2) for i in top],
@@ -314,11 +323,12 @@ def _records(report: SequenceReport, groups: Sequence[Sequence[Explanation]]) ->
     lengths = [len(group[0].sequence) for group in groups]
     width, series = line_width(max(lengths)), series_of(report.explanations)
     logo = any(item.effects is not None for item in report.explanations)
-    notes = {method: this.note for (method, _), this in series.items()}
+    tested = any(item.q is not None for item in report.explanations)
+    signed = {item.method: item.signed for item in report.explanations}
     records = (_record(report, group, place, series, width) for place, group in enumerate(groups))
     return Markup().join(
         (
-            words.reading(report.site, groups[0][0].first, notes, logo),
+            words.reading(report.site, groups[0][0].first, signed, logo, tested),
             words.controls(series.values(), logo),
             words.none_found(),
             axis_definitions(lengths, width, report.site),

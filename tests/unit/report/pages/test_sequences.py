@@ -1,6 +1,7 @@
 """The page as text: what is on it, what must not be, and how large it gets."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -10,7 +11,9 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.card import Card
 from seqray.core.explanation import Check, Explanation, Faithfulness, Place
 from seqray.core.model_config import ModelConfig
+from seqray.core.results import Box, Call, CallContext
 from seqray.report.pages.sequences import SequenceReport, render_sequences
+from seqray.report.svg.rows import SLOT
 
 
 def text_of(page):
@@ -84,7 +87,9 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
         q=np.array([0.6, 1.0, 0.04, 0.6]),
         place=Place("chr", 100, 104, "-", 1000),
     )
-    assert tables(render_sequences(page_of(item, site=2))) == [
+    page = render_sequences(page_of(item, site=2))
+    assert "A q near 1 means that no position stands out by itself." in page
+    assert tables(page) == [
         [
             ["1", "2", "+1", "102", "T", "0.75", "0.01", "0.04"],
             ["2", "0", "−2", "104", "G", "0.25", "0.5", "0.6"],
@@ -92,6 +97,20 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
             ["4", "1", "−1", "103", "A", "−1.50", "1", "1"],
         ]
     ]
+
+
+def test_what_the_file_of_calls_says_heads_a_record_and_its_boxes_are_marked():
+    # Minus strand of 101-104, from 1: the box TC lies at 101 and 102, so at the last two letters of GATC.
+    context = CallContext(gene="<i>", distance=7, boxes=(Box("-10", 100, "TC"),))
+    called = Call("chr", 103, 104, "-", 103, 0.75, "promoter", context)
+    item = single("GATC", (0.1, 0.4, 0.3, 0.2), place=Place("chr", 100, 104, "-", 1000, call=called))
+    page = render_sequences(page_of(item, site=2))
+    assert [row[4:6] for row in tables(page)[0]] == [["A", ""], ["T", "−10"], ["C", "−10"], ["G", ""]]
+    assert "The file of calls: <i>, 7 bases before the gene, score 0.75, -10 TC" in text_of(page)
+    assert f'd="M{2 * SLOT} 0H{4 * SLOT}"' in page
+    assert page.count("&lt;i&gt;") == 3  # in the contents, the heading and the line below it
+    plain = render_sequences(page_of(replace(item, place=Place("chr", 100, 104, "-", 1000))))
+    assert not re.search("file of calls|boxes of the call|<th scope=col>box", plain)
 
 
 def test_a_record_across_the_origin_of_a_circle():
@@ -142,7 +161,7 @@ def test_verdicts_come_first_then_the_letters(make_report):
         ([(0.1, 0.5), (0.2, 0.4)], 0.5, "better than random, but much the same with random weights"),
         ([(0.1, 0.5), (-0.1, 0.4)], 0.9, "not distinguishable from random"),
         ([(-0.5, -0.1), (0.2, 0.4)], 0.9, "worse than random"),
-        ([(np.nan, np.nan)], 0.9, "not assessed"),
+        ([(np.nan, np.nan)], 0.9, "too few records for a verdict"),
         ([], 0.9, None),
     ],
 )
@@ -185,7 +204,9 @@ def test_unsigned_methods_say_what_they_are():
 
 def test_missing_parts_are_left_out():
     page = render_sequences(page_of(single()))
-    absent = "<h3>Checks|<h3>Motifs|<h3>Attention heads|Attention per layer|class=h5|<th scope=col>q"
+    absent = (
+        "A q near 1|<h3>Checks|<h3>Motifs|<h3>Attention heads|Attention per layer|class=h5|<th scope=col>q"
+    )
     assert not re.search(f"{absent}|substitution effect", page)
     assert "none given" in page
 
