@@ -33,12 +33,18 @@ from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
-from seqray.inference.origin import CAUTION, FileCheck, model_probabilities, read_in_contexts
+from seqray.inference.origin import CAUTION, FileCheck
 from seqray.io.files import temporary_folder
 from seqray.io.predictions import probability_column
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns
-from seqray.kinds.kinds import LabeledFiles, kind_of, read_sequence_examples
+from seqray.kinds.kinds import (
+    LabeledFiles,
+    kind_of,
+    model_probabilities,
+    read_in_contexts,
+    read_sequence_examples,
+)
 from seqray.kinds.objects import as_records, is_path
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX

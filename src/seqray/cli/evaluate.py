@@ -344,9 +344,9 @@ def _model_answers(
     from seqray.core.records import LabeledSequence
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import label_indices
-    from seqray.inference.origin import FileCheck, model_probabilities, read_in_contexts
+    from seqray.inference.origin import FileCheck
     from seqray.inference.sequences import TRUNCATED, reweight
-    from seqray.kinds.kinds import kind_of
+    from seqray.kinds.kinds import kind_of, model_probabilities, read_in_contexts
 
     card, how = model.card, request.how
     named = source == "model" or bool(card.model.contexts)  # another model may know none

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from seqray.calibration.signature import (
 )
 from seqray.core.arrays import Codes, Floats, Reservoir
 from seqray.core.errors import InputError, setting
-from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord, looks_unaligned
+from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
 from seqray.inference import sequences
@@ -475,64 +474,3 @@ class FileCheck:
             )
         if unusual:
             yield unusual
-
-
-# --- Labeled examples, each read as what it is from
-
-
-def read_in_contexts(
-    context: str | None, model: TrainedModel, examples: Sequence[Example]
-) -> tuple[list[Any], list[str]]:
-    """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
-    if context not in ("auto", "none", None):
-        name = model.with_context(context).context
-        note = f"all records are read as {name} ({setting('context')})"
-    elif not model.card.model.contexts:
-        return list(examples), []
-    elif context != "auto":
-        name, note = None, f"the model knows contexts, but gets none ({setting('context', 'none')})"
-    elif known := sum(sequences.known_context(model, example.context) is not None for example in examples):
-        unknown = len(examples) - known
-        return list(examples), [f"{unknown} records are of no context that the model knows"] * bool(unknown)
-    else:
-        records = (SequenceRecord(example.id, example.sequence) for example in examples)
-        name = recognize_context(model, records)[0].context
-        if name is None:
-            return list(examples), ["the records are of no context that the model knows"]
-        note = f"all records are read as {name}, which they are like ({setting('context', 'auto')})"
-    return [replace(example, context=name) for example in examples], [note]
-
-
-def model_probabilities(
-    model: TrainedModel,
-    examples: Sequence[Example],
-    *,
-    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
-    **settings: Any,
-) -> Floats:
-    """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
-    options = sequences.PredictOptions(**settings)
-    probabilities = np.empty((len(examples), len(model.card.classes)))
-    alignments = [example for example in examples if isinstance(example, Alignment)]
-    contexts = [
-        None if alignments else sequences.known_context(model, example.context) for example in examples
-    ]
-    files = {one.file for one in examples if isinstance(one, LabeledSequence)}
-    source = files.pop() if len(files) == 1 else ""
-    for name in dict.fromkeys(contexts):
-        rows = [i for i, context in enumerate(contexts) if context == name]
-        if alignments:
-            from seqray.inference.alignments import predict_alignment_batches
-
-            batches = predict_alignment_batches(model, alignments, options)
-        else:
-            reader = model if name is None else model.with_context(name)
-            records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
-            batches = sequences.predict_batches(reader, records, options, source)
-        done = 0
-        for _, predictions in batches:
-            part = rows[done : done + len(predictions)]
-            probabilities[part] = [prediction.probabilities for prediction in predictions]
-            done += len(predictions)
-            on_batch(predictions)
-    return probabilities

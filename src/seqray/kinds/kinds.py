@@ -7,14 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import numpy as np
+
 from seqray.core.alphabet import ANY_LETTERS, PROTEIN, Alphabet, alphabet_of, infer_alphabet
+from seqray.core.arrays import Floats
 from seqray.core.card import Card
-from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type
+from seqray.core.errors import ConfigError, InputError, OtherLettersError, require, require_type, setting
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
+from seqray.core.results import Prediction
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.inference.sequences import Batch, predict_batches
+from seqray.inference.origin import recognize_context
+from seqray.inference.sequences import Batch, PredictOptions, known_context, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
 from seqray.io.records import OnLetters, OnSkip
@@ -22,7 +27,6 @@ from seqray.io.sequences import OnUnread, read_labeled_fastas, read_labeled_tabl
 from seqray.io.tables import Columns
 
 if TYPE_CHECKING:
-    from seqray.inference.sequences import PredictOptions
     from seqray.modelfile.model import TrainedModel
 
 E = TypeVar("E", LabeledSequence, Alignment)
@@ -300,3 +304,56 @@ KINDS: Mapping[str, Kind] = {
 def kind_of(described: Card | RunConfig) -> Kind:
     """The kind of the model that a card or the settings of a training describe."""
     return KINDS[described.model.kind]
+
+
+# --- Labeled examples, each read as what it is from
+
+
+def read_in_contexts(
+    context: str | None, model: TrainedModel, examples: Sequence[Example]
+) -> tuple[list[Any], list[str]]:
+    """Give each record the context in which the model reads it, if it knows some, and say so in notes."""
+    if context not in ("auto", "none", None):
+        name = model.with_context(context).context
+        note = f"all records are read as {name} ({setting('context')})"
+    elif not model.card.model.contexts:
+        return list(examples), []
+    elif context != "auto":
+        name, note = None, f"the model knows contexts, but gets none ({setting('context', 'none')})"
+    elif known := sum(known_context(model, example.context) is not None for example in examples):
+        unknown = len(examples) - known
+        return list(examples), [f"{unknown} records are of no context that the model knows"] * bool(unknown)
+    else:
+        records = (SequenceRecord(example.id, example.sequence) for example in examples)
+        name = recognize_context(model, records)[0].context
+        if name is None:
+            return list(examples), ["the records are of no context that the model knows"]
+        note = f"all records are read as {name}, which they are like ({setting('context', 'auto')})"
+    return [replace(example, context=name) for example in examples], [note]
+
+
+def model_probabilities(
+    model: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    on_batch: Callable[[Sequence[Prediction]], None] = lambda _: None,
+    **settings: Any,
+) -> Floats:
+    """Calibrated probabilities (N, K) of examples, each sequence in the context that the data name."""
+    kind, options = kind_of(model.card), PredictOptions(**settings)
+    probabilities = np.empty((len(examples), len(model.card.classes)))
+    sequences = [one for one in examples if isinstance(one, LabeledSequence)]
+    contexts = [known_context(model, one.context) for one in sequences] or [None] * len(examples)
+    files = {one.file for one in sequences}
+    source = files.pop() if len(files) == 1 else ""
+    for name in dict.fromkeys(contexts):
+        rows = [i for i, context in enumerate(contexts) if context == name]
+        reader = model if name is None else model.with_context(name)
+        chosen, done = (examples[i] for i in rows), 0
+        records = (x if isinstance(x, Alignment) else SequenceRecord(x.id, x.sequence) for x in chosen)
+        for _, predictions in kind.predict(reader, records, options, source):
+            part = rows[done : done + len(predictions)]
+            probabilities[part] = [prediction.probabilities for prediction in predictions]
+            done += len(predictions)
+            on_batch(predictions)
+    return probabilities

@@ -37,7 +37,6 @@ from seqray.training.trainer import (
     is_main_process,
     make_trainer,
     quiet,
-    run_identity,
 )
 
 # --- Knowledge distillation: the student also learns the probabilities of a trained model
@@ -116,14 +115,7 @@ def train(
         check_teacher(teacher, config, part.classes)
     if start is not None:
         check_initial_weights(start, config.model)
-    folder = open_folder(
-        run,
-        config,
-        part,
-        sha256,
-        teacher=teacher.sha256 if teacher else "",
-        start=start.sha256 if start else "",
-    )
+    folder = run.folder(config, part.classes, sha256, part=part.sha256(), teacher=teacher, start=start)
     config = count_subclasses(config, data, part.classes)
     shared = {"data": data, "part": part, "teacher": teacher, "start": start}
     members = train_members(
@@ -136,14 +128,6 @@ def train(
     if out is not None and is_main_process(config):
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
-
-
-def open_folder(
-    run: RunOptions, config: RunConfig, part: Partition, data: str, *, teacher: str = "", start: str = ""
-) -> WorkDir:
-    """Name the folder of a run, not claimed yet; ``data``, ``teacher`` and ``start`` are checksums."""
-    identity = run_identity(config, part.classes, data, teacher=teacher, start=start)
-    return run.folder(config, identity, part.sha256())
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:
@@ -228,7 +212,8 @@ def train_best(
         for changes in alternatives:
             changed = change_settings(config, changes)
             path = run.work_dir / f"settings-{fingerprint(changed, part.classes)[:12]}"
-            folder = open_folder(replace(run, work_dir=path), changed, part, sha256)
+            own = replace(run, work_dir=path)
+            folder = own.folder(changed, part.classes, sha256, part=part.sha256())
             run.claim(folder)
             calls.append({"config": changed, "number": 1, "part": part, "folder": folder})
         run = replace(run, threads=torch.get_num_threads())

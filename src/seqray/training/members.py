@@ -29,6 +29,8 @@ from seqray.core.model_config import LocatorConfig
 from seqray.core.run_config import RunConfig
 from seqray.core.text import counted
 from seqray.modelfile.file import build_network
+from seqray.modelfile.initial_weights import InitialWeights
+from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorStem
 from seqray.models.sequence import Network
 from seqray.training.module import NetworkModule, best_epoch
@@ -42,6 +44,7 @@ from seqray.training.trainer import (
     on_gpu,
     quiet,
     run_fit,
+    run_identity,
 )
 
 # --- How many networks to train at once
@@ -245,10 +248,20 @@ class RunOptions:
             torch.set_num_threads(self.threads)
         return torch.get_num_threads()
 
-    def folder(self, config: RunConfig, identity: dict[str, str], part: str = "") -> WorkDir:
-        """Name the folder of a run, which is not claimed yet."""
-        writes = is_main_process(config)
-        how = (self.resume, self.restart_if_changed, writes, self.callbacks)
+    def folder(
+        self,
+        config: RunConfig,
+        classes: tuple[str, ...],
+        data: str,
+        *,
+        part: str = "",
+        teacher: TrainedModel | None = None,
+        start: InitialWeights | None = None,
+    ) -> WorkDir:
+        """Name the folder of a run, not claimed yet; ``data`` and ``part`` are hashes, see `WorkDir`."""
+        sources = {"teacher": teacher.sha256 if teacher else "", "start": start.sha256 if start else ""}
+        identity = run_identity(config, classes, data, **sources)
+        how = (self.resume, self.restart_if_changed, is_main_process(config), self.callbacks)
         return WorkDir(Path(self.work_dir), identity, part, *how)
 
     def claim(self, folder: WorkDir) -> None:

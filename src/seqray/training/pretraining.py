@@ -26,7 +26,7 @@ from seqray.training.data import BatchKey, Examples, LabeledBatch, TrainingData,
 from seqray.training.members import RunOptions, fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
-from seqray.training.trainer import is_main_process, make_trainer, quiet, run_identity
+from seqray.training.trainer import is_main_process, make_trainer, quiet
 
 # --- Batches with masked letters, for pre-training
 
@@ -196,8 +196,7 @@ def pretrain(
     held = max(1, round(HELD_OUT * len(examples)))
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
-    identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
-    folder = run.folder(config, identity)
+    folder = run.folder(config, ("pre-training", str(share)), data_sha256(examples))
     config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
 
     def build(seed: int) -> tuple[MaskedLetters, MaskedData]:
@@ -219,7 +218,7 @@ def pretrain(
         "letters": int(train_set.letter_counts().sum() + asked.sum()),
         "share": share,
         "parameters": count_parameters(network),
-        "data_sha256": identity["data"],
+        "data_sha256": folder.identity["data"],
     }
     if out is not None and is_main_process(config):
         save_pretrained(out, network, facts)

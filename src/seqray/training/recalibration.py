@@ -19,8 +19,8 @@ from seqray.core.records import Example, LabeledSequence, files_of
 from seqray.core.run_config import CalibrationMethod
 from seqray.core.text import describe_learned, round_number, truncate
 from seqray.core.version import __version__
-from seqray.inference.origin import model_probabilities
 from seqray.inference.sequences import BatchSize
+from seqray.kinds.kinds import model_probabilities
 from seqray.metrics.classification import auroc
 from seqray.modelfile.model import TrainedModel
 from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
@@ -114,12 +114,6 @@ def count_training_data(card: Card, data: Sequence[Example]) -> SketchCount | No
     return count_in_sketch(sample, learned_keys(card, data)) if sample else None
 
 
-def count_calibration_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
-    """Count examples that `recalibrate` used, of whatever label; None for a card without a sample of them."""
-    sample = card.domain.calibrated if card.domain else None
-    return count_in_sketch(sample, learned_keys(card, data)) if sample else None
-
-
 def seen_in_training(
     card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
 ) -> Iterator[str]:
@@ -127,7 +121,8 @@ def seen_in_training(
 
     The checksum of a card is of all data given to training, of which the split ``test`` was left out.
     """
-    fitted = count_calibration_data(card, examples)
+    sample = card.domain.calibrated if card.domain else None
+    fitted = count_in_sketch(sample, learned_keys(card, examples)) if sample else None
     if fitted and fitted.known:
         which = describe_learned(fitted.known, fitted.checked, len(examples))
         yield (

@@ -22,8 +22,8 @@ from seqray.evaluation.floor import (
 )
 from seqray.evaluation.run import evaluate_examples, evaluate_scores, summary
 from seqray.homology.similarity import best_matches
-from seqray.inference.origin import model_probabilities
 from seqray.inference.sequences import known_context
+from seqray.kinds.kinds import model_probabilities
 
 CLASSES = ("background", "promoter")
 

@@ -58,7 +58,7 @@ from seqray.training.genomes.sheet import (
 )
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
 from seqray.training.module import NetworkModule
-from seqray.training.trainer import WorkDir, is_main_process, on_gpu, run_identity
+from seqray.training.trainer import WorkDir, is_main_process, on_gpu
 
 # --- The Lightning module of a locator: weighted binary cross-entropy, and genes as an auxiliary task
 
@@ -201,14 +201,7 @@ def train_locator(
     )
     parts = divide_genomes(genomes, classes, hold_out, config)
     sha256 = data_sha256(genomes, hold_out)
-    identity = run_identity(
-        config,
-        classes,
-        sha256,
-        teacher=teacher.sha256 if teacher else "",
-        start=start.sha256 if start else "",
-    )
-    folder = run.folder(config, identity)
+    folder = run.folder(config, classes, sha256, teacher=teacher, start=start)
     shared, letters = {"parts": parts, "teacher": teacher, "start": start}, parts.counts["letters"]
     members = train_members(train_member, config, shared, folder, run, letters=letters)
     networks, results = zip(*members, strict=True)
