@@ -26,7 +26,6 @@ def run(request: GatherRequest) -> Outcome:
     """Read the shards, merge them, write."""
     from seqray.core.results import SkippedRecord
     from seqray.core.version import __version__
-    from seqray.scanning.options import ScanOptions
     from seqray.scanning.shards import ShardFile, check_shards, gather_shards
     from seqray.scanning.words import result_facts, summary
 
@@ -53,8 +52,8 @@ def run(request: GatherRequest) -> Outcome:
                     skipped(SkippedRecord(name, reason))
                 files.check_genes(known=bool(header["genes"]))
                 result = gather_shards(shards, files.callbacks())
-            facts = result_facts(result, ScanOptions(**header["options"]))
-            files.write(result, _provenance(request, header, facts), [header["model"][0], *header["card"]])
+            lines = _provenance(request, header, result_facts(result))
+            files.write(result, lines, [header["model"][0], *header["card"]])
     request.note(*result.findings)
     return Outcome(records=len(result.scanned), last=summary(result, len(header["skipped"])))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seqray.core.records import Alignment, SequenceRecord
     from seqray.core.results import SkippedRecord
     from seqray.genome.genes import Genome
-    from seqray.io.records import OnSkip
+    from seqray.io.records import Duplicates, OnSkip
 
 
 # --- Input files: they are checked before anything heavy is loaded, and read one after the other
@@ -225,6 +225,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         from seqray.io.sequences import read_sequences
 
         self.path, self._alphabet, self._reading, self._genes = path, alphabet, reading, genes
+        self.duplicates: Duplicates = reading.duplicates
         self.genome: Genome | None = None
         self.notes: list[str] = []
         self.held: list[SequenceRecord] | None = None if genes is None else []
@@ -260,7 +261,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             self.hold(MAX_TRAINING_LETTERS)
             if not records:
                 return
-        own = partial(genes_of_records, self._parsed, self.path, duplicates=self._reading.duplicates)
+        own = partial(genes_of_records, self._parsed, self.path, duplicates=self.duplicates)
         self.genome, reason = choose_genes(
             *(genes, records if genes in ("auto", "predict") else self, is_circular),
             table=self._genes.codon_table,
@@ -303,7 +304,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         return read_sequences(
             self.path,
             self._alphabet,
-            duplicates=self._reading.duplicates,
+            duplicates=self.duplicates,
             on_skip=lambda record: None,
             skip_unusable=self._reading.skip_unusable,
         )
@@ -314,7 +315,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
         from seqray.io.genbank import named_records, plain_record
 
         if self._parsed:
-            return named_records(self._parsed, display_name(self.path), self._reading.duplicates)
+            return named_records(self._parsed, display_name(self.path), self.duplicates)
         return map(plain_record, self) if self.is_whole or self._reading.skip_unusable else self.path
 
     def skip_to(self, log: OnSkip) -> None:

@@ -320,24 +320,19 @@ def _scan_whole(
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.words import result_facts, settings_facts, summary
 
-    options, reading = scorer.options, request.records
     facts = context_fact(request.model, model) | settings_facts(scorer)
     lines = provenance(request.command, model, facts)
     origin = Origin(model, recognized=request.model.context == AUTO)
     with files.open(lines, model.card.positive):
         with _recording(request, files, source, lines) as (skipped, callbacks):
             result = scan_sequences(scorer, source.records, callbacks, origin)
-            if not reading.allow_empty:
+            if not request.records.allow_empty:
                 skipped.check_some_left(len(result.scanned), request.input)
-        lines = provenance(request.command, model, facts | result_facts(result, options))
-        if files.has_genbank:
-            circular = None if options.circular else options.circular_ids
-            files.write_genbank(result, lines, source.for_genbank, circular, reading.duplicates)
-        files.write_fasta(result, source)
+        lines = provenance(request.command, model, facts | result_facts(result))
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         shown = _candidates(request, model, scorer, source, result)
         shares = partial(_letter_shares, request.model.model, model, source, shown)
-        files.write(result, lines, about, shares, shown)
+        files.write(result, lines, about, source=source, shares_of=shares, shown=shown)
     return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
 
 

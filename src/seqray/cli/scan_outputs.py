@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.inputs import check_suffix
+from seqray.cli.inputs import GenomeInput, check_suffix
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.calls import write_bed, write_calls_tsv
@@ -24,12 +24,9 @@ from seqray.scanning.scorers import LETTERS_BEFORE
 from seqray.scanning.shards import write_shard
 
 if TYPE_CHECKING:
-    from Bio.SeqRecord import SeqRecord
-
     from seqray.core.arrays import Floats
-    from seqray.core.records import SequenceRecord
     from seqray.core.results import Call
-    from seqray.io.records import Duplicates, OnSkip
+    from seqray.io.records import OnSkip
 
 GENBANK, FASTA, SHARD = "genbank", "fasta", "shard"
 FORMATS = {
@@ -138,10 +135,15 @@ class CallFiles:
         result: ScanResult,
         provenance: Sequence[str],
         model: Sequence[str],
+        *,
+        source: GenomeInput | None = None,
         shares_of: SharesOf = lambda shown: {},
         shown: ScanResult | None = None,
     ) -> None:
-        """Write tables of calls, and the page, of ``shown`` if given: it names ``model``, with its card."""
+        """Write the calls in each format, the genes, and the page: of ``shown`` if given, about ``model``.
+
+        Formats with sequences take those of ``source``, read again; calls of shards have none.
+        """
         calls, context = result.calls, result.context_columns
         for path, kind in self._staged:
             if kind == "gff3":
@@ -150,6 +152,12 @@ class CallFiles:
                 write_bed(path, calls, provenance, context, contigs=calls.contigs)
             elif kind == "tsv":
                 write_calls_tsv(path, calls, provenance, context)
+            elif kind == FASTA and source is not None:
+                with open_output(path) as handle:
+                    for record in call_records(calls, source, *self._around):
+                        handle.write(encode_text(f">{record.id} {record.description}\n{record.sequence}\n"))
+            elif kind == GENBANK and source is not None:
+                self._write_genbank(path, result, provenance, source)
         if self._genes:
             self._write_genes(result, provenance)
         if self._page is not None:
@@ -165,40 +173,25 @@ class CallFiles:
             else:
                 write_table(path, GENE_COLUMNS, gene_rows(gene_starts(result)), provenance)
 
-    def write_fasta(self, result: ScanResult, contigs: Iterable[SequenceRecord]) -> None:
-        """Write the bases around each site; ``contigs`` are those of the scan, read again."""
-        for path, kind in self._staged:
-            if kind == FASTA:
-                with open_output(path) as handle:
-                    for record in call_records(result.calls, contigs, *self._around):
-                        handle.write(encode_text(f">{record.id} {record.description}\n{record.sequence}\n"))
-
     def write_shard(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Write the only output of a share of a scan."""
         write_shard(self._staged[0][0], header, arrays)
 
-    def write_genbank(
-        self,
-        result: ScanResult,
-        provenance: Sequence[str],
-        source: Callable[[], str | Iterable[tuple[str, SeqRecord]]],
-        circular_ids: Sequence[str] | None,
-        duplicates: Duplicates,
+    def _write_genbank(
+        self, path: str | Path, result: ScanResult, provenance: Sequence[str], source: GenomeInput
     ) -> None:
-        """Write the sequences with the calls and the genes; ``circular_ids`` is None if all are circular."""
+        """Write the sequences with the calls and the genes."""
         from seqray.genome.find import gene_features
         from seqray.io.genbank import write_genbank
 
-        genes, calls = result.genes, result.calls
-        circular = {*calls.circular, *(genes.circular if genes else ()), *(circular_ids or ())}
-        for path, kind in self._staged:
-            if kind == GENBANK:
-                write_genbank(
-                    *(path, source(), calls, provenance),
-                    genes=gene_features(genes) if genes else None,
-                    is_circular=lambda name: circular_ids is None or name in circular,
-                    duplicates=duplicates,
-                )
+        genes, options = result.genes, result.options
+        circular = {*result.calls.circular, *(genes.circular if genes else ()), *options.circular_ids}
+        write_genbank(
+            *(path, source.for_genbank(), result.calls, provenance),
+            genes=gene_features(genes) if genes else None,
+            is_circular=lambda name: options.circular or name in circular,
+            duplicates=source.duplicates,
+        )
 
 
 def _format(path: str, chosen: str | None) -> str:
@@ -269,7 +262,7 @@ class ScanPage:
             boxes=calls.boxes,
             contigs=contigs,
             searched=result.positions,
-            strand=result.strand,
+            strand=result.options.strand,
             genes=dict(genes.genes) if genes else {},
             # only the names of files, as headers of outputs have them
             gene_source=" ".join(

@@ -102,7 +102,6 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
     by_contig: dict[str, list[tuple[str, Call]]] = {}
     for name, call in call_ids(result.calls):
         by_contig.setdefault(call.contig, []).append((name, call))
-    strands = {"both": "+-", "plus": "+", "minus": "-"}[result.strand]
     for contig in result.scanned:
         genes = result.genes.of(contig.name) if result.genes else ()
         index = GeneIndex(genes, contig.length, circular=contig.circular)
@@ -118,7 +117,7 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
         leaders = {gene_key(gene): pair for gene, pair in before.items()}
         for key, parts in pieces.items():
             first = next((part for part in parts if not part.partial_start), None)
-            if parts[0].strand not in strands or not _is_searched(first or parts[0], contig):
+            if parts[0].strand not in result.options.strands or not _is_searched(first or parts[0], contig):
                 continue
             whole = replace(
                 first or parts[0],

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -335,7 +335,7 @@ class ScanResult:
     false_calls: FalseCalls | None = None
     scanned: Sequence[Contig] = ()
     counts: ScanCounts
-    strand: Literal["both", "plus", "minus"] = "both"
+    options: ScanOptions = field(default_factory=ScanOptions)
     genes: Genome | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
@@ -358,7 +358,7 @@ class ScanResult:
     @property
     def positions(self) -> int:
         """Positions searched on each strand."""
-        return self.counts.positions // (2 if self.strand == "both" else 1)
+        return self.counts.positions // len(self.options.strands)
 
     @property
     def unlike(self) -> float | None:
@@ -393,7 +393,7 @@ class ScanResult:
     @property
     def calls_per_gene(self) -> float | None:
         """Calls per gene; None of parts or one strand, or if over a tenth is not scanned or annotated."""
-        whole = not self.parts and self.strand == "both"
+        whole = not self.parts and self.options.strand == "both"
         known = self.letters - sum(self.without_genes)
         whole = whole and min(self.positions, known) >= 0.9 * self.letters
         return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None
@@ -443,7 +443,7 @@ def finish_scan(
         false_calls=None if null is None or threshold is None else null.at(threshold, positions),
         scanned=list(scanned),
         counts=counts,
-        strand=options.strand,
+        options=options,
         genes=genes,
         from_positions=from_positions,
     )

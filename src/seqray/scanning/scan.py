@@ -372,7 +372,7 @@ def scan_sequences(
     )
     if origin is not None:
         result.findings = [*origin.findings(options.species), *scorer.limits]
-    result.findings += call_cautions(result, options)
+    result.findings += call_cautions(result)
     return result
 
 

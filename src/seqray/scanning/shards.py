@@ -285,5 +285,5 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
         species=header["species"],
         foreign=header["foreign"],
     )
-    result.findings = [*header["findings"], *call_cautions(result, options)]
+    result.findings = [*header["findings"], *call_cautions(result)]
     return result

@@ -8,7 +8,6 @@ from seqray.calibration.expected_precision import Expectation
 from seqray.core.errors import setting
 from seqray.core.text import counted, first_and_more
 from seqray.inference.origin import CAUTION
-from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import FalseCalls, ScanResult
 from seqray.scanning.scorers import Scorer
 
@@ -92,12 +91,12 @@ def _named_parts(parts: Sequence[str]) -> str:
     return f"sites within {first_and_more(parts, _MAX_NAMED_PARTS) or 'none'} only"
 
 
-def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
+def result_facts(result: ScanResult) -> dict[str, str]:
     """Describe what came out, for the header of every table of calls."""
     sequences = counted(len(result.scanned), "sequence")
     circular = sum(contig.circular for contig in result.scanned)
     facts = {
-        "threshold": _threshold(result, options),
+        "threshold": _threshold(result),
         "scanned": f"{sequences}, {result.letters} bases, {result.positions} positions per strand"
         f"{_within_parts(result)}",
         "circular": f"{circular} of {sequences}",
@@ -140,8 +139,9 @@ def _within_parts(result: ScanResult) -> str:
     return f" in {counted(parts, 'part')}" if result.parts else ""
 
 
-def _threshold(result: ScanResult, options: ScanOptions) -> str:
+def _threshold(result: ScanResult) -> str:
     """The threshold, and what chose it."""
+    options = result.options
     if options.trust is not None:
         wanted = f"{options.trust} trust" + " or more" * (options.trust == "medium")
         none = result.threshold is None
@@ -207,7 +207,7 @@ def summary(result: ScanResult, skipped: int) -> str:
     if result.parts or searched != whole:  # with ``--region`` or masks they are fewer
         size = f"{searched} of {whole} searched{_within_parts(result)}"
     parts = [counted(len(result.scanned), "sequence"), *([f"{skipped} skipped"] if skipped else [])]
-    parts.append(size if result.strand == "both" else f"{size}, {result.strand} strand")
+    parts.append(size if result.options.strand == "both" else f"{size}, {result.options.strand} strand")
     parts.append(f"{counted(calls, 'call')} ({_frequency(result)})")
     if result.false_calls is not None and not result.from_positions:
         rate = result.false_calls
@@ -246,8 +246,9 @@ def genome_cautions(model: str, letters: int | None) -> list[str]:
     ]
 
 
-def call_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
+def call_cautions(result: ScanResult) -> Iterator[str]:
     """Yield what speaks against the calls."""
+    options = result.options
     texts = []
     if options.fdr is not None and result.threshold is None:
         texts.append(
@@ -260,7 +261,7 @@ def call_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
         texts.append(
             "no position was searched: all bases are masked or ambiguous, or the parts are too short"
         )
-    texts += _locator_cautions(result, options) if result.from_positions else _window_cautions(result)
+    texts += _locator_cautions(result) if result.from_positions else _window_cautions(result)
     return (CAUTION + text for text in texts)
 
 
@@ -279,8 +280,9 @@ def _window_cautions(result: ScanResult) -> Iterator[str]:
         )
 
 
-def _locator_cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
+def _locator_cautions(result: ScanResult) -> Iterator[str]:
     """Yield reasons to expect less, or something else, than the card of a locator says."""
+    options = result.options
     linear = [contig.length for contig in result.scanned if not contig.circular]
     mean = sum(linear) / len(linear) if linear else None
     if mean is not None and mean < MIN_CONTIG_LETTERS:

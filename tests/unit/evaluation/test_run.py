@@ -239,7 +239,7 @@ def test_each_context_is_scored_by_itself(monkeypatch):
         told = {None: 0.0, "E. coli": 0.25, "B. subtilis": 0.5}[reader.context]
         return [([], [SimpleNamespace(probabilities=(1 - told, told)) for _ in records])]
 
-    monkeypatch.setattr("seqray.inference.sequences.predict_batches", answers)
+    monkeypatch.setattr("seqray.kinds.kinds.predict_batches", answers)
     examples = [example(i, c) for i, c in enumerate(["B. subtilis", None, "e. coli", "yeast", "B. subtilis"])]
     found = model_probabilities(model(), examples)
     assert found[:, 1].tolist() == [0.5, 0, 0.25, 0, 0.5]

@@ -9,6 +9,7 @@ from seqray.genome.find import gene_features, read_genes
 from seqray.genome.genes import Gene, Genome, flip_genes, shift_gene
 from seqray.io.gff3 import write_features
 from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, call_records
 
 LENGTH = 5000
@@ -39,7 +40,12 @@ def result_of(*calls, genes=GENES, parts=None, circular=False, strand="both"):
     genome = Genome({"c": genes}, "test")
     table.describe(genome)
     return ScanResult(
-        calls=table, threshold=0.5, counts=ScanCounts(), scanned=[contig], genes=genome, strand=strand
+        calls=table,
+        threshold=0.5,
+        counts=ScanCounts(),
+        scanned=[contig],
+        genes=genome,
+        options=ScanOptions(strand=strand),
     )
 
 

@@ -289,7 +289,7 @@ DEFAULT = ScanOptions()
 
 
 def said(options=DEFAULT, **more) -> list[str]:
-    return list(call_cautions(scanned(**more), options))
+    return list(call_cautions(scanned(options=options, **more)))
 
 
 def located(options=DEFAULT, **more) -> list[str]:
@@ -379,7 +379,7 @@ def test_too_few_and_too_many_genes_are_cautioned(genes, words):
 def test_codon_tables_are_no_remedy_where_genes_were_predicted():
     result = scanned(from_positions=True, genes=54, letters=30_000)
     result.genes = replace(result.genes, source="predicted by pyrodigal 3")
-    [caution] = call_cautions(result, DEFAULT)
+    [caution] = call_cautions(result)
     assert "1.8 genes per kb" in caution
     assert "codon" not in caution
 
@@ -387,7 +387,7 @@ def test_codon_tables_are_no_remedy_where_genes_were_predicted():
 def test_an_empty_input_has_no_caution_about_genes():
     result = scanned(from_positions=True, genes=None, recalls=(None, 0.4))
     result.scanned = []
-    assert list(call_cautions(result, DEFAULT)) == []
+    assert list(call_cautions(result)) == []
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_a_model_of_windows_on_a_whole_genome_names_one_for_genomes(model, lette
 def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
     result = scanned(from_positions=True, genes=9)
     result.scanned = [*result.scanned, Contig("d", 4000, False)]
-    [caution] = call_cautions(result, ScanOptions())
+    [caution] = call_cautions(result)
     assert "1 of 2 sequences are not named in a file" in caution
     assert "their 'precision' is that without genes, but the threshold and the precision to expect" in caution
     assert caution.endswith("by themselves with genes='predict' or genes=None")
