@@ -115,7 +115,7 @@ def test_a_call_in_the_first_bases_is_the_start_and_one_farther_inside_a_reason(
 
 def test_the_best_call_inside_is_told_before_an_operon_and_none_beyond_the_gene():
     rows = rows_of(result_of((820, "+", 0.6), (900, "+", 0.7), (1400, "-", 0.9), (2299, "-", 0.5)))
-    assert "(score 0.70, unknown) lies 88 bases inside" in rows["second"]["reason"]
+    assert "(score 0.70, unknown) lies 88 bases inside" in str(rows["second"]["reason"])
     assert (rows["other"]["site"], rows["other"]["distance"]) == (1400, 1)  # the gene ends at 1400
     assert rows["last"]["site"] == 2299
     assert rows["leader"]["reason"] == "no start above the threshold"
