@@ -36,7 +36,7 @@ TAKES = {
     **dict.fromkeys(("--recipe", "--group-by"), "word"),
     **dict.fromkeys(("--positions", "--positive", "--score-column", "--id-column", "--map", "--set"), "word"),
     **dict.fromkeys(("--region", "--circular-id", "--feature", "--hold-out", "--shard", "--shares"), "word"),
-    **dict.fromkeys(("--gene", "--columns"), "word"),
+    **dict.fromkeys(("--gene", "--columns", "--failed"), "word"),
 }
 TYPES = {
     **dict.fromkeys(("_probability", "_call_precision", "parse", "_number", "_positive_number"), "number"),

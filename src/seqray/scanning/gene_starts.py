@@ -125,8 +125,7 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
                 end=max(part.end for part in parts),
             )
             ranked = sorted(calls.get(key, ()), key=lambda pair: -pair[1].score)
-            reason = "" if ranked else _call_inside(whole, contig, placed)
-            reason = reason or ("" if ranked else _reason(whole, contig, leaders.get(key)))
+            reason = "" if ranked else _reason(whole, contig, leaders.get(key), placed)
             first_gene = _first_of_operon(key, leaders) or whole
             starts.append(GeneStart(contig.name, whole, first_gene.name, tuple(ranked), reason))
     return starts
@@ -152,7 +151,7 @@ def _is_searched(gene: Gene, contig: Contig) -> bool:
 def _call_inside(gene: Gene, contig: Contig, placed: Mapping[tuple[int, str], Call]) -> str:
     """The best call within the first bases of a gene, in words; empty without one."""
     calls = list[tuple[float, int, Call]]()
-    for bases in range(1, 0 if gene.partial_start else min(MAX_INSIDE, gene.end - gene.start - 1) + 1):
+    for bases in range(1, min(MAX_INSIDE, gene.end - gene.start - 1) + 1):
         site = gene.start_codon + (bases if gene.strand == "+" else -bases)
         if call := placed.get((site % contig.length if contig.circular else site, gene.strand)):
             calls.append((call.score, bases, call))
@@ -163,11 +162,16 @@ def _call_inside(gene: Gene, contig: Contig, placed: Mapping[tuple[int, str], Ca
     return f"{told}: the start codon may lie further downstream"
 
 
-def _reason(gene: Gene, contig: Contig, leader: tuple[Gene, int] | None) -> str:
+def _reason(
+    gene: Gene, contig: Contig, leader: tuple[Gene, int] | None, placed: Mapping[tuple[int, str], Call]
+) -> str:
     """Why no start was called before a gene."""
     room = gene.start_codon if gene.strand == "+" else contig.length - gene.end
+    at_end = room < 3 and not contig.circular
     if gene.partial_start:
         return "at the end of the contig: begins beyond it" if room < 3 else "its first base is not known"
+    if not at_end and (inside := _call_inside(gene, contig, placed)):
+        return inside
     if leader is not None:
         other, gap = leader
         how = f"{'follows' if gap > 0 else 'overlaps'} {other.name} by {counted(abs(gap), 'base')}"
