@@ -62,9 +62,9 @@ CEILINGS = {  # package -> most lines; to add, first make room: raising one is a
     "report": 3170,
     "kinds": 600,
     "api": 1680,
-    "cli": 6270,
+    "cli": 6250,
 }
-MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45220, 178, 2630, 5
+MOST_LINES, MOST_FILES, MOST_FUNCTIONS, MOST_THAT_ASK_FOR_THE_KIND = 45200, 178, 2630, 5
 WAYS = {  # run of benchmarks/ways.py -> most files, functions, frames to the network, opens of the input
     "predict": (36, 350, 13, 1),
     "scan with a page": (58, 600, 15, 1),

@@ -399,8 +399,11 @@ def test_one_gene_with_its_neighbors(scan, tmp_path):
     empty = scan("genome.fa --genes three.gff3 --threshold 0.999 --gene cds-1001 --html g.html")
     page = (tmp_path / "g.html").read_text()
     assert empty.rows == []
-    assert "those shown are candidates below it. cds-1001, one:1,001-1,900 (-): no start above the" in page
-    assert page.count("<article") == 6  # 2 in 1000 of 2900 positions
+    assert "no site around cds-1001 reaches the threshold; --per-kb 2" in page
+    assert "cds-1001, one:1,001-1,900 (-): no start above the threshold" in empty.err
+    assert (
+        len(scan("genome.fa --genes three.gff3 --per-kb 2 --gene cds-1001").rows) == 6
+    )  # of 2,900 positions
 
 
 @pytest.mark.parametrize(

@@ -328,31 +328,14 @@ def _scan_whole(
             result = scan_sequences(scorer, source.records, callbacks, origin)
             if not request.records.allow_empty:
                 skipped.check_some_left(len(result.scanned), request.input)
+        if (gene := request.windows.gene) and not len(result.calls):
+            rest = "--per-kb 2 calls the best ones below it"
+            result.findings.append(f"no site around {gene} reaches the threshold; {rest}")
         lines = provenance(request.command, model, facts | result_facts(result))
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
-        shown = _candidates(request, model, scorer, source, result)
-        shares = partial(_letter_shares, request.model.model, model, source, shown)
-        files.write(result, lines, about, source=source, shares_of=shares, shown=shown)
+        shares = partial(_letter_shares, request.model.model, model, source, result)
+        files.write(result, lines, about, source=source, shares_of=shares)
     return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
-
-
-def _candidates(
-    request: ScanRequest, model: TrainedModel, scorer: Scorer, source: inputs.GenomeInput, result: ScanResult
-) -> ScanResult:
-    """What the page shows: the calls, or around a gene without any the best sites below the threshold."""
-    from seqray.inference.origin import Origin
-    from seqray.scanning.gene_starts import describe_gene
-    from seqray.scanning.scan import scan_sequences
-    from seqray.scanning.scorers import make_scorer
-
-    if not (request.windows.gene and request.outputs.html) or len(result.calls):
-        return result
-    weaker = replace(scorer.options, threshold=None, precision=None, trust=None, per_kb=2)
-    weak = make_scorer(model, weaker, genes=source.genome)
-    shown = scan_sequences(weak, source, ScanCallbacks(on_skip=lambda _: None), Origin(model))
-    told = "; ".join(describe_gene(result, request.windows.gene)[:1])
-    shown.findings.insert(0, f"no site reaches the threshold: those shown are candidates below it. {told}")
-    return shown
 
 
 def _scan_share(

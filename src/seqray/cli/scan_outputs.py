@@ -138,9 +138,8 @@ class CallFiles:
         *,
         source: GenomeInput | None = None,
         shares_of: SharesOf = lambda shown: {},
-        shown: ScanResult | None = None,
     ) -> None:
-        """Write the calls in each format, the genes, and the page: of ``shown`` if given, about ``model``.
+        """Write the calls in each format, the genes, and the page about ``model``.
 
         Formats with sequences take those of ``source``, read again; calls of shards have none.
         """
@@ -161,7 +160,7 @@ class CallFiles:
         if self._genes:
             self._write_genes(result, provenance)
         if self._page is not None:
-            self._page.write(shown or result, provenance, model, shares_of)
+            self._page.write(result, provenance, model, shares_of)
 
     def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
         from seqray.genome.find import gene_features
