@@ -1,8 +1,4 @@
-"""Classify biological sequences with transformers and see which positions the decision rests on.
-
-Importing this package is cheap: torch, pandas and the rest are loaded when a name is first used.
-docs/architecture.md says what each package holds.
-"""
+"""Classify biological sequences with transformers; torch, pandas and others load when they are used."""
 
 import lazy_loader
 

@@ -151,12 +151,7 @@ class HeldOutScores:
         return found
 
     def unclear_scores(self, probabilities: Floats) -> float | None:
-        """Least share of records nearer to the middle than in any mixture of two classes; None if one fits.
-
-        For each share of positives, the largest excess is the number of scores that are missing below some
-        value left of the middle, or above one right of it. The smallest over all shares decides, less what
-        the numbers of scores and `TOLERANCE` explain.
-        """
+        """Least share of records nearer to the middle than in a mixture of two classes; None if one fits."""
         n = len(probabilities)
         if n < MIN_RECORDS or not self._has_two:
             return None
@@ -216,10 +211,9 @@ class HeldOutScores:
 
 
 def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
-    """Mean and variance of the number of sets that miss the true class, of n records of it.
+    """Mean and variance of how many sets of n records of a class miss it.
 
-    Where the records are exchangeable with the held-out ones, their number follows a beta-binomial
-    distribution (Angelopoulos and Bates 2023, Conformal prediction: a gentle introduction, section 3.2).
+    It is beta-binomial where records are exchangeable with held-out ones (Angelopoulos and Bates 2023, 3.2).
     """
     a = missed_rank(held, coverage)
     b = held + 1 - a

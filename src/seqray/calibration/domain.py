@@ -42,11 +42,7 @@ def fit_domain(
     quantile: float = 0.997,
     contexts: Sequence[str | None] | None = None,
 ) -> Domain:
-    """Describe training sequences; each of three limits holds the share ``quantile`` of them.
-
-    With labels (N,) the limits hold the quantile of each class: a rare one is not flagged because it is rare.
-    Without ``contexts``, names or None for unknown, there is no signature.
-    """
+    """Describe training sequences; limits hold the share ``quantile`` of all, or of each class."""
     stack = stack_codes(sequences)
     if not len(stack):
         raise InputError("no training sequence to describe")
@@ -130,10 +126,9 @@ def fit_words(
 
 
 def word_distances(table: WordTable, counts: Ints) -> Floats:
-    """Distance per sequence: (N, letters**k) counts -> (N,); infinite without a complete word.
+    """Distances (N,) of counts (N, letters**k), as squared z-scores; infinite without a complete word.
 
-    The mean over words of (f - mean)^2 / (spread + mean (1 - mean) / n), a squared z-score whose variance
-    includes that of sampling, so that short sequences are not flagged only because they are short.
+    The mean over words of (f - mean)^2 / (spread + mean (1 - mean) / n): short ones vary by sampling, too.
     """
     n = counts.sum(axis=1, keepdims=True)
     n_safe = np.maximum(n, 1)
@@ -148,10 +143,9 @@ def word_distances(table: WordTable, counts: Ints) -> Floats:
 def fit_chain(
     stack: CodeStack, labels: np.ndarray, alphabet: Alphabet, quantile: float
 ) -> MarkovChain | None:
-    """Fit the chain to all sequences, and the other values by cross-validation in five folds of relatives.
+    """Fit the chain; None for fewer than 50 sequences, or than 4 k-mers a parameter.
 
-    ``limit`` is the quantile of their distances. None for fewer than 50 sequences, or than 4 k-mers a
-    parameter.
+    What it says of new sequences is by cross-validation in five folds of relatives.
     """
     letters, total = len(alphabet.letters), int(stack.lengths.sum())
     orders = [m for m in range(1, MAX_CHAIN_ORDER + 1) if 4 * letters ** (m + 1) <= total]
@@ -179,10 +173,9 @@ def fit_chain(
 
 
 def chain_distances(chain: MarkovChain, stack: CodeStack, letters: int) -> Floats:
-    """Distance of each sequence of n k-mers of ``order + 1`` letters: (N,), 0 without any.
+    """Distances (N,) by k-mers of ``order + 1`` letters, as squared z-scores; 0 without any.
 
-    It is (mean - L) / sqrt(spread + within / n), where L is the mean of ln p(letter | the ``order`` letters
-    before).
+    (mean - L) / sqrt(spread + within / n); L is the mean of ln p(letter | the ``order`` ones before).
     """
     sums, _, n = _chain_sums(stack, chain.log_p, chain.order, letters)
     return _distances(sums, n, chain.mean, chain.spread, chain.within)

@@ -1,8 +1,4 @@
-"""What to expect of a locator's calls, measured on mapped sites of regions and species that were held out.
-
-Mapped sites are never all sites: a call far from any of them may still be right, so precision is a lower
-bound.
-"""
+"""Precision to expect of a locator's calls: a lower bound, for mapped sites are never all sites."""
 
 from __future__ import annotations
 
@@ -76,8 +72,7 @@ class ExpectedPrecision:
     def of_calls(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
         """Share right of calls of about each score (n,), which rises with it; else as `precisions`.
 
-        It is the median over the species, or that of the species itself where this is higher: where few sites
-        are mapped, right calls count as false.
+        The species' own value is used only above the median of species: with few mapped sites it is too low.
         """
         tables = self._peers(genes, species)
         if not tables:

@@ -33,24 +33,18 @@ _DECIMALS = 9  # of log-odds: scores that differ by less are one score
 
 
 def prior_targets(labels: np.ndarray, classes: int) -> np.ndarray:
-    """What to fit probabilities to in place of labels (N,) of 0 and 1: (N, K).
+    """What to fit probabilities to in place of labels (N,): (N, K), as if `PRIOR` of each class were added.
 
-    To a class of n examples, `PRIOR` examples of each class are added, so that it gets (n + `PRIOR`) /
-    (n + K `PRIOR`) for itself. A few examples that the scores divide without an error no longer ask for
-    probabilities of 0 and 1; of many, the labels are all but unchanged.
-
-    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2, where one is added;
-    with a quarter, probabilities are less timid (docs/decisions/0033).
+    Few examples then ask for no certainty. Source: Platt 1999, section 2.2 (why less: docs/decisions/0033).
     """
     counts = np.bincount(labels, minlength=classes)[labels][:, None]
     return (PRIOR + counts * np.eye(classes)[labels]) / (counts + PRIOR * classes)
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
-    """Find the temperature T for which softmax(logits / T) has the least cross-entropy to `prior_targets`.
+    """Find T, 0.25 to 10, for which softmax(logits (N, K) / T) has least cross-entropy to `prior_targets`.
 
-    The logits are (N, K). T is within 0.25 to 10; the likelihood has one optimum in 1/T, so a bounded search
-    finds it. Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
+    It has one optimum in 1/T. Source: Guo et al. 2017, On calibration of modern neural networks, 4.2.
     """
     z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
     true = (prior_targets(y, z.shape[1]) * z).sum(axis=1)
@@ -65,11 +59,9 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
 
 
 def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
-    """Find T and b for which sigmoid(log-odds / T + b) has the least cross-entropy to `prior_targets`.
+    """Find T, 0.25 to 10, and b, -10 to 10, of sigmoid(log-odds / T + b), by the same cross-entropy.
 
-    A network that overfitted its positives gives unseen ones too low a probability, which no temperature
-    corrects. T is within 0.25 to 10, b within -10 to 10; the likelihood is convex in (1/T, b). Source: Platt
-    1999, Probabilistic outputs for support vector machines, section 2.2.
+    It is convex in (1/T, b). Source: Platt 1999, Probabilistic outputs for support vector machines, 2.2.
     """
     x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive).astype(np.int64)
     target = prior_targets(y, 2)[:, 1]
@@ -85,12 +77,9 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
 
 
 def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_KNOTS) -> RisingMap:
-    """Fit a map to log-odds (N,) and which are positive (N,), by pooling adjacent violators.
+    """Fit a map to log-odds (N,) and which are positive (N,): a knot for each block of equal values.
 
-    Each block of equal values gives one knot: the mean of its log-odds and the share of positives in it; a
-    share of 0 or 1 is taken for half an example against. Neighboring blocks are merged where there are more
-    than ``max_knots``. Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate
-    multiclass probability estimates. Oron and Flournoy 2017, Centered isotonic regression.
+    A share of 0 or 1 gets half an example against it. Source: Oron and Flournoy 2017.
     """
     from sklearn.isotonic import IsotonicRegression  # slow to import
 
@@ -124,11 +113,7 @@ def fit_isotonic(log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_
 
 
 def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> CalibrationMethod:
-    """``platt`` where a shift beside the temperature lowers the Bayesian information criterion.
-
-    The log-probabilities are (N, K). Source: Schwarz 1978, Estimating the dimension of a model, Annals of
-    Statistics 6, 461.
-    """
+    """``platt`` where the shift lowers the BIC (Schwarz 1978) of log-probabilities (N, K)."""
     if raw.shape[1] != 2:
         return "temperature"
     without, shifted = (
@@ -142,10 +127,7 @@ def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> Calibra
 def choose_threshold(probabilities: ArrayLike) -> float:
     """Find the threshold with the highest Matthews correlation to expect, if probabilities (N,) are right.
 
-    The labels already decide the temperature; used a second time, a few hundred of them would move the
-    threshold by more than the gain (docs/decisions/0008). So that each class is called at all, at least
-    `LEAST_CALLED` of the expected number are called of either. The threshold lies halfway between two
-    probabilities, and is 0.5 where all are alike.
+    Labels would move it by more than the gain (docs/decisions/0008). Each class is called at least a little.
     """
     p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
     if p.ndim != 1 or len(p) == 0:
@@ -182,11 +164,7 @@ class Calibration:
     def fit(
         cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: CalibrationMethod
     ) -> Calibration:
-        """Fit to held-out examples: log-probabilities (N, K) and class indices (N,).
-
-        Other methods than ``temperature`` are for two classes: a map for each class against the rest would
-        need as many examples of each, and changes which class is the most probable.
-        """
+        """Fit to log-probabilities (N, K) and class indices (N,); ``temperature`` alone is for K > 2."""
         if method == "auto":
             method = choose_method(raw, labels, positive)
         if method == "temperature":
@@ -236,11 +214,7 @@ class Calibration:
 def cross_fitted(
     raw: np.ndarray, labels: np.ndarray, groups: np.ndarray, positive: int, method: CalibrationMethod
 ) -> np.ndarray | None:
-    """Probabilities (N, K), each by a calibration that was fitted without the example's group.
-
-    A map judged on the examples that it was fitted to always looks good. None where that can't be done: all
-    in one group, or a class in few groups.
-    """
+    """Probabilities (N, K) by a calibration fitted without the example's group; None if there are too few."""
     _, group = np.unique(groups, return_inverse=True)
     count = int(group.max()) + 1
     fold = (np.random.default_rng(_SEED).permutation(count) % min(FOLDS, count))[group]
@@ -257,11 +231,7 @@ def cross_fitted(
 
 
 def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Mean of -ln p of the true class, a proper score; ECE alone rewards a constant prediction.
-
-    It is the likelihood that a calibration is chosen by, so computed probabilities count as they are. That of
-    `seqray.metrics` bounds them, since a table may hold a rounded 0.
-    """
+    """Mean of -ln p of the true class, unbounded: unlike ECE it does not reward a constant prediction."""
     own = probabilities[np.arange(len(labels)), labels]
     return float(-np.mean(log_probabilities(own)))
 

@@ -132,10 +132,9 @@ class Signature:
         self.words = tuple(entry.words for entry in entries)
 
     def compare(self, counts: np.ndarray) -> list[ContextDistance]:
-        """Compare 4-mer counts (136,) with each context, the nearest first; none for fewer than `MIN_WORDS`.
+        """Compare 4-mer counts (136,) with each context, the nearest first; none below `MIN_WORDS`.
 
-        The classes in the file and their shares are unknown, so the distance is from the best-fitting mixture
-        of classes.
+        The shares of classes are unknown, so the distance is from the best-fitting mixture of them.
         """
         n = int(counts.sum())
         if n < MIN_WORDS:
@@ -202,11 +201,7 @@ def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
 
 
 def _sampling_distance(shares: np.ndarray, n: int, words: int) -> float:
-    """Expected total variation distance of two samples of ``n`` and ``words`` k-mers from one distribution.
-
-    A share differs by a normal variate of variance p (1 - p) (1 / n + 1 / words), of mean magnitude sqrt(2 /
-    pi) of its deviation.
-    """
+    """Total variation distance to expect of two samples of one distribution: ``n`` and ``words`` k-mers."""
     deviation = np.sqrt(shares * (1 - shares) * (1 / n + 1 / words))
     return float(deviation.sum() * np.sqrt(2 / np.pi) / 2)
 
@@ -232,11 +227,9 @@ class SketchCount:
 
 
 def make_sketch(keys: Iterable[str]) -> Sketch:
-    """Keep the lowest hashes of the training sequences, each in one form of its own.
+    """Keep the lowest hashes of the training sequences, each in one form; the limit is 2^32 if all are kept.
 
-    A hash is as good as a random number: of another set, the sequences with a hash below the highest that is
-    kept are a random part of which it is known which are training data (Broder 1997, On the resemblance and
-    containment of documents). The limit is 2^32 if all are kept.
+    Hashes of another set below the limit are a random part of it, which is in training or not (Broder 1997).
     """
     return _lowest(np.unique(_hashes(keys)), SAMPLE, _ALL)
 
@@ -271,10 +264,9 @@ _MAX_HELD = 1 << 18  # hashes of a file of any size
 
 
 class GenomeSketcher(KmerCounter):
-    """Keeps the lowest hashes of the words of `WORD` letters in a stream of DNA, below ``limit``.
+    """Keeps the lowest hashes, below ``limit``, of words of `WORD` letters; both strands are one.
 
-    A word and its reverse complement are one. The share of words estimates identity (Ondov et al. 2016, Mash;
-    Brown and Irber 2016, sourmash).
+    Their share estimates identity (Ondov et al. 2016, Mash; Brown and Irber 2016, sourmash).
     """
 
     _k = WORD

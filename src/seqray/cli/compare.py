@@ -95,8 +95,7 @@ def compare_starts(
 ) -> list[tuple[object, ...]]:
     """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved.
 
-    Partners agree in most bases, then lie nearest; what is left may agree in fewer, or have one gene. A call
-    below the ``threshold`` is only a reason, and has not moved.
+    A call below the ``threshold`` is only a reason, and has not moved.
     """
     ways = (_by_letters, _by_fewer_letters, _by_gene_letters) if genomes else (_by_gene,)
     chosen, taken, none = dict[int, tuple[int, int, int]](), set[int](), Start("", "", MISSING, None, 0, "")

@@ -205,8 +205,7 @@ class GeneOptions(Options, heading="genes, with a model for genomes", only_for="
 class GenomeInput(Iterable["SequenceRecord"]):
     """The sequences of a scan, or of a genome whose calls are explained: opened once, and streamed.
 
-    A locator needs genes before the first is used: ``held`` are the sequences that these are learned from, or
-    all of a GenBank file; None for a model without genes. Only what lies beyond is read again.
+    ``held`` are those that genes are learned from, or all of a GenBank file; None for a model without genes.
     """
 
     def __init__(

@@ -70,11 +70,7 @@ _PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # this one, and i
 
 
 class Resources:
-    """Wall time, processor time and peak memory of a run, from when this was made.
-
-    Processor time is of this process, its children that have ended, and those of a fork server; peak memory
-    that of the largest one of them, because the system knows no sum.
-    """
+    """Wall time, processor time and peak memory (of the largest process) of a run, from now on."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

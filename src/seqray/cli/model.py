@@ -99,11 +99,7 @@ def has_gpu_device(root: Path = Path("/")) -> bool:
 
 
 def free_processors(root: Path = Path("/")) -> int:
-    """Number of processors that this process may use: its affinity, Slurm's share, the quota of its cgroups.
-
-    A quota is rounded down, because threads beyond it are paused together with the others. Slurm does not
-    confine tasks on every cluster.
-    """
+    """Processors that this process may use: its affinity, Slurm's share, the quota of its cgroups."""
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits: list[float] = [own, *_quotas(root)]
     if (task := os.environ.get("SLURM_CPUS_PER_TASK", "")).isdecimal():

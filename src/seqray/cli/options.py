@@ -126,10 +126,7 @@ def option(
 ) -> Any:
     """Declare the option of a field by its names and the name of its value, such as ``--out -o FILE``.
 
-    Without a name that begins with a dash it is positional; ``TABLE*`` and ``FILE+`` take any number, or one
-    or more. Without a default the field is None or empty if its type allows it, else the option is required.
-    ``only_for`` names what it has an effect on, such as ``sequences or genomes, rollout``, for
-    `refuse_unused`.
+    Without a dash it is positional; ``TABLE*``, ``FILE+``: several. ``only_for``: see `refuse_unused`.
     """
     return _Declared(spec, text, default, choices, required, only_for)
 

@@ -347,10 +347,9 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
 
 
 def _draw_last_edges(successors: list[Codes], end: int, rng: np.random.Generator) -> dict[int, int]:
-    """The letter that follows the last occurrence of each letter but ``end``: a random tree that leads to it.
+    """The letter after the last occurrence of each letter but ``end``: a random tree that leads there.
 
-    An Eulerian walk exists for exactly the choices that form such a tree (Altschul and Erickson). Wilson's
-    algorithm (1996) draws it in proportion to the product of its edge counts, and never starts over.
+    Eulerian walks exist for these trees (Altschul and Erickson); Wilson's algorithm (1996) draws one.
     """
     tree: dict[int, int] = {}
     reached = {end}

@@ -87,10 +87,9 @@ def local_maxima(scores: Floats) -> Bools:
 
 
 def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
-    """Greedy non-maximum suppression in one dimension, of sites (n,) and their scores (n,).
+    """Greedy non-maximum suppression of sites (n,) by scores (n,); of equal ones the lower site is first.
 
-    The best site excludes all nearer than ``min_distance``; then the best of those left, and so on. Of equal
-    scores the lower site is first. ``length`` is that of a circle.
+    The best excludes all nearer than ``min_distance``, and so on. ``length`` is that of a circle.
     """
     order = np.argsort(sites, kind="stable")
     ordered = sites[order]

@@ -55,8 +55,7 @@ class BoxPattern(CardPart):
 def find_boxes(codes: Codes, site: int, boxes: Sequence[BoxPattern]) -> tuple[Ints, Bools]:
     """Find the boxes before sites, the index ``site`` of codes (N, W) of DNA in the direction of reading.
 
-    Returns letters from each site to the first one of each box (N, boxes), below 0, or `NO_BOX`, and whether
-    the first box is extended. The second box is found beside the first one alone.
+    Returns letters from site to box (N, boxes) or `NO_BOX`, and whether the first box is extended.
     """
     places = np.full((len(codes), 2), NO_BOX)
     alone, pairs = [], []

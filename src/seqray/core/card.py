@@ -25,8 +25,7 @@ _TEMPERATURES = (1e-6, 1e6)
 class Card:
     """Settings, calibration, provenance and self-test of one model file.
 
-    A key that this version does not know is ignored at the top level (a later version may add facts
-    without changing a score) and refused within ``model``, where it would change what is computed.
+    An unknown key is ignored, but within ``model`` it is refused: there it would change what is computed.
     """
 
     format: int = 1  # version of this layout; raised only when an older seqray would misread the file

@@ -142,11 +142,7 @@ class ContextWords(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class CalibrationDomain(CardPart):
-    """What the data of a later calibration looked like: the probabilities hold for input like them.
-
-    ``flags`` holds the share of its sequences that have each flag; those of none are left out. There is no
-    ``signature`` of proteins, and of too few 4-mers.
-    """
+    """What the data of a later calibration looked like, with the share of sequences by flag; no flag is 0."""
 
     flags: dict[str, float]
     signature: tuple[ContextWords, ...] | None = None

@@ -20,9 +20,7 @@ from seqray.core.text import counted
 class Place:
     """Where a record lies: 0-based, half-open, on the plus strand of ``contig``, ``length`` letters long.
 
-    ``end`` may exceed ``length``, as in `Call`: the record then runs across the origin of a circle. A record
-    that is cut from a contig that is not ``circular`` may begin before it and end behind it. ``call`` is the
-    call that the record was cut for.
+    It may exceed the ends, those of a circle across the origin. ``call`` is what the record was cut for.
     """
 
     contig: str

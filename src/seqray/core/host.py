@@ -21,10 +21,7 @@ T = TypeVar("T")
 def own_settings(*, types: bool = True) -> Iterator[None]:
     """Compute in float32 at full precision, with gradients, on the CPU where no device is named.
 
-    Without ``types`` the default type and device are those of the program, as its networks may need them.
-
-    What a program has set of PyTorch for its thread is set for this thread, what holds for the process by
-    `_Process`. A library that is not loaded yet has no other settings.
+    Without ``types`` the default type and device stay those of the program, as its networks may need them.
     """
     with ExitStack() as settings:
         if numpy := sys.modules.get("numpy"):
@@ -43,11 +40,7 @@ def own_settings(*, types: bool = True) -> Iterator[None]:
 
 
 class _Process:
-    """Settings of the whole process: the first thread that computes sets them, the last one sets them back.
-
-    Those of the program are the default type, the precision of matrix products by one name for all, which is
-    empty if that is mixed, and their precision by backend, which PyTorch has from version 2.9 on.
-    """
+    """Settings of the whole process: the first thread that computes sets them, the last sets them back."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0

@@ -425,10 +425,9 @@ Choice = Literal["diverse", "random"]
 
 
 def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
-    """Choose the rows of codes (R, C) that a model reads, ascending; the query, row 0, is always among them.
+    """Choose the rows of codes (R, C) that a model reads, ascending, the query (row 0) among them.
 
-    ``diverse`` adds the row whose mean distance, in columns that differ, to all rows chosen is the largest
-    (Rao et al. 2021, "MSA Transformer", section 3.2), ``random`` any rows.
+    ``diverse`` adds the row farthest from those chosen (Rao et al. 2021, 3.2), ``random`` any row.
     """
     rows = len(codes)
     if rows <= depth:

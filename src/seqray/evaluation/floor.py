@@ -69,11 +69,7 @@ def answers_from_probabilities(
     positive: str,
     threshold: float | None = None,
 ) -> Answers:
-    """Call a class for each record, by probabilities (N, K): of more than two classes the most probable one.
-
-    Of two, the positive one is called at or above the threshold, by default that of the highest expected
-    Matthews correlation if the probabilities are right, as for seqray's models.
-    """
+    """The most probable class of (N, K); of two, the positive one at a threshold: `choose_threshold`."""
     if len(classes) != 2:
         return Answers(source, note, scores, scores.argmax(axis=1))
     k = list(classes).index(positive)

@@ -67,11 +67,7 @@ def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
 
 
 def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
-    """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
-
-    Records that name no part are ``unnamed``. Parts of few records have no subset, nor has the only part of a
-    class.
-    """
+    """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``."""
     labels = np.array([example.label for example in examples])
     names = np.array([example.subclass or "unnamed" for example in examples])
     counts = Counter(zip(labels.tolist(), names.tolist(), strict=True))
@@ -84,11 +80,7 @@ def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
 
 
 def by_similarity(identity: Floats) -> dict[str, np.ndarray]:
-    """Rows of each range of identity (N,) to the nearest training sequence, ``similarity:<range>``.
-
-    Ranges include their lower end, and those of few records are left out; ``1.0`` holds copies, and sequences
-    that contain a training sequence or are part of one.
-    """
+    """Rows of each range of identity (N,) to training, ``similarity:<range>``; 1.0 holds copies and parts."""
     bins = np.digitize(identity, EDGES[1:])
     names = [*(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1.0"]
     rows = {f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names)}

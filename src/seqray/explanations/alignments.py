@@ -1,8 +1,4 @@
-"""From alignments to explanations: `explain_alignments`, and `check_alignments` for their reliability.
-
-What the model doesn't read (rows beyond its depth, columns without letters or beyond its width) has no score;
-scores stand in the coordinates of the file.
-"""
+"""From alignments to explanations, in coordinates of the file; what the model does not read has no score."""
 
 from __future__ import annotations
 

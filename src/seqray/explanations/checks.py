@@ -80,10 +80,9 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
 def curves(
     codes: Codes, ranks: Ints, score: Callable[[Codes], Floats], references: Ints | None = None
 ) -> dict[str, Floats]:
-    """Log-odds while letters are replaced, and while they are put back, in the order of the ranks (N, n).
+    """Log-odds (N, S) at `SHARES` while letters are replaced, and put back, in the order of ranks (N, n).
 
-    ``deletion`` and ``insertion`` are (N, S) each, at `SHARES`: means over the references (N, R, n), or over
-    `REFERENCES` shuffled copies. ``score`` maps codes (M, n) to log-odds (M,).
+    Means over references (N, R, n), or over shuffled copies. ``score`` maps codes (M, n) to log-odds (M,).
     """
     count, length = codes.shape
     limits = np.round(SHARES * length)  # letters replaced at each step
@@ -136,10 +135,9 @@ class Evidence:
         by_chance: dict[str, Floats],
         curves_of: Callable[[Ints], dict[str, Floats]],
     ) -> None:
-        """Measure the rankings of N records, each with n letters (or columns) to rank.
+        """Measure rankings of codes (N, n) or (N, R, n), by members' scores (M, N, n) and by chance (N, n).
 
-        ``codes`` are (N, n) or (N, R, n); scores are (M, N, n) by member and (N, n) by chance,
-        that is by networks of random weights; ``curves_of`` maps ranks (N, n) to curves (N, S) of each kind.
+        ``curves_of`` maps ranks (N, n) to curves (N, S) of each kind; chance is networks of random weights.
         """
         means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
         for method, scores in means.items():
@@ -286,11 +284,9 @@ def stability(scores: Floats) -> Floats:
 def p_values(
     codes: Codes, scores: Floats, score: Callable[[Codes], Floats], copies: int = SHUFFLES, seed: int = 0
 ) -> Floats:
-    """Empirical p-values (N, n) of the scores (N, n) of records of one length.
+    """Empirical p-values (N, n) of scores (N, n), by those of shuffled copies of the record at any place.
 
-    A score is compared with the scores of all letters of shuffled copies of its own record, at any place:
-    p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010. ``score`` maps codes
-    (M, n) to scores (M, n) by the same method.
+    p = (1 + as high) / (1 + copies n) (Phipson and Smyth 2010). ``score`` maps codes (M, n) to scores (M, n).
     """
     count, length = codes.shape
     copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)

@@ -92,12 +92,7 @@ def kmer_probabilities(background: Floats, length: int, reference: Codes | None 
 
 
 def enriched_kmers(codes: Codes, expected: Floats, most: int) -> list[Kmer]:
-    """Find at most so many k-mers that occur most above expectation in codes (S, r), the best first.
-
-    K-mers with one other letter count too, exact ones twice, because sites of a motif are seldom identical. A
-    k-mer counts once for a seqlet, so a run of one letter gains nothing from overlapping itself. ``expected``
-    is that of `kmer_probabilities`.
-    """
+    """The k-mers most above ``expected`` in codes (S, r), best first; once a seqlet, near ones half."""
     numbers, known = _kmer_numbers(codes, expected.shape[0], expected.ndim)
     rows = np.broadcast_to(np.arange(len(codes))[:, None], numbers.shape)
     once = np.unique(rows[known] * expected.size + numbers[known]) % expected.size
@@ -149,11 +144,7 @@ def information(counts: npt.ArrayLike, background: npt.ArrayLike) -> Floats:
 
 
 def informative_places(counts: Floats, background: Floats) -> slice:
-    """Places (w, A) from the first to the last that is informative; may be empty.
-
-    Informative is a place with a tenth of the largest possible bits and more than chance gives in one of a
-    hundred: with n sites, ``2 n ln 2`` times the bits follow a chi-squared distribution.
-    """
+    """Places (w, A) from the first to the last with a tenth of the most bits, and more than chance."""
     letters, sites = len(background), max(1.0, float(counts.sum(axis=1).max(initial=0.0)))
     chance = float(chdtri(letters - 1, 0.01)) / (2 * sites * np.log(2))
     limit = max(_TRIM_SHARE * np.log2(letters), chance)
@@ -177,16 +168,9 @@ def consensus_letters(counts: Floats, alphabet: Alphabet) -> str:
 
 
 def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabet) -> float:
-    """How well aligned sites, counts (w, A), agree with a known consensus at the best gapless shift.
+    """Agreement of sites, counts (w, A), with a consensus in IUPAC codes at the best shift; or nan.
 
-    The mean over all places of the consensus, in IUPAC codes of DNA, of the share of sites with a letter that
-    it allows. Places beyond the motif count as background, so that a short overlap earns nothing. nan where
-    the shorter of the two has fewer than 5 places.
-
-    Unrelated motifs resemble something, too. Simulated ones of 6 to 10 places around a random hexamer, each
-    letter of which is in three quarters of the sites, reach 0.45 to 0.5 in the median with the best of the
-    three promoter elements, 0.6 in one case of twenty and 0.7 in one of a hundred; with nine tenths of the
-    sites, 0.5, 0.7 and 0.8. A value below that is no evidence.
+    Unrelated motifs in simulations reach 0.6 in one case of 20, 0.7 in one of 100: less is no evidence.
     """
     bases = alphabet.letters.replace("U", "T")
     allowed = np.array([[float(base in _IUPAC[code]) for base in bases] for code in known])  # (length, A)
@@ -241,11 +225,9 @@ _PSEUDOCOUNT = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """K motifs fitted to S seqlets.
+    """K motifs fitted to S seqlets, with the k-mers that they began with; ``gain`` of likelihood is in nats.
 
-    ``kmers`` (K) are those from which the motifs were started, ``matrices`` (K, w, A) the probability of each
-    letter in each column, ``shares`` (K,) those of seqlets that have a site, ``background`` (A,) the letters
-    outside of sites, and ``gain`` the log-likelihood over that of letters without motifs, in nats.
+    ``matrices`` (K, w, A), ``shares`` (K,) of seqlets with a site, ``background`` (A,) of letters outside.
     """
 
     kmers: tuple[Kmer, ...]
@@ -256,11 +238,9 @@ class Fit:
 
 
 class Mixture:
-    """Seqlets, codes (S, r), prepared for fits of weight matrices of ``width`` columns.
+    """Seqlets, codes (S, r), prepared for fits of weight matrices; codes of ``letters`` or more do not count.
 
-    Codes of ``letters`` or more are unknown letters, which count neither for nor against. Fits start from
-    k-mers that are enriched in the seqlets over the reference (n,), the codes of the records with an unknown
-    letter between any two; without it, over the composition of the seqlets.
+    Fits start from k-mers enriched over the ``reference`` (n,), or over the composition of the seqlets.
     """
 
     def __init__(self, codes: Codes, letters: int, width: int, reference: Codes | None = None) -> None:
@@ -367,11 +347,9 @@ _SUPPORT_DEVIATIONS = 4.0
 def scores_prefer(
     motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
 ) -> bool:
-    """Whether the scores under good matches to a motif rank higher in their records than chance allows.
+    """Whether the scores under the best matches to a motif rank higher in their records than chance allows.
 
-    Those windows are taken that match best, half as many as the motif has sites; records without a site count
-    too. A rank is 0 for the lowest and 1 for the highest sum of supporting scores of the record; ranks are
-    uniform if the scores are independent of the motif. ``background`` holds the (A,) shares of the letters.
+    Matches are half as many as sites, in records without one, too. ``background`` (A,) are shares of letters.
     """
     smooth = motif.counts + _SITE_PSEUDOCOUNT * background
     odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
@@ -409,16 +387,9 @@ _MIN_MEMBERSHIP = 0.5
 
 
 def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tuple[Motif, ...]:
-    """Cluster the seqlets of explained records, of one method and member, to at most five motifs.
+    """Fit at most five motifs to the windows of highest summed scores, those with the most sites first.
 
-    Those with the most sites come first; the order of the records does not matter, nucleotides are read on
-    the given strand. A `Mixture` of weight matrices is fitted to the windows of highest summed scores; a
-    matrix is added as long as that improves the likelihood clearly more than the first matrix does when the
-    letters of each seqlet are shuffled, unless it repeats an earlier one.
-
-    Genomes are full of frequent k-mers, so a motif counts only if the scores prefer it: under its best
-    matches anywhere in the records the scores must rank higher, by four standard deviations, than under the
-    other windows of the same record.
+    Each must gain more than in shuffled seqlets, and be preferred by the scores: frequent k-mers abound.
     """
     if len(explanations) < MIN_RECORDS:
         return ()

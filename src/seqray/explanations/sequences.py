@@ -254,8 +254,7 @@ def heads(
 ) -> tuple[HeadFigures, ...]:
     """Describe the attention heads of all members by their means over the records.
 
-    Entropy, distance and CLS mass are taken over the queries that the prediction uses: all, but only CLS in
-    the last layer of a model whose head reads CLS alone, where distance is undefined (nan).
+    Only queries that the prediction uses count; in a last layer of CLS alone, distance is undefined (nan).
     """
     check_heads(model)
     items = _read(model, list(enumerate(checked_records(records, model, ""))), options or ExplainOptions())

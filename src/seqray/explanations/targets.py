@@ -1,8 +1,4 @@
-"""What is explained: a number that one network of a model gives to letters.
-
-Each kind of target can score other letters, trace a forward pass, and bring what falls on tokens back to
-letters; `seqray.explanations.methods` needs nothing else.
-"""
+"""What is explained: a number that one network gives to letters. `METHODS` needs nothing else of it."""
 
 from __future__ import annotations
 
@@ -196,11 +192,7 @@ def without_letters(embedded: Tensor) -> Tensor:
 def letter_changes(
     read: Callable[[Tensor], Tensor], vectors: Tensor, replaced: Tensor, field: int, stride: int
 ) -> tuple[Tensor, Tensor]:
-    """How much each token of a stem changes when one of its letters is replaced.
-
-    No token reads letters that are further apart than its field, so every F-th letter is changed at once, and
-    F passes of the stem suffice.
-    """
+    """How much each token of a stem changes with each letter: one pass for each place within its field."""
     count, reach = vectors.shape[1], (field - stride) // 2
     whole = read(vectors)
     lowest = torch.arange(whole.shape[1], device=vectors.device) * stride - reach  # (T,)
@@ -260,8 +252,7 @@ class SequenceTarget(_Target[SequenceNetwork]):
     def effects(self, codes: Codes, steps: int = 0) -> Floats:
         """Gradient times (letter minus the mean letter), over ``steps`` points between them: (N, n).
 
-        The part of a gradient that points off the simplex of real sequences is noise, which the mean over the
-        letters removes (Majdandzic et al. 2023, Genome Biology 24:109). 0 at special and unknown tokens.
+        The mean removes what points off the simplex of sequences (Majdandzic et al. 2023).
         """
 
         def of_tokens(tokens: Tensor) -> Tensor:

@@ -232,11 +232,9 @@ class AxialLayer(AttentionLayer):
 
 
 class StoredLayer(AttentionLayer):
-    """A layer that holds weights (B, H, Lq, L), or (B, H, N, L, L) of the N lines of a grid of tokens.
+    """A layer that holds weights (B, H, Lq, L), or (B, H, N, L, L) of N lines of a grid, 1 if shared.
 
-    N is 1 where all lines share them. Of weights from outside, ``checked`` is false: the mask of the tokens,
-    (B, L) or (B, R, C), takes out padding, and the rows are made to sum to 1. ``added`` (B, H, L, D) is what
-    each head adds of each key, output matrix included.
+    ``checked`` is false from outside. ``added`` (B, H, L, D) is what a head adds of each key.
     """
 
     def __init__(
@@ -319,11 +317,9 @@ def _slope_of_weights(slope: Tensor, block: WeightBlock) -> Tensor:
 
 
 class AttentionWatch(TorchFunctionMode):
-    """While it is entered, attention of this thread is computed by weights, which are kept in ``seen``.
+    """While entered, attention of this thread is computed by weights, which are kept in ``seen``.
 
-    It sees `torch.nn.MultiheadAttention`, which layers of `torch.nn` use, and
-    `torch.nn.functional.scaled_dot_product_attention`, which most other networks use. The network stays as it
-    is, and threads do not see each other. With ``gradients`` the weights ask for them.
+    Others compute by `torch.nn.MultiheadAttention` or `scaled_dot_product_attention`.
     """
 
     def __init__(self, gradients: bool = False) -> None:

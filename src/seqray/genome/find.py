@@ -135,10 +135,9 @@ class Piece(NamedTuple):
 
 
 def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> list[Piece]:
-    """Join the parts of a gene that belong together; parts and pieces are in the order of transcription.
+    """Join the parts of a gene that belong together; both in the order of transcription.
 
-    ``length`` is that of a circular contig; ``offset`` counts the letters before the first whole codon, None
-    if nothing is translated. A piece that is but the rest of a codon is left out.
+    ``length`` is that of a circle, ``offset`` the letters before the first codon, None without any.
     """
     groups: list[list[Part]] = []
     for part in parts:
@@ -291,11 +290,7 @@ class GenePredictor:
 
     @classmethod
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
-        """Learn from the contigs of one genome.
-
-        From fewer than `MIN_TRAINING_LETTERS`, or mostly contigs below `MIN_N50`, nothing is learned:
-        ready-made models of many species are used.
-        """
+        """Learn from the contigs of one genome; of too few letters, or short contigs, nothing is learned."""
         try:
             import pyrodigal
         except ImportError:

@@ -183,10 +183,9 @@ class GeneIndex:
     def downstream(
         self, site: int, strand: str, reach: int = 500, inside: int = 0
     ) -> tuple[Gene, int] | None:
-        """The next gene on a strand whose start lies at or after a site, and the letters between.
+        """The next gene whose start lies at or after a site, and the letters between, down to -``inside``.
 
-        Genes with a partial start are not found; of several that start at one letter it is the longest. A
-        start up to ``inside`` letters before the site counts, too: the letters between are then below 0.
+        Genes with a partial start do not count; of several at one letter it is the longest.
         """
         starts, genes = self._starts[strand]
         here, first = (site, 0) if strand == "+" else (-site, 1 - self._length)
@@ -240,9 +239,7 @@ _MIN_START_SHARE = 0.5
 def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]], *, introns: bool = False) -> Genome:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
-    One common name is enough. If there is none, but sequences have other names of its contigs and their
-    lengths, the genome comes back under these. No sequences at all are an error of reading. Genes with
-    ``introns`` are not predicted, so errors do not advise that.
+    One common name is enough. Genes come back under the names of the sequences if contigs have others.
     """
     same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
     known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file

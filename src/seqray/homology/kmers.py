@@ -155,10 +155,9 @@ def kmer_table(
     both_strands: bool = True,
     most: int | None = None,
 ) -> KmerTable:
-    """List the k-mers of N sequences without ambiguous letters, and each sequence shorter than ``k``.
+    """The k-mers of N sequences without ambiguous letters, and each sequence shorter than ``k``.
 
-    With ``both_strands``, a k-mer and its reverse complement are the same. Of more letters than ``most``,
-    only k-mers whose hash ends in some zero bits are kept, which bounds memory.
+    Of more letters than ``most``, only k-mers whose hash ends in some zero bits are kept.
     """
     if k < 1:
         raise InputError(f"k is {k}", remedy="give k of 1 or more")
@@ -189,11 +188,7 @@ MAX_SHARED_BY_CHANCE = 0.001  # expected number of k-mers that a sequence shares
 
 
 def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
-    """The length of the k-mers that relatives share: half the lower quartile, up to 40 bases or 10 residues.
-
-    Never so short that more than 1 sequence in 1000 would share one by chance: if two letters are equal with
-    probability q, k-mers are with q**k.
-    """
+    """Length of k-mers that relatives share: half the lower quartile, so that few share one by chance."""
     lengths = [len(sequence) for sequence in sequences] or [0]
     half = int(np.quantile(lengths, 0.25, method="lower")) // 2
     longest = MAX_NUCLEOTIDE_KMER if alphabet.is_nucleotide else MAX_PROTEIN_KMER

@@ -43,12 +43,9 @@ def plain_letters(sequences: Sequence[str], alphabet: Alphabet) -> list[str]:
 
 
 def identity_function(alphabet: Alphabet) -> Callable[[str, str], float]:
-    """Return a function of two sequences, one strand, that gives their identity from 0 to 1.
+    """Return a function that gives the identity, 0 to 1, of two sequences as `plain_letters` writes them.
 
-    Identity is the number of identical letters in the best alignment, of equals the largest, over the known
-    letters of the sequence with fewer: a fragment is identical. Sequences are as `plain_letters` writes them.
-    Gaps at the ends are free. Nucleotides: +2 for a match, -3 for a mismatch, -6 for a gap letter (unrelated
-    windows of 81 reach 0.24 in one pair of a thousand); protein: BLOSUM62, gaps of 11 + 1 a letter.
+    Of the best alignment, free ends, over the shorter one; DNA: +2, -3, gap -6; protein: BLOSUM62, 11 + 1.
     """
     unknown = alphabet.unknown_letter
     if alphabet.is_nucleotide:
@@ -110,8 +107,7 @@ _SIMULATED_LETTERS = 300  # longer pairs share seeds even more surely
 class SeedPlan:
     """How pairs are found: by ``patterns``, the offsets of the letters of a seed, from 0.
 
-    A candidate shares ``share`` of the seeds of the sequence that has fewer, and ``short_share`` of its
-    k-mers of ``short`` letters (0: any); ``sensitivity`` is the share of pairs at the threshold that pass.
+    A candidate shares ``share`` of seeds, ``short_share`` of k-mers of ``short`` letters (0: any).
     """
 
     patterns: tuple[tuple[int, ...], ...]
@@ -340,11 +336,9 @@ def best_matches(
     candidates: int = 5,
     on_progress: OnProgress | None = None,
 ) -> tuple[Floats, Ints]:
-    """Find for each of M test sequences the most similar training sequence: identity and index, (M,) each.
+    """For each of M sequences the most similar training sequence: identity and index (M,), or 0 and -1.
 
-    Those ``candidates`` that share most seeds are aligned, or all if that is fast. The identity is 0 and the
-    index -1 where nothing could be aligned. For relatives (0.6 and above for windows of 81 bases) all pairs
-    would give the same, except for one in a hundred; below, it is a lower bound.
+    Those with most shared seeds are aligned: exact for relatives but 1 %, a lower bound below.
     """
     both_strands = both_strands and alphabet.is_nucleotide
     targets, queries = (_rows_of(plain_letters(s, alphabet), alphabet, both_strands) for s in (train, test))
@@ -436,9 +430,7 @@ def homology_groups(
 ) -> Ints:
     """Group N sequences of at least this identity, directly or through others (single linkage): int64 (N,).
 
-    Every pair of steps was aligned, so nothing is joined wrongly; `group_plan` estimates how many
-    are missed. At most 50 pairs of each sequence are aligned. The order of the sequences, and with both
-    strands the one given, does not matter.
+    Every joined pair was aligned, 50 of each at most; `group_plan` estimates how many are missed.
     """
     if not 0 < identity <= 1:
         raise InputError(f"an identity of {identity:g}", remedy="give one above 0 and up to 1")

@@ -63,11 +63,7 @@ def _require_folds(n_folds: int, available: int, what: str) -> None:
 
 
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
-    """Deal whole groups into parts of given shares, each class as evenly as the groups allow: int64 (N,).
-
-    Larger groups are dealt first, each to the part that lacks most of its classes; single examples even out
-    the differences. In contrast to `grouped_folds` parts may differ in size, and it is fast.
-    """
+    """Deal whole groups, the larger first, into parts of given shares, each class evenly: int64 (N,)."""
     y, g, wanted = number_by_appearance(labels), number_by_appearance(groups), np.asarray(shares, float)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
         raise InputError(f"shares of {shares}", remedy="give numbers of 0 or more, not all 0")

@@ -1,10 +1,4 @@
-"""Classify alignments: the counterpart of `seqray.inference.sequences`.
-
-Each alignment is cropped to what the model reads (`seqray.core.records.choose_cells`: the query and the
-rows that differ most, and the columns with most letters), then scored by itself: its neighbors in a batch and
-the padding change no probability by more than float32 rounding. On the CPU, the number of threads and the
-batch size that is asked for change no bit.
-"""
+"""Classify alignments, cropped to what the model reads; on the CPU batch and threads change no bit."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Computes the logits of a model by torch, ONNX Runtime or OpenVINO.
-
-Only the logits are computed elsewhere; tokens, batches, calibration and flags stay the same. ONNX Runtime and
-OpenVINO compute on the CPU, a batch in one thread, and as many batches at a time as there are threads. A
-model that is opened for them loads no torch.
-"""
+"""Computes the logits of a model by torch, ONNX Runtime or OpenVINO, the others without torch."""
 
 from __future__ import annotations
 
@@ -221,9 +216,7 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 def export_onnx(model: TrainedModel, path: str | Path) -> float:
     """Write one graph with all members and the calibration, and return how near it is to torch.
 
-    The same model gives the same bytes; nothing is written where the logits differ. The metadata of the file
-    hold the card as ``seqray_card``, the sha256 of the model file as ``seqray_model_sha256``, and as
-    ``seqray_tokens`` how letters become tokens.
+    The same model gives the same bytes; nothing is written where logits differ. The metadata hold the card.
     """
     require_type(model, TrainedModel, "load it by seqray.load_model")
     if Path(path).suffix != ".onnx":

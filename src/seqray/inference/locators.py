@@ -1,9 +1,4 @@
-"""Scores of a locator along strands of any length.
-
-A strand is cut into chunks that depend on its length alone. Each is computed with the letters around it that
-can change its scores; on a CPU in one pass of one thread. So a score has the same bits there whatever part of
-the strand is asked for, and however many threads work. A GPU computes several chunks in a pass.
-"""
+"""Scores of a locator along strands: chunks depend on the length alone, so a CPU gives the same bits."""
 
 from __future__ import annotations
 
@@ -29,11 +24,9 @@ _PHASE = 4  # a chunk and what is around it are whole tokens of this many letter
 
 @dataclass(slots=True, eq=False)
 class Strand:
-    """One strand of a contig, in reading direction.
+    """One strand of a contig, in reading direction; ``scored`` keeps the chunks asked for last, by number.
 
-    ``codes`` (L,) are its letters, ``tracks`` (T, L) the gene tracks that the model names; None where no
-    genes are known. On a ``circular`` one the first letter follows the last.
-    ``scored`` keeps the chunks that were asked for last, by number: two pieces may share one.
+    ``codes`` are (L,), ``tracks`` (T, L) the gene tracks of the model, None without genes.
     """
 
     codes: Codes

@@ -1,10 +1,6 @@
-"""The networks of `seqray.models` as ONNX graphs, for any batch size and length.
+"""The networks of `seqray.models` as ONNX graphs; a change of these needs the same change here.
 
-This is a second description of each network: a change in `seqray.models` needs the same change here.
-`check_graph` compares the two before each export, and the self-test of the card before each use by an engine.
-Decision 14 explains why torch's exporter does not make the graph.
-
-B is the batch, N letters, T tokens with CLS, D the width of the model.
+B is the batch, N letters, T tokens with CLS, D the width. Decision 14: why torch's exporter is not used.
 """
 
 from __future__ import annotations

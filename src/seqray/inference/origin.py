@@ -306,11 +306,7 @@ class ShiftedSite(NamedTuple):
 def find_shifted_site(model: TrainedModel, windows: Sequence[Codes]) -> ShiftedSite | None:
     """Find the place of sites in windows that were cut around another one; None if it is the model's.
 
-    A window that is shifted by s letters loses s letters at one end and gets those of another window at the
-    other. Some windows choose the shift with the highest mean probability of the positive class, in steps of
-    `STEP` letters and then of one, up to a third of the window. Others test this shift alone: windows that
-    only the shift calls against those that only it does not call, by a one-sided sign test. About 600 windows
-    of 81 letters are computed, or 1,200 of 251. Windows of another length than the model's are ignored.
+    Some windows choose the shift, others test it, by a one-sided sign test where the calls differ.
     """
     card = model.card
     whole = [codes for codes in windows if len(codes) == card.window]

@@ -1,8 +1,6 @@
-"""From records to predictions: letters to tokens, tokens to probabilities, probabilities to calls and flags.
+"""From records to predictions.
 
-The score of a record is a function of the record alone: batches are cut by length and padding is masked,
-so neighbors and order change no probability by more than float32 rounding. On the CPU, the number of threads
-and the batch size that is asked for change no bit.
+The score of a record depends on it alone; threads and batch size change no bit on the CPU.
 """
 
 from __future__ import annotations
@@ -279,20 +277,12 @@ def score_parts(
 
 
 def chosen_batch(batch_size: BatchSize, device: torch.device) -> int | None:
-    """Size of the batches, or None where the work decides.
-
-    So it is on the CPU, whatever was asked for: the last digits of a result depend on the size of its batch,
-    and must not depend on a setting.
-    """
+    """Size of the batches; None, always on the CPU, where the work decides: the last digits depend on it."""
     return None if batch_size == "auto" or device.type == "cpu" else batch_size
 
 
 def pad_batch(codes: Codes, size: int) -> Codes:
-    """Repeat rows until their number is one of a few.
-
-    Kernels are compiled and kept for each batch size: the odd remainders of a genome scan would cost seconds
-    and a gigabyte. Rows are computed independently, so their results stay the same.
-    """
+    """Repeat rows until their number is one of a few, for which kernels are compiled and kept."""
     steps = (step for power in range(3, size.bit_length()) for step in (1 << power, 3 << (power - 1)))
     wanted = next((step for step in steps if len(codes) <= step <= size), size)
     return codes if len(codes) == wanted else np.resize(codes, (wanted, codes.shape[1]))
@@ -366,11 +356,9 @@ def softmax(logits: Floats) -> Floats:
 
 
 def reweight(probabilities: Floats, positive: int, prevalence: float, prior: float) -> Floats:
-    """Probabilities (N, K) for data in which the positive class is more or less common than in calibration.
+    """Probabilities (N, K) for data with another share of positives; other classes keep their ratios.
 
-    The log-odds of the positive class against the rest move by logit(prior) - logit(prevalence); the other
-    classes keep their ratios. Source: Saerens et al. 2002, Adjusting the outputs of a classifier to new a
-    priori probabilities.
+    Log-odds move by logit(prior) - logit(prevalence) (Saerens et al. 2002, Adjusting the outputs, section 2).
     """
     weights = np.full(probabilities.shape[1], (1 - prior) / (1 - prevalence))
     weights[positive] = prior / prevalence
@@ -502,12 +490,9 @@ def cascade_log_odds(
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
 ) -> Floats:
-    """Log-odds of the positive class after each member of a model; windows out of reach are given up.
+    """Log-odds (N, M) of the positive class after the first 1 to M members, calibrated.
 
-    Where the first n members give less than the n-th of ``cutoffs``, the others do not read the window; no
-    member does where the second network of the prefilter gives less than ``second``. Gives shape (N, M): From
-    the mean log-probabilities of the first 1 to M members, calibrated. Where a window was given up, the
-    answer until then is repeated.
+    A window below a member's ``cutoffs``, or ``second`` of the prefilter, repeats its last answer.
     """
     count, members, positive = len(codes), model.card.members, model.card.positive_index
     summed = np.zeros((count, model.card.model.classes))

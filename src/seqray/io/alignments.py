@@ -39,11 +39,7 @@ def read_alignments(
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
-    The content decides on the format, and a name that ends in ``.a3m`` or ``.a2m``. The id is the accession
-    of a Stockholm file (``#=GF AC``), else its name, else that of the file without its ending, with a number
-    if there are several. ``on_skip`` is called with each alignment without rows or letters, which is an error
-    if it is None, and with ``skip_unusable`` also with one of other letters or with rows that differ in
-    length.
+    ``on_skip`` gets those without rows or letters, with ``skip_unusable`` also damaged ones.
     """
     where = display_name(path)
     with open_input(path) as handle:

@@ -129,10 +129,9 @@ _REMEDY = "name the columns contig, position (1-based), strand, site[, weight]"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site on a genome: its position is 0-based on the plus strand, and its strand ``+`` or ``-``.
+    """A site on a genome, 0-based on the plus strand; ``kind`` is its class, ``where`` is for errors.
 
-    ``kind`` is the name of its class, empty where the file names none; ``weight`` says how sure it is, 0 or
-    more: a site of weight 0 is neither a site nor background. ``where`` is the file and line, for errors.
+    One of weight 0 is neither a site nor background.
     """
 
     contig: str
@@ -144,10 +143,9 @@ class Site:
 
 
 def read_sites(path: str | Path, on_left_out: Callable[[str], None] = lambda _: None) -> list[Site]:
-    """Read sites from a table with positions from 1, BED, GFF3 or GenBank, plain or compressed.
+    """Read sites from a table with positions from 1, BED, GFF3 or GenBank: the first letter of a feature.
 
-    A feature has one site: its first letter in reading direction, or the one that a call of seqray states.
-    ``on_left_out`` receives a line about features that have none.
+    A call of seqray states its own. ``on_left_out`` receives a line about features that have none.
     """
     name = display_name(path)
     with open_input(path) as handle:

@@ -439,9 +439,7 @@ def flush_standard_output() -> None:
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an exception.
 
-    The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end. A link
-    stays, and its file is replaced. Devices and pipes are written directly; ``-`` is standard output, and a
-    name that ends in ``.gz`` is compressed by bgzip.
+    Devices and pipes are written directly; ``-`` is standard output, and ``.gz`` compresses by bgzip.
     """
     if str(path) == "-":
         yield cast(BinaryIO, _StandardOutput())
@@ -490,11 +488,9 @@ def publish(working: Path, target: Path, where: str) -> None:
 
 
 class Staging:
-    """Hidden folders beside the outputs of one run, whose files are moved to their places at the end.
+    """Hidden folders beside the outputs of one run, whose files appear all together, or none, at the end.
 
-    If its block ``with`` ends without an exception, all files appear, else none does; signals wait until all
-    are moved. The folders go last: one left by a crash shows that the outputs beside it may not be of one
-    run. An `InputError` that names a staged file names the user's when it leaves the block.
+    Folders go last: one left by a crash shows that outputs beside it may not be of one run.
     """
 
     def __init__(self) -> None:

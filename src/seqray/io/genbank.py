@@ -102,11 +102,9 @@ def record_id(record: SeqRecord) -> str:
 
 
 class _Lines(io.TextIOWrapper):
-    """Text lines for the parser, which skips what lies between records: also one without its first line.
+    """Text lines for the parser, which skips what lies between records; here text there is an `InputError`.
 
-    Counts the lines that begin a record, keeps the first location that makes no sense, and raises
-    `InputError` for text after the end of a record, unless it is the head of one more release file. Letters
-    begin in the column that the parser expects, whatever the width of the numbers before them.
+    Keeps the first location without sense; moves letters to the column that the parser expects.
     """
 
     def __init__(self, handle: BinaryIO, where: str) -> None:
@@ -294,10 +292,7 @@ def write_genbank(
 ) -> int:
     """Write all records of a FASTA or GenBank file with calls as features, and return how many calls.
 
-    A call is a ``regulatory`` feature of its class, or a ``misc_feature``. Names that are too long for the
-    LOCUS line are cut there, and whole as VERSION; records without genes of their own get those of ``genes``.
-    ``source`` is the file, read again, or its records, see `named_records`; ``is_circular`` says of an id
-    whether it was scanned as a circle, beside those so marked.
+    Long names are cut in LOCUS, whole in VERSION. ``source``: the file or its `named_records`.
     """
     named: dict[str, list[tuple[str, Call]]] = {}
     for name, call in call_ids(calls):

@@ -48,12 +48,9 @@ def write_gff3(
     contigs: Mapping[str, int] | None = None,
     circular: Collection[str] = (),
 ) -> int:
-    """Write calls as GFF3 features, and return how many.
+    """Write calls as GFF3 features, by start in each of ``contigs``, and return how many; a site is 1-based.
 
-    The type is the class if it is a term of the Sequence Ontology, else ``sequence_feature`` with the class
-    as ``label``; it spans the boxes of a promoter. ``tss`` (``site`` for other classes) is 1-based. Each of
-    the ``contigs``, with their lengths, has a line ``##sequence-region``; a contig's calls come by start, as
-    tabix requires.
+    The type is the class if the Sequence Ontology has it; a feature spans the boxes of a promoter.
     """
     contigs, count = contigs or {}, 0
     with open_output(path) as handle:

@@ -25,13 +25,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature of a genome, of a kind such as ``CDS``; ``where`` is the file and line or record, for errors.
+    """A feature of a genome, of a kind such as ``CDS``; parts are in the order of transcription.
 
-    The parts are in the order of transcription, also of a feature across the origin whose file sorts them by
-    position; the attributes are those of GFF3 or qualifiers of GenBank, the first value of each. The kind of
-    a line of BED is empty. ``partial_start`` and ``partial_end`` say whether the file says that the 5' or 3'
-    end lies elsewhere, and ``offset`` how many letters come before the first whole codon; ``site`` is that of
-    a call of seqray, 0-based.
+    ``partial_start``: the 5' end lies elsewhere; ``offset``: letters before the first whole codon.
     """
 
     contig: str
@@ -84,11 +80,9 @@ WITHOUT_START = "whose start lies elsewhere"
 
 
 class AnnotatedFile(NamedTuple):
-    """Features of a file in its order, and what it says of its contigs.
+    """Features of a file in its order, and what it says of its contigs; ``names`` are others of a contig.
 
-    ``format`` is ``GenBank``, ``GFF3``, ``BED`` or ``table``, ``lengths`` those of the contigs where they are
-    stated, ``others`` the kinds of the features that were not wanted, ``left_out`` how many features could
-    not be placed, or not whole, by the reason, and ``names`` are other names of a contig.
+    ``others`` are kinds that were not wanted, ``left_out`` counts by reason what could not be placed.
     """
 
     format: str

@@ -46,8 +46,7 @@ def track_paths(path: str | Path) -> dict[str, Path]:
 class TrackWriter:
     """A score along the contigs: bedGraph or bigWig, one file per strand; see `track_paths`.
 
-    Use it in ``with``; if its block fails, no file appears. ``name`` is that of the track in a browser,
-    ``place`` says where a file is written. The format requires a contig: a bigWig without any has ``none``.
+    Use it in ``with``; if its block fails, no file appears. A bigWig without contigs has ``none``.
     """
 
     def __init__(
@@ -88,11 +87,7 @@ class TrackWriter:
         self._contigs[contig] = length
 
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
-        """Add values along one strand, ``+`` or ``-``, of the contig that was begun last.
-
-        Value i of (n,) is that of ``span`` 0-based positions from start + i·span on, of the plus strand.
-        Beyond the ends of the contig they are cut off; nan leaves a gap.
-        """
+        """Add values (n,) of ``span`` positions each along a strand of the last contig; nan leaves a gap."""
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:
             raise ValueError(f"'{contig}' is not the contig that was begun last")

@@ -155,11 +155,9 @@ def read_labeled_table(
     keep: Mapping[str, list[str]] | None = None,
     columns: Columns | None = None,
 ) -> list[LabeledSequence]:
-    """Read training examples, in their order, from a TSV or CSV, plain or compressed, or from a pandas frame.
+    """Read training examples from TSV or CSV, or a pandas frame; without ``id`` they are ``row<N>``, from 1.
 
-    Without ``id`` they are ``row<N>``, counted from 1. ``on_letters`` is called with the letters of each as
-    they are in the file, ``on_unread`` once if there are unknown columns. ``keep`` receives the cells of more
-    columns, by their names in lower case; ``columns`` says how the table calls the others.
+    ``on_letters`` gets letters as in the file, ``on_unread`` unknown columns, ``keep`` more cells.
     """
     examples: list[LabeledSequence] = []
     file = display_name(path) if is_frame(path) else str(path)

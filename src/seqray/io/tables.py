@@ -129,8 +129,7 @@ def column_places(
 ) -> dict[str, int]:
     """Place of each column, by its name in lower case, or by the name that ``columns`` has for it.
 
-    Each of the ``required`` must be there once, else ``remedy`` helps, or ``columns``, unless None. ``head``
-    is the first block of the file ``where``, which tells what it is if it is no table.
+    ``remedy`` helps where a ``required`` one lacks; ``head`` tells what the file ``where`` is if no table.
     """
     check_columns(columns)
     names, renamed = [name.lower() for name in header], {k: v.lower() for k, v in (columns or {}).items()}

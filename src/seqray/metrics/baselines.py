@@ -27,11 +27,7 @@ from seqray.metrics.classification import choose_form, learn_rule
 
 
 def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
-    """Records that the first alone calls right, those of the second, and the exact two-sided p-value.
-
-    It takes records as independent (McNemar 1947, Note on the sampling error of the difference between
-    correlated proportions). Where they come in groups, the paired bootstrap over groups is the one to go by.
-    """
+    """Records that only the first calls right, only the second, and the exact p-value (McNemar 1947)."""
     first_right, second_right = first == labels, second == labels
     first_only = int(np.sum(first_right & ~second_right))
     second_only = int(np.sum(second_right & ~first_right))
@@ -59,9 +55,7 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
 class KmerPositionalBaseline(Baseline):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
-    The share of each letter among the first and the last ``ends`` letters is a feature. With any, so are the
-    shares of the k-mers in the whole sequence, because counts in sequences of different lengths mostly tell
-    the length; positions then count only if the training sequences have one length.
+    With ``ends``, shares of letters at the ends and of k-mers: counts mostly tell different lengths.
     """
 
     def __init__(

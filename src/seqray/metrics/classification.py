@@ -111,9 +111,7 @@ def multiclass_metrics(
 ) -> dict[str, Floats]:
     """Measure all K classes, of class indices (N,) and scores (N, K), at once.
 
-    ``mcc`` is the correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the mean sensitivity
-    over the classes present, ``brier`` sums the squares over the classes (Brier 1950), ``ece`` is of the top
-    class.
+    ``mcc``: Gorodkin 2004; ``brier``: sums of squares over classes; ``ece``: of the top class.
     """
     true, called = np.eye(scores.shape[1])[labels], np.eye(scores.shape[1])[calls]
     hit = (labels == calls).astype(np.float64)
@@ -189,11 +187,7 @@ MARGIN = 0.02  # AUROC by which bins must beat a threshold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A score computed from a number, and the threshold at or above which it calls the class.
-
-    The score is the share of the class in the bin between ``edges``, of ``table``; without edges the number
-    times 1 or -1.
-    """
+    """A score of a number: its bin's share in ``table``, or the number times 1 or -1; and its threshold."""
 
     edges: np.ndarray | None
     table: Floats
@@ -207,10 +201,9 @@ class Rule:
 
 
 def choose_form(values: np.ndarray, truth: Bools) -> Form:
-    """The kind of score that does best on training data: numbers (N,), and True for the class.
+    """The kind of score that does best on training data, numbers (N,) of which some are True for the class.
 
-    Shares are taken if they rank clearly better on the half of the data that they are not learned from: many
-    bins fit few records well by chance.
+    Shares must rank clearly better on the half that they are not learned from: many bins fit by chance.
     """
     rising = auroc(truth, values)
     mixed = np.random.default_rng(0).permutation(len(values))
@@ -226,11 +219,7 @@ def choose_form(values: np.ndarray, truth: Bools) -> Form:
 
 
 def learn_rule(values: np.ndarray, truth: Bools, form: Form, edges: np.ndarray | None = None) -> Rule:
-    """Learn a rule of one form from training data; its threshold has the highest MCC there.
-
-    The edges are those of equal shares, or as given. Shares are drawn towards that of all records by one
-    pseudo-example.
-    """
+    """Learn a rule of one form, with the threshold of the highest MCC, and shares drawn to their mean."""
     table = np.array([-1.0 if form == "falling" else 1.0])
     if form == "shares":
         edges = (
@@ -279,10 +268,9 @@ def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, toler
 def average_precision(
     gained: ArrayLike, correct: ArrayLike, total: float, weights: ArrayLike | None = None
 ) -> float:
-    """Area under the curve of precision and recall of calls (N,) by falling score, without interpolation.
+    """Area under precision and recall of calls (N,) by falling score, not interpolated; NaN without a site.
 
-    ``gained`` is the weight of the site that each call claims, ``weights`` how often it counts for the
-    precision. Recall that no call reaches adds nothing. NaN without a site.
+    ``gained`` is the weight of the site that a call claims, ``weights`` its count for precision.
     """
     if not total:
         return float("nan")
@@ -319,11 +307,7 @@ def group_numbers(groups: Sequence[object] | np.ndarray | None, n: int) -> Ints:
 
 
 def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool = False) -> Iterator[Floats]:
-    """Yield how often each record occurs in each draw, some draws at a time: (C, N), together ``draws`` rows.
-
-    The draws depend on the number of groups (N,), not on the order of records. ``one_by_one`` takes other
-    random numbers: those of the audit.
-    """
+    """Yield how often each record occurs in some draws, (C, N), ``draws`` in all, by groups (N,)."""
     count, rng = int(groups.max(initial=-1)) + 1, np.random.default_rng(seed)
     size = max(1, CELLS // max(1, len(groups)))
     even = np.full(count, 1 / max(1, count))
@@ -367,10 +351,9 @@ def percentile_interval(samples: Floats) -> tuple[float, float]:
 
 
 def difference_p_value(samples: Floats) -> float:
-    """Two-sided p-value that a difference is 0, from its draws (S,): twice the smaller share on a side of 0.
+    """Two-sided p-value that a difference is 0, from draws (S,), and one more on each side; NaN without any.
 
-    One draw is added to each side, so that p is never 0 (Davison and Hinkley 1997, Bootstrap methods and
-    their application, section 4.4); NaN where no draw is defined.
+    Source: Davison and Hinkley 1997, Bootstrap methods and their application, section 4.4.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):

@@ -93,11 +93,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True)
 class Header:
-    """The header of the model file ``where``.
-
-    ``card_json`` is the text of the card ``mapping``, without the ``checksum`` of card and tensors that the
-    file claims; the tensors begin at ``data_start``.
-    """
+    """The header of the model file ``where``; the tensors begin at ``data_start``."""
 
     where: str
     mapping: Mapping[str, Any]

@@ -1,8 +1,4 @@
-"""Weights to begin with: the file that pre-training writes, and what training takes from it or from a model.
-
-One safetensors file without a card, since it classifies nothing; its settings and facts are JSON under one
-metadata key.
-"""
+"""Weights to begin with: a file that pre-training writes (safetensors without a card), or a model."""
 
 from __future__ import annotations
 
@@ -41,11 +37,7 @@ _OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 
 @dataclass(frozen=True)
 class InitialWeights:
-    """Weights of a pretrained network, or of the members of a model, from a file of a ``sha256``.
-
-    ``tensors`` are those of the first or only network, ``others`` of those after it; ``facts`` say how they
-    came about.
-    """
+    """Weights of a pretrained network, or a model: ``tensors`` of the first member, ``others`` after it."""
 
     config: ModelConfig
     tensors: Mapping[str, Tensor]
@@ -146,8 +138,7 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """Copy the weights into a network, except head, contexts, gain and matrix.
 
-    The head of a locator is copied where the classes are as many: it scores the same kinds of site. Ends,
-    k-mers and helices keep their random weights if the source has none, or fewer.
+    A locator's head is copied with as many classes; ends, k-mers and helices if the source has them.
     """
     given = network.state_dict()
     own = _OWN

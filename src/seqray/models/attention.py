@@ -47,8 +47,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class PositionGain(nn.Module):
     """A trained factor for each letter position and channel, and another one for each context.
 
-    With an added vector, a letter cannot have different effects at different positions; with a product it
-    can, as in a position weight matrix.
+    By a product, not a sum, a letter has other effects at other positions, as in a weight matrix.
     """
 
     def __init__(self, contexts: int, letters: int, d_model: int) -> None:
@@ -63,9 +62,7 @@ class PositionGain(nn.Module):
 class PositionMatrix(nn.Module):
     """A position weight matrix of many columns: the contribution of each letter at its position.
 
-    With the factors of `PositionGain`, the rest of the network must find out which letter is there; a vector
-    for each pair of position and letter needs nothing else. The vectors have ``rank`` dimensions, which
-    limits their number: a classical matrix has one for each class.
+    A network with `PositionGain` alone has to find out the letter. ``rank`` is the number of columns.
     """
 
     def __init__(self, contexts: int, letters: int, width: int, rank: int, d_model: int) -> None:
@@ -131,11 +128,7 @@ class LearnedPositions(nn.Module):
 
 
 class EndMatrix(nn.Module):
-    """The contribution of each letter by its distance to the first and to the last letter.
-
-    Positions count from the left, so they do not describe the ends of sequences of varying length, such as
-    the boxes of an snoRNA.
-    """
+    """The contribution of each letter by its distance to the first and last letter, for varying lengths."""
 
     def __init__(self, reach: int, vocabulary: int, d_model: int) -> None:
         super().__init__()
@@ -171,11 +164,7 @@ def uses_cpu_shortcuts(x: Tensor) -> bool:
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Let the C library keep freed activations for the next layer; call it before networks run on the CPU.
-
-    By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
-    ones: a third of the time of a small network. See mallopt(3).
-    """
+    """Let the C library keep freed activations: fresh pages cost a third of the time of small networks."""
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
@@ -244,11 +233,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
 
 
 def _trained_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention in bfloat16 with gradients on the CPU, by products of matrices.
-
-    Backwards, torch's kernel for the CPU is slower in bfloat16 than in float32, and the products are faster
-    than both. They keep all scores, so long sequences are left to the kernel.
-    """
+    """Attention in bfloat16 with gradients on the CPU, by products of matrices, which are faster there."""
     if q.shape[:3].numel() * k.shape[2] > MAX_TRAINED_SCORES:
         wide = (t.float() for t in (q, k, v))
         return F.scaled_dot_product_attention(*wide, attn_mask=mask).to(q.dtype)
@@ -261,8 +246,7 @@ def _trained_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> 
 def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:
     """V exp(K Qᵀ/√E), transposed, over its row sums; None where a sum is out of bounds.
 
-    A column of ones beside V gives the sums, a zero in both takes out a masked key, and the transposed
-    products are the faster ones for narrow heads. Some heads at a time keep the scores in the cache.
+    A column of ones beside V gives the sums, a zero in both takes out a masked key; some heads at a time.
     """
     B, H, Lq, E = q.shape
     width = v.shape[3]
@@ -437,11 +421,7 @@ class WindowedAttention(nn.Module):
         return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :length]
 
     def _without_copies(self, x: Tensor, rotation: Rotation) -> Tensor:
-        """Heads (L, D) of one sequence (L, D), without gradients.
-
-        Queries, keys and values lie side by side in the rows of one matrix, with a block of rows before the
-        first token and after the last. They are rotated in place and read through views.
-        """
+        """Heads (L, D) of one sequence (L, D), without gradients, by views of one matrix rotated in place."""
         length, window, width = x.shape[0], self.window, self.head_width
         blocks = -(-length // window)
         spare = blocks * window - length

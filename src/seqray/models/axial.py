@@ -33,10 +33,9 @@ CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay
 
 
 class AxisAttention(nn.Module):
-    """Attention along one axis of ``x`` (B, R, C, D), with width D and H heads.
+    """Attention along one axis of ``x`` (B, R, C, D), with width D and H heads; masks are True at real lines.
 
-    The bool masks are True at real rows (B, R) and columns (B, C); None where all are. With ``need_weights``
-    the explicit path returns weights after the output, else None.
+    With ``need_weights`` the explicit path returns weights after the output, else None.
     """
 
     axis: str
@@ -109,8 +108,7 @@ class RowAttention(AxisAttention):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and (B, H, C, R·E).
 
-        Queries of padded rows are zero. The others are scaled so that 1/√(R E), by which kernels multiply,
-        becomes 1/√(R' E) for R' real rows.
+        Scaled so that 1/√(R E), by which kernels multiply, becomes 1/√(R' E) for R' real rows.
         """
         rows, flat = x.shape[1], x.flatten(0, 1).contiguous()
         q, k, v = (

@@ -23,11 +23,9 @@ os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Tokens of sequences (B, L), CLS first, or of alignments (B, R, C), the query in row 0 and CLS in column
-    0.
+    """Tokens (B, L), CLS first, or (B, R, C) of alignments, the query in row 0 and CLS in column 0.
 
-    There is a mask for each axis after the first, True at real tokens: (B, L), or (B, R) and (B, C). None for
-    an axis without padding, which is faster.
+    Masks (B, L), or (B, R) and (B, C), are True at real tokens; None without padding, which is faster.
     """
 
     tokens: Tensor

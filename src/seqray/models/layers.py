@@ -215,10 +215,9 @@ class ChannelsLastConvolution(nn.Conv1d):
 
 
 class LayerNorm(nn.LayerNorm):
-    """`torch.nn.LayerNorm` that trains in float32, also where a CPU computes the rest in bfloat16.
+    """`torch.nn.LayerNorm` that trains in float32: sums of gradients in bfloat16 lose half of them.
 
-    There torch sums the gradients of its weights over all tokens in bfloat16, in which small terms no longer
-    change a large sum: half of a locator's gradients was lost (``benchmarks/bfloat16.py``).
+    ``benchmarks/bfloat16.py`` measures that, on a CPU.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -281,12 +280,7 @@ class ConvolutionalStem(nn.Module):
         return self.read(self.letters(letters), mask, terms)
 
     def detect(self, letters: Tensor, mask: Tensor | None) -> Tensor:
-        """What all detectors find (B, N, D), as one product of matrices.
-
-        The rows of the first are the one-hot letters around a letter, those of the second what a detector
-        gives for each letter at each place. In bfloat16 on a CPU this is faster than convolutions and their
-        gradients.
-        """
+        """What all detectors find (B, N, D), as one product of matrices: faster in bfloat16 on a CPU."""
         detectors = cast(list[ChannelsLastConvolution], list(self.detectors))
         width = max(detector.kernel_size[0] for detector in detectors)
         around = _one_hot_around(letters, mask, width, self.letters.num_embeddings)

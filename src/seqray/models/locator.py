@@ -29,12 +29,9 @@ _SITE_SUM = 2.5066 * SITE_WIDTH  # √(2π) times the width: what the labels of 
 class Smoothing(nn.Module):
     """Logits of letters to those of the same letters, each from all letters around it.
 
-    A network that expects one site, but not at which of some letters, gives each a low probability p. What
-    these add up to is the better score. The sum is one of -log(1 - p), weighted by the kernel of Epanechnikov
-    (1969). A site that is sure keeps its score if `genomes.sigma` is 2.5; with another, the order of the
-    scores is right, and their size is not. With a ``region``, the score is multiplied by the probability that
-    the letters of the region have any site, because sites come in groups. ``reach`` and ``region`` are
-    letters on either side; 0 for none.
+    A site at one of several letters has a low p at each; the sum of -log(1 - p), by the kernel of
+    Epanechnikov (1969), is the better score. Sites come in groups: a ``region`` multiplies by their
+    probability.
     """
 
     distance: Tensor
@@ -153,9 +150,7 @@ class WindowedBlock(ResidualBlock):
 class LocatorTransformer(nn.Module):
     """Letters and gene tracks of a stretch to a score at each letter, for one strand.
 
-    A convolutional stem makes a token of every four letters; blocks of attention within a window follow; a
-    linear map gives the scores of the four letters. What lies further than `radius` letters from a letter
-    does not change its score.
+    A token is four letters. What lies further than `radius` letters away does not change a score.
     """
 
     def __init__(self, config: ModelConfig) -> None:

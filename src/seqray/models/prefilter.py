@@ -1,8 +1,6 @@
-"""Small networks that say which windows of a strand are worth the model's time.
+"""Small networks, in numpy, that say which windows of a strand are worth the model's time.
 
-They predict the log-odds that a model of windows would give. Windows that lie next to each other share the
-convolution, so the first network reads a strand far faster than the model reads every window. A second, wider
-one reads the windows that pass the first. They compute with numpy, whatever the engine of the model.
+The first shares its convolution between windows; the second, wider one reads what passes the first.
 """
 
 from __future__ import annotations

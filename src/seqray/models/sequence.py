@@ -30,13 +30,9 @@ from seqray.models.tokenizers import PAD
 
 
 class Composition(nn.Module):
-    """Shares of letters and of pairs of letters, through a feed-forward layer.
+    """Shares of letters and of pairs of letters, through a feed-forward layer of twice the width.
 
-    A share p of one of m letters or pairs is read as c (√(m p) - 1): the root makes the variance of rare and
-    common ones alike, and equal shares give 0.
-
-    Of the parts, ``whole`` are the letters of the sequence [A]; ``ends`` those of its first and last 15, 30
-    and 60; ``pairs`` are pairs of letters 1, 2 and 3 apart. The hidden vector is twice as wide as D.
+    A share p of m is read as c (√(m p) - 1), whose variance is even.
     """
 
     def __init__(
@@ -222,13 +218,9 @@ class SequenceTransformer(layers.Transformer):
 
 
 class BackboneClassifier(nn.Module):
-    """Tokens (B, L) to logits (B, K): an encoder's final states, pooled, under a head.
+    """Tokens (B, L) to logits (B, K): the final states of an encoder of transformers, pooled, under a head.
 
-    Its parameters, and so what is optimized, counted and saved, are those that are trained: the head, and of
-    the encoder what asks for gradients. The rest of the encoder moves along between devices and is not saved.
-    Dropout within the encoder is on while training, unless it is frozen. The encoder is a module of
-    transformers: ``input_ids`` and ``attention_mask`` to ``last_hidden_state`` (B, L, D); ``pad`` is its own
-    id of padding, ``special`` are tokens that represent no letters.
+    Its parameters are those that are trained; ``pad`` and ``special`` are tokens of the encoder.
     """
 
     special: Tensor

@@ -242,10 +242,9 @@ def pad_arrays(tokens: Sequence[np.ndarray]) -> tuple[Ints, tuple[Bools | None, 
 
 
 def size_buckets(sizes: Sequence[object] | np.ndarray, batch_size: int, max_tokens: int) -> list[Ints]:
-    """Group sequences (N,) or alignments (N, 2) of similar size into batches of indices, the shortest first.
+    """Batches of indices of sequences (N,) or alignments (N, 2) of similar size, the shortest first.
 
-    A batch has at most ``batch_size`` of them and ``max_tokens``, padding included; a single larger one makes
-    a batch of its own. Ties keep their order, so the result is deterministic.
+    A batch has at most ``batch_size`` of them and ``max_tokens`` with padding, or a single larger one.
     """
     shapes = np.atleast_2d(np.asarray(sizes, dtype=np.int64).T)  # (columns,) or (rows, columns)
     columns, rows = shapes[-1], shapes[0] if len(shapes) == 2 else np.ones_like(shapes[0])

@@ -13,11 +13,7 @@ from seqray.inference.locators import Strand
 
 
 class Grid:
-    """Positions of the windows of one contig of at least ``window`` letters, without its letters.
-
-    ``site`` is its index in a window, ``stride`` the letters between the starts of neighboring windows; for
-    every position windows have one letter. On a circle they run across the origin.
-    """
+    """Positions of the windows of a contig, by the index ``site`` in a window, and ``stride``."""
 
     def __init__(self, length: int, window: int, site: int, stride: int, *, circular: bool = False) -> None:
         self.length, self.window, self.stride, self.circular = length, window, stride, circular
@@ -49,8 +45,7 @@ class Grid:
 class OpenContig(Grid):
     """The same with its letters (L,) and, where they are known, its genes, while it is scored.
 
-    Only windows with their site in ``parts`` and not in ``masked``, and a share of at most ``max_ambiguous``
-    letters of the code ``unknown``, are scored; ``scored`` counts them.
+    Windows with their site in ``parts`` and not in ``masked``, and few letters ``unknown``, are scored.
     """
 
     def __init__(

@@ -190,9 +190,8 @@ class ShardNumber:
 class ScanCallbacks:
     """Called while a scan runs.
 
-    ``on_skip`` gets every contig that can't be scanned, which is an error if it is None; ``on_contig`` the
-    name and length of every contig that is scanned, ``on_profile`` the scores, piece by piece, and
-    ``on_progress`` the letters scanned so far; for shuffled sequence also their total.
+    ``on_skip`` gets contigs that can't be scanned (None: an error), ``on_profile`` scores by piece,
+    ``on_progress`` letters so far, of shuffled sequence also in all.
     """
 
     on_skip: Callable[[SkippedRecord], None] | None = None

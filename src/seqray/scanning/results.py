@@ -109,8 +109,7 @@ class CallTable(Sequence[Call]):
     ) -> None:
         """Add what the letters and genes around each call of a locator say about it, see `CallContext`.
 
-        ``genome`` is None, or without the name of a contig, where genes are not known; ``expected`` has the
-        figures of the model's card, and ``species`` is the one of these that the input is like.
+        ``expected`` are figures of the card; ``species`` is the one of these that the input is like.
         """
         self.boxes = expected.boxes if expected else BOXES["bacteria"]
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
@@ -251,11 +250,7 @@ def poisson_interval(count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class FalseCalls:
-    """Calls to expect by chance at one threshold.
-
-    ``per_mb`` million positions on the strands scanned, with a Poisson 95 % interval; ``scanned_mb`` of the
-    input, and ``null_calls`` in ``null_mb`` of shuffled sequence.
-    """
+    """Calls to expect by chance, ``per_mb`` million positions, with a Poisson 95 % interval."""
 
     per_mb: float
     low: float
@@ -297,8 +292,7 @@ class NullScores:
     def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
         """The lowest threshold at which false calls make up at most ``fdr`` of all calls; None if none does.
 
-        The ``scores`` (n,) are of all peaks, ``positions`` scanned on each strand. One is added to the count
-        in shuffled sequence (He et al. 2015, arXiv:1501.00537): none met doesn't show that there are none.
+        One is added to the count in shuffled sequence (He et al. 2015, arXiv:1501.00537).
         """
         thresholds = np.unique(scores)
         calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")
@@ -415,9 +409,7 @@ def finish_scan(
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it.
 
-    ``calls`` are peaks down to the score ``lowest``, ``null_scores`` (n,) those of shuffled sequence. A
-    locator has ``from_positions``, genes, and the ``figures`` of its card; ``species`` is what the sequences
-    are like, ``foreign`` that they are like nothing in its training.
+    ``calls`` are peaks down to ``lowest``, ``null_scores`` (n,) those of shuffled sequence.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)

@@ -126,9 +126,7 @@ MAX_COPIES = 5
 class BlockSampler:
     """Draws blocks evenly from a stream of sequences, with at most so many ``letters`` in memory.
 
-    Blocks get random keys and those with the lowest stay, so each letter is as likely to be drawn as any
-    other. Blocks don't join contigs or parts, those shorter than a window are dropped, and letters of code
-    ``unknown`` are left out, since they would be spread all over.
+    Random keys decide. Blocks end with contigs and parts, and lack the letters of code ``unknown``.
     """
 
     def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:

@@ -44,10 +44,8 @@ LETTERS_BEFORE, LETTERS_AFTER = MAX_REACH, 20
 class Scorer(ABC):
     """A model that is moved along contigs as the options say, made once a run.
 
-    ``grid`` is window, site and stride, see `Grid`, ``extent`` the letters of a call before and after its
-    site; peaks are collected down to ``threshold``. ``genome`` is None where no genes are known, or read.
-    ``out_of_domain`` tells which codes (N, W) differ from the training data (N,); ``limits`` are lines on
-    what the model was not made for, ``figures`` what its card says of precision.
+    Peaks are collected down to ``threshold``; ``extent``: letters of a call; ``genome`` is None without
+    genes; ``out_of_domain``: which codes (N, W) are unlike training (N,).
     """
 
     from_positions = False
@@ -234,11 +232,7 @@ StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
 
 @dataclass(frozen=True)
 class Cutoffs:
-    """What a window must reach to be read further, in log-odds: of the ``prefilter`` and ``second`` network.
-
-    ``members`` are for the first 1, 2, .. together, see `cascade_log_odds`; ``passed`` is the share of
-    windows that pass the prefilter.
-    """
+    """Log-odds at which a window is read on, of the prefilter and members: see `cascade_log_odds`."""
 
     prefilter: float
     second: float | None = None
@@ -265,11 +259,9 @@ class Cutoffs:
 
 
 class WindowScorer(Scorer):
-    """A classifier of windows of fixed length.
+    """A classifier of windows of fixed length; ``site`` is None for the middle.
 
-    ``score`` scores windows (N, W); ``site`` is None for the middle. A model with a ``prefilter`` has
-    ``cutoffs`` by threshold, and ``cascade``, from these to what scores like ``score`` but gives windows up;
-    ``missed`` is the share of the windows at or above a threshold that may be skipped.
+    ``cascade`` gives windows up by ``cutoffs`` of a threshold; ``missed`` is the share that may be skipped.
     """
 
     def __init__(

@@ -120,9 +120,7 @@ def cut_windows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut the windows of some sequences, moved and flipped: codes (B, W) uint8, and letters of each (B,).
 
-    ``begin`` is the offset of each sequence in the stack, ``indices`` (B,) are those to take; ``flank``
-    letters on each side of a sequence are not of the unmoved window. Letters beyond the ends are ``unknown``;
-    W is the longest window, or ``width`` if that is more.
+    ``begin`` is where a sequence begins in the stack, ``flank`` the letters around its unmoved window.
     """
     n = stack.lengths[indices][:, None]  # (B, 1)
     lengths = n - 2 * flank
@@ -139,11 +137,7 @@ def cut_windows(
 
 
 def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Replace every token (B, 1 + T) that covers a masked letter of (B, W) by MASK.
-
-    Overlapping words share letters: a word left in place would reveal its masked neighbor. ``spans`` (1 + T,
-    2) are the half-open letter interval of each token, empty for CLS.
-    """
+    """Replace every token (B, 1 + T) that covers a masked letter of (B, W) by MASK; words overlap."""
     before = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
     np.cumsum(letters, axis=1, out=before[:, 1:])
     hit = before[:, spans[:, 1]] > before[:, spans[:, 0]]  # (B, 1 + T)
@@ -161,9 +155,8 @@ BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indice
 
 
 class LabeledBatch(NamedTuple):
-    """Tokens (B, L), class indices (B,) and rows of the data set (B,).
+    """Tokens (B, L), their masks, class indices (B,) and rows of the data set (B,).
 
-    ``masks`` are (B, L) for sequences, and (B, R) and (B, C) for alignments; None if nothing is padded.
     ``targets`` (B, K) are probabilities to learn instead of the labels.
     """
 
@@ -175,10 +168,9 @@ class LabeledBatch(NamedTuple):
 
 
 class Examples(ABC):
-    """Labeled examples of one kind, and their batches of tokens.
+    """Labeled examples of one kind, and their batches of tokens, by ``lengths`` (N,).
 
-    ``lengths`` (N,) are the sizes by which batches of similar size are made, ``targets`` (N, K) float32 the
-    probabilities to learn instead of the labels; None at first.
+    ``targets`` (N, K) float32 are probabilities to learn instead of the labels; None at first.
     """
 
     lengths: np.ndarray
@@ -226,11 +218,7 @@ class Examples(ABC):
 
 
 class SequenceExamples(Examples):
-    """Sequences as letter codes: each of N is its window and ``flank`` letters on both sides.
-
-    ``contexts`` (N,) holds the number of the context of each, -1 if unknown; None for a model without
-    contexts.
-    """
+    """Letter codes of N windows, with ``flank`` letters on both sides, and contexts (N,), or -1."""
 
     def __init__(
         self,
@@ -284,11 +272,7 @@ class SequenceExamples(Examples):
 
 
 class TrainingOrder(Sampler[BatchKey]):
-    """A fresh order of all sequences each epoch, dealt into batches of nearly equal size.
-
-    Some are seen twice, so that all processes take as many steps. Unequal lengths are sorted within chunks of
-    the order.
-    """
+    """A fresh order each epoch, in batches of nearly equal size; some are seen twice, for equal steps."""
 
     def __init__(
         self, lengths: np.ndarray, batch_size: int, seed: int, rank: int = 0, world: int = 1
@@ -357,9 +341,7 @@ _SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
 class AlignmentExamples(Examples):
     """Alignments with their classes; ``config.data.window`` is in columns.
 
-    In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
-    learns the family and not one choice of its members; a third of the draws has fewer rows, as shallow
-    alignments have.
+    Each batch draws other rows of deep alignments, a third of the draws few, as of shallow ones.
     """
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:

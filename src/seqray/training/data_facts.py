@@ -85,8 +85,7 @@ def is_near_one_length(lengths: Ints) -> bool:
 class DataFacts:
     """What decides the settings; examples of split ``test`` count for the contexts only.
 
-    ``site`` says whether windows are cut around one, ``placed`` the same of sequences of nearly one length,
-    ``subclasses`` whether a class has several.
+    ``site``: windows are cut around one; ``placed``: the same at nearly one length.
     """
 
     alphabet: Alphabet
@@ -149,9 +148,7 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
 def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
     """Tell windows cut around a site: letters of a class are not equally common at all positions.
 
-    The sequences of a class are different ones of one length. At each position, Pearson's chi-squared
-    compares the letters of each class with those of its windows as a whole, at a level of .001 divided by the
-    number of positions.
+    Pearson's chi-squared at each position, at a level of .001 over the number of positions.
     """
     step = 1 + sum(len(one) * len(one[0]) for one in classes) // 50_000_000  # a sample is enough
     samples = [one[::step] for one in classes]

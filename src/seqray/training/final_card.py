@@ -77,9 +77,7 @@ def build_card(
 ) -> tuple[Card, tuple[Network, ...], dict[str, float]]:
     """Add a linear part if the settings say so, calibrate on the validation part, and describe the model.
 
-    The validation part also chose the epochs, so figures measured on it are slightly optimistic; the card
-    names these figures. Only the calibration error is cross-fitted over groups of relatives. What is
-    calibrated is the mean of the members, which answers later: it is less spread than the scores of each.
+    That part also chose the epochs: its figures are slightly optimistic.
     """
     classes, alphabet = part.classes, ALPHABETS[config.model.alphabet]
     known = encode(data, part.labels, part.train, config)

@@ -97,9 +97,7 @@ def train(
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file; None for ``out`` saves nothing.
 
-    ``metrics`` are figures measured elsewhere, and ``search`` how the settings were found, both for the card.
-    The probabilities of a ``teacher`` are learned beside the labels, see `OptimizerConfig.teacher`. ``start``
-    are weights that every member begins with; the head begins anew. The rest is as of `partition`.
+    ``metrics`` and ``search`` are for the card. ``start`` are weights to begin with, but for the head.
     """
     if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
         raise ConfigError("'augment.reverse_complement' is for nucleotides only")
@@ -193,11 +191,7 @@ def train_best(
     metrics: Mapping[str, Any] | None = None,
     on_trial: Callable[[str], None] = lambda _: None,
 ) -> tuple[TrainResult, RunConfig]:
-    """Train the first member with each alternative, and the others with the best of them; also its settings.
-
-    Each of ``alternatives`` is settings by ``section.key``; of equally good ones the first is taken.
-    ``on_trial`` receives a line about each. Each training has a folder of its own in ``run.work_dir``.
-    """
+    """Train the first member with each of ``alternatives`` (by ``section.key``), others with the best."""
     if out is not None:
         check_model_path(out)
     part, sha256 = partition(data, config, classes), data_sha256(data)

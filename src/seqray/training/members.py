@@ -57,9 +57,7 @@ PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
 def plan_processes(config: RunConfig, networks: int, threads: int, letters: int) -> tuple[int, int]:
     """Tell how many networks to train at once, and how many threads each gets.
 
-    The threads, which decide on the last digits of the weights, depend on the settings and the data, and not
-    on the memory that is free. Networks of others, and those on a GPU or on several devices, are trained
-    one after the other. ``threads`` are for all networks together, ``letters`` those of the training part.
+    Threads, which decide on last digits, follow from settings and data, not from the free memory.
     """
     genomes, epochs = config.genomes, config.max_epochs
     chunks = genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
@@ -220,17 +218,10 @@ def _in_process(number: int, call: Mapping[str, Any]) -> Usage:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a training keeps its state, and with what it runs.
+    """Where a training keeps its state in ``work_dir``, from which it resumes, and with what it runs.
 
-    A network that is finished in ``work_dir`` is not trained again; one that was interrupted resumes after
-    its last epoch and ends with the same weights. Without ``resume`` what lies there is removed; with
-    ``restart_if_changed`` a run with other settings or data is, too, which else is an error.
-
-    ``progress`` True shows a bar for each epoch on standard error; a function is called after each step.
-    Results are the same for the same seed and ``threads``; one that is resumed keeps the number that it began
-    with, and tells ``note`` where another one is asked for. ``side_by_side`` trains several networks at once
-    where that is faster, see `plan_processes`, with the weights that each has with its share of the threads.
-    ``callbacks`` of Lightning are called in the training of each network, after those of seqray.
+    Weights are the same for a seed and ``threads``; with ``restart_if_changed`` a run of other settings or
+    data is removed, else it is an error.
     """
 
     work_dir: Path
@@ -293,8 +284,7 @@ class RunOptions:
 class TrainResult:
     """Card of a model, as saved, and its members, in evaluation mode on the CPU.
 
-    ``validation`` are figures of merit of the calibrated model on the validation part, at the card's
-    threshold; ``history`` has for each member one mapping an epoch, see `Classifier.history`.
+    ``validation`` are figures of the calibrated model; ``history`` has a list a member.
     """
 
     card: Card
@@ -311,11 +301,7 @@ def fit_member(
     *,
     progress: bool | OnProgress = False,
 ) -> tuple[Network, dict[str, Any]]:
-    """Train a member, counted from 1, or load it from ``folder`` if it is finished.
-
-    ``build`` makes the module and its data from the seed of the member; torch is seeded before. The network
-    has the weights of the best epoch, in evaluation mode on the CPU.
-    """
+    """Train a member, from 1, or load it from ``folder``: weights of the best epoch, on the CPU."""
     seed = config.seed + number - 1
     result = folder.result(number)
     if result is None:

@@ -34,11 +34,7 @@ FIGURES = (
 def classification_figures(
     logits: np.ndarray, labels: np.ndarray, positive: int, threshold: float = 0.5
 ) -> dict[str, float]:
-    """Measure logits (N, K) against class indices (N,), of two classes called at the ``threshold``.
-
-    With two: `FIGURES` of the positive class. With more: the mean over the classes of one against the rest,
-    called for the most probable class. ``loss`` is the mean negative log-likelihood.
-    """
+    """Measure logits (N, K) against classes (N,): `FIGURES` of the positive class, or means over several."""
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)
     loss = {"loss": float(-np.mean(log_p[np.arange(len(labels)), labels]))}
@@ -195,11 +191,9 @@ class NetworkModule(lightning.LightningModule):
 
 
 class Classifier(NetworkModule):
-    """A classifier in training, whose logits are measured against the (N,) class indices of validation.
+    """A classifier in training, measured against the class indices (N,) of validation.
 
-    ``class_weights`` (K,) weigh the classes in the loss; ``margins`` (K,) are added to the logits while
-    training. The labels of batches are indices of classes, or of subclasses where the network tells them
-    apart.
+    ``class_weights`` (K,) weigh the loss, ``margins`` (K,) are added to logits; labels may be of subclasses.
     """
 
     def __init__(

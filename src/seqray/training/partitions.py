@@ -69,11 +69,7 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Hold out a ``share`` of each class by whole groups: bool (N,), True where held out.
-
-    Groups of one row, often nearly all of them, are drawn at random within each class, so that both parts
-    have some of each; larger groups are dealt.
-    """
+    """Hold out a ``share`` of each class by whole groups: bool (N,); those of one row are drawn at random."""
     alone = np.bincount(groups)[groups] == 1
     held = np.zeros(len(labels), dtype=bool)
     rng = np.random.default_rng(seed)
@@ -93,11 +89,7 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
 
 @dataclass(frozen=True)
 class Partition:
-    """The data of a run, checked and divided.
-
-    ``classes`` are the names [K] in the order of the logits, ``labels`` (N,) the class index of each example,
-    ``train`` and ``validation`` indices of the examples of each part; test examples are in neither.
-    """
+    """The data of a run, checked and divided: class index (N,) of each; test examples are in no part."""
 
     classes: tuple[str, ...]
     labels: np.ndarray
@@ -141,9 +133,7 @@ def learned_rows(
 def partition(data: Sequence[Example], config: RunConfig, classes: Sequence[str] | None = None) -> Partition:
     """Check labels and lengths, and choose the validation part, which all members hold out.
 
-    The parts that the data name are taken; a validation part that they don't name is held out from training
-    by whole groups. ``classes`` is the order of the class names; sorted, with the positive one last, by
-    default.
+    Parts that the data name are taken. Classes are sorted, the positive one last, without ``classes``.
     """
     rows, names = learned_rows(data, config, classes)
     check_lengths([data[i] for i in rows], config)

@@ -80,8 +80,7 @@ def plan_training(
 ) -> Plan:
     """Read or choose the settings, read the data, and prepare the training of a model of some name.
 
-    ``refuse`` is called with the settings, or with None where the data choose them, before data are read.
-    ``note`` receives lines on what was chosen and found.
+    ``refuse`` is called with settings, or None where data choose them, first; ``note`` receives lines.
     """
     if asked.get("config") and asked.get("like"):
         both = f"{setting('config')} and {setting('like')}"

@@ -47,11 +47,7 @@ _READ_IN, _LEARNED_IN = (0.5, 0.5, 0.0), (0.4, 0.4, 0.2)
 
 @dataclass(frozen=True)
 class DrawnWindows:
-    """N windows with what the model says of them.
-
-    ``contexts`` (N,) are as of `Prefilter.log_odds`, ``by_member`` (N, M) calibrated log-odds after each
-    member; ``importance_weight`` (N,) says how many of the pool each stands for.
-    """
+    """N windows with what the model says: log-odds (N, M) after each member; and how many each stands for."""
 
     codes: Codes
     contexts: Ints
@@ -69,11 +65,7 @@ _PLACES = np.dtype([(name, np.int64) for name in ("sequence", "start", "reverse"
 
 
 class WindowSource:
-    """Draws windows of both strands, and lets a model of windows of nucleotides score them.
-
-    ``on_scored`` is called with the number of windows that have been scored, and ``letters`` counts the
-    unambiguous ones that windows are drawn from.
-    """
+    """Draws windows of both strands and scores them; ``letters`` counts the unambiguous ones to draw from."""
 
     def __init__(
         self,
@@ -202,9 +194,7 @@ def teach_prefilter(
 ) -> TrainedModel:
     """The same model of windows with a prefilter, with which scans score far fewer windows.
 
-    The records are genomes of the kind that will be scanned, of which the model scores so many windows.
-    ``lost`` is the share of the windows at or above a level that it may skip; the card says what it lets
-    pass. With ``measure_only`` the prefilter of the model stays, and is measured on these genomes.
+    ``lost`` is the share of windows at or above a level that it may skip; ``measure_only`` keeps the old one.
     """
     _check(model, windows, lost, measure_only)
     done = 0

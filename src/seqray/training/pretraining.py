@@ -173,8 +173,7 @@ def pretrain(
 ) -> PretrainResult:
     """Train a network to predict a ``share`` of letters that are hidden, and save its weights.
 
-    The data are alignments for a model that reads them, else letters, cut into windows of ``data.window``; a
-    twentieth of them is held out.
+    Alignments or letters are cut into windows of ``data.window``; a twentieth is held out.
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")

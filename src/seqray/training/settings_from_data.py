@@ -36,11 +36,7 @@ BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """Settings that follow from the number of examples: for fewer than ``below``.
-
-    ``epochs`` are the most without a site, ``epochs_around_site`` the most of windows that are cut around
-    one; ``average`` is the decay of the weight average.
-    """
+    """Settings for fewer than ``below`` examples; ``average`` is the decay of the weight average."""
 
     below: float
     width: int
@@ -127,11 +123,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
 def alternatives_of(
     config: RunConfig, facts: DataFacts, fixed: Set[str] = frozenset()
 ) -> list[dict[str, Any]]:
-    """Changes of chosen settings, but for ``fixed`` ones, among which the data decide.
-
-    For windows around a site, some sets need the matrix of positions, and others overfit with it. With fewer
-    than 2,000 examples, too few are held out to see the difference; with many, there is none.
-    """
+    """Changes of chosen settings, but for ``fixed`` ones, among which the data decide: few examples can't."""
     setting = "model.position_matrix"
     few_or_many = facts.total < _SMALL_DATA.below or facts.total >= _MEDIUM_DATA.below
     if config.model.position_matrix != "shared" or few_or_many or setting in fixed:

@@ -89,11 +89,7 @@ def count_devices(config: RunConfig) -> int:
 
 
 def trainer_settings(config: RunConfig) -> dict[str, Any]:
-    """Fill the ``trainer`` section: one device, CUDA if available, gradients clipped to a norm of 1.
-
-    The precision is bf16-mixed on CUDA, and on a CPU that computes with bfloat16 (not for backbones and
-    locators), else float32.
-    """
+    """Fill the ``trainer`` section: one device, CUDA if available, bf16-mixed where fast, else float32."""
     known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
     for name in config.trainer:
         if name in _RESERVED:
@@ -303,11 +299,7 @@ _NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 
 
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
-    """Hash every setting that changes the weights of a member, and the order of the classes.
-
-    Defaults are not counted, so a version that adds settings can resume runs of an earlier one; nor is the
-    precision, see `run_identity`.
-    """
+    """Hash every setting that changes the weights of a member, and the order of the classes; not defaults."""
     settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
     for place in ("path", "name"):  # of a backbone that is known by its checksums
@@ -353,11 +345,7 @@ def is_main_process(config: RunConfig) -> bool:
 
 @dataclass(frozen=True)
 class WorkDir:
-    """Folder of a run, with one sub-folder a member; with ``resume`` what it holds is used.
-
-    ``identity`` is of `run_identity`, ``part`` a hash of what is learned from and what is held out, and
-    ``restart_if_changed`` that of `RunOptions`.
-    """
+    """Folder of a run, with one sub-folder a member; see `RunOptions`; ``part`` is a hash of its data."""
 
     path: Path
     identity: dict[str, str]

@@ -23,12 +23,9 @@ _UPPER = bytes(range(ord("A"), ord("Z") + 1))
 
 
 class AuditSet:
-    """N labeled sequences, column by column, with simple features of each.
+    """N labeled sequences, column by column, with simple features of each, and what scores are measured on.
 
-    ``splits`` (N,) are ``all`` if nothing or everything is held out, ``parts`` those that occur; scores are
-    measured on ``held_out``, or None; ``pairs`` of splits are compared, the held-out one first. ``lower`` is
-    the share of lower-case letters in the file, ``first_capital`` the index of the first capital, or the
-    length.
+    ``lower`` is the share of lower-case letters, ``first_capital`` its index, or the length without any.
     """
 
     def __init__(
@@ -185,11 +182,7 @@ def histogram(quantity: str, split: str, label: str, values: Floats, edges: Floa
 
 
 def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
-    """Runs of one label among labels (N,), their mean over all orders, and standard deviations above it.
-
-    Far below 0 if labels come in blocks, NaN if there is no other order (Mood 1940, The distribution theory
-    of runs, section 4).
-    """
+    """Runs of one label in (N,), their mean over orders, and deviations above it (Mood 1940, section 4)."""
     n = len(labels)
     runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1])) if n else 0
     sizes = np.unique(labels, return_counts=True)[1].astype(np.float64)
@@ -209,12 +202,9 @@ def order_figures(data: AuditSet) -> Iterator[AuditFigure]:
 
 
 def copy_figures(data: AuditSet) -> Iterator[AuditFigure]:
-    """Count copies.
+    """Count copies: of a text, of its reverse complement only, and of those with more than one label.
 
-    ``duplicates`` are sequences beyond the first of each text, ``strand_duplicates`` those beyond the first
-    of each text or its reverse complement, minus the former. Across splits the two count sequences of the
-    first split that also occur in the second. ``contradicted`` are different sequences (on either strand)
-    with more than one label, ``contradicted_rows`` the examples that carry them.
+    Across splits, the sequences of the first that also occur in the second.
     """
     plain = number_by_appearance(data.sequences)
     canonical = number_by_appearance(canonical_strand(s, data.alphabet) for s in data.sequences)

@@ -322,8 +322,7 @@ def _shortcuts(table: _FigureTable) -> Iterator[Finding]:
 def _grade(table: _FigureTable, name: str, f: AuditFigure) -> str:
     """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
 
-    A lower bound of its standard error is that of a random rule, sqrt((n + m + 1) / (12 n m)) by Mann and
-    Whitney 1947, eq. 5, of n and m groups, or of sequences for letter case, which relatives don't share.
+    Its standard error is at least that of a random rule (Mann and Whitney 1947, eq. 5) of n and m groups.
     """
     counted = "sequences" if name in ("letter_case", "first_capital") else "groups"
     split = table.held_out or WHOLE

@@ -56,10 +56,9 @@ def given_validation(data: AuditSet, seed: int) -> Validation | None:
 
 
 def cross_validation(data: AuditSet, groups: Ints | None, seed: int) -> Validation | None:
-    """Cross-validate over all data, with whole ``groups`` (N,), or random folds.
+    """Cross-validate over all data, with whole ``groups`` (N,), or random folds; None without two classes.
 
-    Classes of fewer examples (or groups) than folds are left out, if two others remain; None if fewer than
-    two have two.
+    Classes of fewer examples (or groups) than folds are left out.
     """
     units = np.arange(len(data)) if groups is None else groups
     pairs = np.unique(np.stack((data.labels, units), axis=1), axis=0)
@@ -116,10 +115,9 @@ def sample_rows(data: AuditSet, most: int, seed: int) -> Bools:
 def baseline_figures(
     data: AuditSet, validation: Validation, chosen: Bools, related: Bools | None, bootstrap: Bootstrap
 ) -> Iterator[AuditFigure]:
-    """Measure the baselines, with MCC and AUROC of each class against the rest: k-mers and positions.
+    """MCC and AUROC of the baselines, of each class against the rest, for the rows ``chosen`` (N,).
 
-    Two classes of one length also have the matrix. Only rows ``chosen`` (N,) are used; those of ``related``
-    (N,), with a relative in training, are left out of the figures called ``unrelated``.
+    Those ``related`` (N,) to training are left out of the figures called ``unrelated``.
     """
     from seqray.metrics.baselines import PositionWeightMatrix, default_baseline, held_out_probabilities
 
@@ -229,40 +227,7 @@ def audit(
 ) -> Audit:
     """Find what would mislead a model trained on these sequences: leaks, copies, shortcuts.
 
-    Parameters
-    ----------
-    examples
-        Labeled sequences; their splits and groups are used, and checked.
-    alphabet
-        Of the sequences.
-    letters
-        Letters of each example as written in the file, before case was folded.
-    in_file_order
-        Whether the examples are in the order of one table, so that the order can be tested.
-    baselines
-        Whether to fit the linear baselines, the slowest part.
-    seed
-        Of folds, samples and resamples.
-    sample
-        Rows of each split that the baselines are trained and tested on, at most; drawn at random.
-    resamples
-        Of the bootstrap.
-    skipped
-        Records without letters that were left out by the reader, for the findings.
-    on_progress
-        Called after each check.
-
-    Raises an InputError for fewer than two classes.
-
-    Examples
-    --------
-    >>> from seqray.core.alphabet import DNA
-    >>> examples = [LabeledSequence("ACGTTGCAAC", "a", "1", split="train")]
-    >>> examples += [LabeledSequence("TTGGCCATGC", "b", "2", split="train")]
-    >>> examples += [LabeledSequence("ACGTTGCAAC", "a", "3", split="test")]
-    >>> found = audit(examples, DNA, baselines=False)
-    >>> [finding.what for finding in found.findings if finding.kind == "copies_across"]
-    ['exact copies across the split: 1 of 1 (100 %) of test also in train']
+    ``letters`` are as in the file, ``skipped`` those without any; baselines use ``sample`` rows of a split.
     """
     data = AuditSet(examples, alphabet, letters, in_file_order)
     k = word_length(data.sequences, alphabet)

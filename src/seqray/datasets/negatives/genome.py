@@ -266,11 +266,7 @@ BLOCK = 1 << 20
 
 
 def find_occurrences(positives: Sequence[str], genome: JoinedGenome) -> tuple[Intervals, Ints]:
-    """Letters of a genome in k-mers of N positives, on either strand, and the median place of each, or -1.
-
-    k is 24, or the length of a shorter positive; k-mers with an ambiguous letter don't count. A positive that
-    differs in some letters is found by its other k-mers; one that occurs twice, twice.
-    """
+    """Letters of a genome in k-mers of N positives, on either strand, and each one's median place, or -1."""
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []
     letters = len(genome.alphabet.letters)

@@ -88,8 +88,7 @@ class Member:
 def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> list[str]:
     """Name the group of each of N examples: by its given name, else ``g1``, ``g2`` .. by appearance.
 
-    One that was made from another is with it. One without a given group is also with those in its block of
-    the genome, overlapping windows, and those that share a 40-mer on either strand.
+    Together are an example and what was made of it, overlapping windows, and those that share a 40-mer.
     """
     families = np.array([i if m.parent is None else m.parent for i, m in enumerate(members)], dtype=np.int64)
     kmers, blocks = (np.full(len(members), -1, dtype=np.int64) for _ in range(2))

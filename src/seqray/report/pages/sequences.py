@@ -54,10 +54,9 @@ _CHECK_COLUMNS = ("method", "measure", "against", "value", "95 % interval", "rec
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Report:
-    """What a page of explanations needs.
+    """What a page of explanations needs; ``omitted`` counts records that are too many for it.
 
-    ``faithfulness`` is None if there were no checks. ``omitted`` counts records left out of the page because
-    there are too many; ``checked`` says in a sentence which records the checks used, empty if all or none.
+    ``checked`` says in a sentence which records the checks of ``faithfulness`` used, empty if all.
     """
 
     title: str

@@ -123,8 +123,7 @@ def draw_surroundings(
 ) -> Markup:
     """Draw the surroundings of a call: genes that overlap them, scores, boxes and the arrow of the start.
 
-    The profiles are the scores of the strand of the call and of the other one, (2 * CALL_REACH + 1,) each in
-    reading direction, if they are known; ``name`` is for readers who do not see the drawing.
+    Profiles are scores of either strand, (2 * CALL_REACH + 1,) in reading direction.
     """
     body = _score_curves(profiles, threshold) if profiles else ""
     same, other = _UP + 4, _UP + 8 + _LANE  # top of the genes of each strand

@@ -141,11 +141,7 @@ def label(title: str, below: str = "", y: int = 0) -> str:
 
 
 def axis_definitions(lengths: Iterable[int], width: int, site: int | None) -> Markup:
-    """Define the axes of records of these lengths, which may repeat: of each line, and of each map.
-
-    A line has ticks at every tenth position, counted from the site if there is one, else from the first
-    letter. A map is as wide as a line but shows all letters of a record.
-    """
+    """Define the axes of records of these lengths: of each line, counted from a site, and of each map."""
 
     def position(index: int, inside: int | None) -> str:
         return str(index) if inside is None else offset(index - inside)

@@ -56,9 +56,7 @@ Singles = npt.NDArray[np.float32]
 class LabeledStrand:
     """A strand of a contig in reading direction, or several of short contigs ``joined`` end to end.
 
-    ``codes`` (L,) are its letters, ``sites`` as `SITES`, ``level`` (L,) uint8 what each position is, see
-    `MASKED`. ``genes`` have ``+`` for this strand, and are None where they are not known; ``inside`` is the
-    weight of `INSIDE`.
+    ``codes`` (L,), ``level`` (L,) uint8, see `MASKED`; ``genes`` have ``+`` for this strand, None if unknown.
     """
 
     codes: Codes
@@ -141,9 +139,7 @@ class LabeledStrand:
     ) -> tuple[Singles, Singles]:
         """Labels and weights (K, n) of ``[start, end)``, which lies within the strand.
 
-        Around a site the label of its class is a Gaussian of width ``sigma``, the weight that of the site;
-        other classes have no weight there. Elsewhere the label is 0, and the weight follows from the level,
-        ``gap`` that of `GAP`.
+        Around a site its class has a Gaussian label; elsewhere the level gives the weight.
         """
         distance = np.arange(-SURROUNDINGS, SURROUNDINGS + 1)
         bell = np.exp(-0.5 * (distance / sigma) ** 2).astype(np.float32)
@@ -192,9 +188,7 @@ class Chunk(NamedTuple):
 class Source:
     """Strands that passes over letters are drawn from: long contigs, or short ones that are ``joined``.
 
-    Joined contigs come in a new order in each pass, cut at random, so that the distance of a site to the end
-    of its contig says nothing. Their genes, if known, are never hidden: sites are far denser here than in a
-    genome.
+    Joined ones come in a new order each pass, cut at random, and with their genes, if known.
     """
 
     strands: Sequence[LabeledStrand]
@@ -290,11 +284,7 @@ def training_sources(genome: LabeledGenome, held_out: KmerSet, chunk: int) -> li
 
 @dataclass(frozen=True, eq=False)
 class GenomeParts:
-    """Genomes, divided: chunks are drawn from ``sources`` by their ``shares``.
-
-    ``validation`` are chunks of the development regions, ``counts`` sites to learn from by class, and
-    letters. ``measured`` are all genomes, and what of their species was held out.
-    """
+    """Genomes, divided: chunks are drawn from ``sources`` by ``shares``; the rest tells what is held out."""
 
     sources: list[Source]
     shares: list[float]
@@ -394,11 +384,7 @@ def _validation_chunks(genomes: Sequence[LabeledGenome], config: RunConfig) -> l
 
 
 class LocatorBatch(NamedTuple):
-    """B chunks of C letters: tracks (B, T, C), labels and weights (B, C, K).
-
-    Beside them whether the genes are ``known``, and ``hidden`` from the model, and ``rows``, the numbers of
-    the chunks, all (B,).
-    """
+    """B chunks of C letters: tracks (B, T, C), labels and weights (B, C, K), and what is known (B,)."""
 
     letters: Tensor
     tracks: Tensor

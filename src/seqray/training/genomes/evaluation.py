@@ -43,8 +43,7 @@ _MIN_CALLS = 20  # calls of its first row: of fewer the share that is right says
 class Measured:
     """Ranked calls of one species, of which a region or all was held out, and its mapped sites.
 
-    ``score`` (N,) is falling, ``right`` (N,) says whether the call claims a site; ``call_block`` (N,) and
-    ``site_block`` (M,) number blocks of the genome, for the bootstrap.
+    ``score`` (N,) falls, ``right`` (N,): the call claims a site; blocks (N,), (M,) are for the bootstrap.
     """
 
     species: str
@@ -90,11 +89,7 @@ def profile_peaks(scores: Floats) -> Ints:
 def measure(
     model: TrainedModel, genomes: Sequence[tuple[LabeledGenome, str]], *, genes: bool
 ) -> list[Measured]:
-    """Call the development regions of all genomes, and match the calls with the mapped sites.
-
-    With ``genes``, contigs whose genes are not known are left out; so are species without a mapped site
-    there.
-    """
+    """Call the development regions, and match calls with mapped sites; species without such are left out."""
     contigs: dict[tuple[str, str], list[tuple[LabeledGenome, LabeledContig]]] = defaultdict(list)
     for genome, held_out in genomes:
         for contig in genome.contigs:

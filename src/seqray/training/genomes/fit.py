@@ -175,8 +175,7 @@ def train_locator(
 ) -> TrainResult:
     """Train the members on genomes, measure them on development regions, and save one model file.
 
-    ``hold_out`` names species and groups that are left out. What was measured of ``folds``, models that have
-    not seen some of the species, goes onto the card. The rest is as in `seqray.training.fit.train`.
+    ``hold_out`` names species and groups left out; ``folds`` are models that have not seen some species.
     """
     classes = check_config(config)
     if teacher is not None:
@@ -290,8 +289,7 @@ def locator_card(
 ) -> tuple[Card, dict[str, float]]:
     """Measure the members together on the development regions, and describe them but for their training.
 
-    The regions also chose the epochs, so their figures are slightly optimistic. The figures are means over
-    the species that were learned from, with genes where they are known; these alone determine the threshold.
+    The regions also chose the epochs: figures, means over species, are slightly optimistic.
     """
     radius = config.model.radius
     card = Card(
@@ -335,11 +333,7 @@ def locator_card(
 
 
 def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
-    """Words of each species, so that a scan can tell whether its genome is of one of them, or like it.
-
-    Species of which only short contigs are known are left out, because those lie around the sites, and other
-    parts of the genome are made of other words.
-    """
+    """Words of each species, to tell of which a genome is; not of those with short contigs only."""
     pieces: list[Codes] = []
     species: list[str] = []
     sketches: dict[str, Sketch] = {}

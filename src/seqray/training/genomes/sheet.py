@@ -125,11 +125,7 @@ class LabeledContig:
 
 @dataclass(frozen=True, eq=False)
 class LabeledGenome:
-    """A row of the sheet, read.
-
-    ``genes`` is None where they are not known; ``repeated`` counts rows of sites that repeat another one, and
-    were merged with it; ``notes`` say what of its files was left out.
-    """
+    """A row of the sheet, read; ``notes`` say what of its files was left out, ``genes`` None if unknown."""
 
     row: GenomeRow
     contigs: list[LabeledContig]
@@ -165,9 +161,8 @@ def read_genomes(
     whole: int,
     threads: int = 1,
 ) -> list[LabeledGenome]:
-    """Read all genomes of a sheet, ``threads`` at a time.
+    """Read all genomes of a sheet, ``threads`` at a time; ``rename`` maps other names of sites to classes.
 
-    ``rename`` maps other names of sites to classes; ``site_class`` is that of sites whose file names none.
     Regions are held out of contigs of ``whole`` letters and more alone.
     """
     class_of = _class_index(classes, rename, site_class)
