@@ -33,7 +33,7 @@ from seqray.explanations.methods import METHODS, member_scores
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import LocatorTarget, ensemble_score
 from seqray.genome.find import predict_all, read_genes
-from seqray.genome.genes import TRACKS, Genome, Tracks, gene_tracks
+from seqray.genome.genes import TRACKS, Annotation, Tracks, gene_tracks
 from seqray.io.gff3 import read_called
 from seqray.io.sequences import read_sequences
 from seqray.modelfile.file import load_model
@@ -82,7 +82,7 @@ def best_stretches(model: TrainedModel, args: argparse.Namespace) -> list[Stretc
     return cut_stretches(model, [contig], best_calls(calls, args.calls), tracks_of)
 
 
-def genes_of(contig: SequenceRecord, chosen: str) -> Genome | None:
+def genes_of(contig: SequenceRecord, chosen: str) -> Annotation | None:
     """The genes that the scan has used."""
     if chosen == "none":
         return None

@@ -16,7 +16,7 @@ from machine import add_data, describe, script_parser
 from seqray.core.alphabet import DNA
 from seqray.core.records import SequenceRecord
 from seqray.genome.find import read_genes
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model
@@ -63,7 +63,7 @@ def _scan(network: TrainedModel, letters: str, genes: Sequence[Gene], cut: int) 
         replace(gene, start=gene.start - left, end=gene.end - left) for gene in genes if gene.start >= left
     ]
     record = SequenceRecord("part", letters[cut:])
-    source = Genome({"part": tuple(moved)}, GENOME)
+    source = Annotation({"part": tuple(moved)}, GENOME)
     calls = scan_records(network, [record], genes=source).calls
     return {strand: {c.site + cut: c.score for c in calls if c.strand == strand} for strand in "+-"}
 

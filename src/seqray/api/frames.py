@@ -17,7 +17,7 @@ from seqray.core.records import SequenceRecord
 from seqray.core.results import Call, Prediction
 from seqray.explanations.calls import Stretch, cut_stretches
 from seqray.genome.find import choose_genes, genes_of_records, read_genes
-from seqray.genome.genes import Genome, tracks_reader
+from seqray.genome.genes import Annotation, tracks_reader
 from seqray.io.calls import CALL_COLUMNS, call_rows
 from seqray.io.gff3 import read_called
 from seqray.io.predictions import prediction_columns, prediction_row
@@ -94,7 +94,7 @@ def call_stretches(
     model: TrainedModel,
     sequences: Any,
     calls: pd.DataFrame | str | Path | None,
-    genes: str | Path | Genome | None,
+    genes: str | Path | Annotation | None,
     circular: bool | Collection[str] | None,
 ) -> list[Stretch]:
     """The letters and genes around calls."""
@@ -130,15 +130,15 @@ def listed_calls(calls: pd.DataFrame | str | Path) -> tuple[list[Call], Any]:
 
 
 def gene_source(
-    genes: str | Path | Genome | None,
+    genes: str | Path | Annotation | None,
     table: int | None,
     records: Sequence[SequenceRecord],
     sequences: Any,
     is_circular: Callable[[SequenceRecord], bool],
     introns: bool,
-) -> Genome | None:
+) -> Annotation | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
-    if not isinstance(genes, str | Path | Genome | None):
+    if not isinstance(genes, str | Path | Annotation | None):
         remedy = "give a GenBank or GFF3 file, what read_genes gave, 'predict', 'none' or 'auto'"
         raise ConfigError(f"{field_name('genes')} is a {type(genes).__name__}", remedy=remedy)
     own = partial(read_genes, sequences) if holds_genes(sequences) else None

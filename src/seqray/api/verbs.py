@@ -30,7 +30,7 @@ from seqray.core.text import Truncation, counted
 from seqray.explanations.calls import explain_calls, extract_call_windows
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
-from seqray.genome.genes import Genome
+from seqray.genome.genes import Annotation
 from seqray.inference.engines import Engine, with_engine
 from seqray.inference.origin import CAUTION, FileCheck, choose_locator, recognize_context
 from seqray.inference.sequences import BatchSize, Dtype, PredictOptions, checked_records, sequence_flags
@@ -197,7 +197,7 @@ def scan(
     context: str | None = "auto",
     strict: bool = False,
     skip_unusable: bool = False,
-    genes: str | Path | Genome | None = "auto",
+    genes: str | Path | Annotation | None = "auto",
     codon_table: int | None = None,
     progress: bool = False,
     **options: Unpack[ScanSettings],
@@ -312,7 +312,7 @@ def explain(
     context: str | None = "auto",
     device: str | None = None,
     calls: pd.DataFrame | str | Path | None = None,
-    genes: str | Path | Genome | None = "auto",
+    genes: str | Path | Annotation | None = "auto",
     circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
     columns: Columns | None = None,

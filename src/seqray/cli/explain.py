@@ -95,7 +95,7 @@ def _explain(request: ExplainRequest, model: TrainedModel) -> tuple[int, str]:
             ):
                 usable = checked_records(usable, model, "", skipped)
             model, read = recognize(request.model, model, usable)
-            work = EXPLAINERS[model.card.model.kind](model, request, called, opened and opened.genome)
+            work = EXPLAINERS[model.card.model.kind](model, request, called, opened and opened.annotation)
             facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
             lines = provenance(request.command, model, facts)
             work.explain(read, staged, lines, progress.advance)

@@ -46,7 +46,7 @@ from seqray.io.tables import open_table
 from seqray.modelfile.model import TrainedModel
 
 if TYPE_CHECKING:
-    from seqray.genome.genes import Genome
+    from seqray.genome.genes import Annotation
 
 MAX_MOTIF_RECORDS = 5000
 SCORE_TOLERANCE = 0.02  # scores of --dtype bf16 are not exact
@@ -73,7 +73,7 @@ class Explainer(ABC):
     model: TrainedModel
     request: ExplainRequest
     called: CalledFile | None
-    genes: Genome | None
+    genes: Annotation | None
 
     def __post_init__(self) -> None:
         request, model = self.request, self.model

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from seqray.core.alphabet import Alphabet
     from seqray.core.records import Alignment, SequenceRecord
     from seqray.core.results import SkippedRecord
-    from seqray.genome.genes import Genome
+    from seqray.genome.genes import Annotation
     from seqray.io.records import Duplicates, OnSkip
 
 
@@ -225,7 +225,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
 
         self.path, self._alphabet, self._reading, self._genes = path, alphabet, reading, genes
         self.duplicates: Duplicates = reading.duplicates
-        self.genome: Genome | None = None
+        self.annotation: Annotation | None = None
         self.notes: list[str] = []
         self.held: list[SequenceRecord] | None = None if genes is None else []
         self.is_whole = False  # whether all are held
@@ -261,7 +261,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             if not records:
                 return
         own = partial(genes_of_records, self._parsed, self.path, duplicates=self.duplicates)
-        self.genome, reason = choose_genes(
+        self.annotation, reason = choose_genes(
             *(genes, records if genes in ("auto", "predict") else self, is_circular),
             table=self._genes.codon_table,
             own=own if self._parsed and genes == "auto" else None,
@@ -269,7 +269,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
             introns=introns,
         )
         self.notes = [f"no genes: {reason}"] if reason else []
-        self.notes += self.genome.notes if self.genome else ()
+        self.notes += self.annotation.notes if self.annotation else ()
 
     def hold(self, most: int) -> list[SequenceRecord]:
         """The first records of the input, up to at least so many letters; they stay in memory."""

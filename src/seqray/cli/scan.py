@@ -295,12 +295,12 @@ def run(request: ScanRequest) -> Outcome:
         finding = pool.submit(find, options.is_circular)
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         finding.result()
-    files.check_genes(known=source.genome is not None)
+    files.check_genes(known=source.annotation is not None)
     if request.windows.gene:
         options = replace(options, regions=_around_gene(request, source, options))
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
-    scorer = make_scorer(model, options, **how, genes=source.genome)
+    scorer = make_scorer(model, options, **how, genes=source.annotation)
     scan = _scan_share if outputs.shard else _scan_whole
     findings, last = scan(request, files, model, scorer, source)
     request.note(*chosen, *source.notes, *_left_out(model, scorer), *findings)
@@ -386,7 +386,7 @@ def _recording(
 def _about_genes(request: ScanRequest, result: ScanResult, source: inputs.GenomeInput) -> list[str]:
     """That genes were predicted, and the starts of the gene that ``--gene`` names."""
     lines = list[str]()
-    if result.genes is not None and source.genome is not None and source.genome.predict is not None:
+    if result.genes is not None and source.annotation is not None and source.annotation.predict is not None:
         moved = "the genes of an annotation (--genes FILE) move some calls"
         lines.append(f"{counted(result.genes.count, 'gene')} {result.genes.source}; {moved}")
     if request.windows.gene:
@@ -428,7 +428,7 @@ def _around_gene(
     wanted, names = request.windows.gene, set[str]()
     regions = list[Region]()
     for record in source:
-        genes = source.genome.find(record, options.is_circular(record)) if source.genome else None
+        genes = source.annotation.find(record, options.is_circular(record)) if source.annotation else None
         for gene in genes or ():
             names |= {gene.name, gene.locus}
             if wanted in (gene.name, gene.locus):
@@ -439,7 +439,7 @@ def _around_gene(
         raise ConfigError("--gene needs genes", remedy="give --genes FILE, or pip install pyrodigal")
     if not regions:
         otherwise = "give a name or a locus tag of a gene"
-        if source.genome is not None and source.genome.predict is not None:
+        if source.annotation is not None and source.annotation.predict is not None:
             otherwise = (
                 f"its genes are predicted, with names such as {min(names)}; see --genes-out genes.gff3"
             )

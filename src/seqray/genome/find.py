@@ -19,7 +19,7 @@ from Bio.SeqRecord import SeqRecord
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, missing_package, setting
 from seqray.core.records import SequenceRecord
-from seqray.genome.genes import Gene, Genome, check_genes, genes_on_circle, sort_genes
+from seqray.genome.genes import Annotation, Gene, check_genes, genes_on_circle, sort_genes
 from seqray.io.features import read_annotated
 from seqray.io.files import display_name, short_name
 from seqray.io.genbank import genbank_annotation, gene_names
@@ -99,9 +99,11 @@ def _with_parents(feature: Feature, parents: Mapping[tuple[str, str], Feature]) 
 _BACTERIAL = 11
 
 
-def gene_features(genome: Genome) -> dict[str, list[Feature]]:
+def gene_features(annotation: Annotation) -> dict[str, list[Feature]]:
     """Features of each contig; a note says where the genes come from."""
-    return {contig: [*_features(contig, genes, genome.source)] for contig, genes in genome.genes.items()}
+    return {
+        contig: [*_features(contig, genes, annotation.source)] for contig, genes in annotation.genes.items()
+    }
 
 
 def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[Feature]:
@@ -174,13 +176,13 @@ def _following(last: Part, part: Part, length: int | None) -> Part | None:
 
 def read_genes(
     path: str | Path, circles: Mapping[str, int] | None = None, *, duplicates: Duplicates = "error"
-) -> Genome:
+) -> Annotation:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
     ``circles`` are lengths of contigs known to be circular: a gene on either side of the origin is one there.
     """
     file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
-    return _genome(file, display_name(path), circles or {})
+    return _annotation(file, display_name(path), circles or {})
 
 
 def genes_of_records(
@@ -189,14 +191,14 @@ def genes_of_records(
     circles: Mapping[str, int],
     *,
     duplicates: Duplicates = "error",
-) -> Genome:
+) -> Annotation:
     """The same of the records of a GenBank file, read with their features."""
     name = display_name(path)
     file = genbank_annotation(records, name, is_wanted, circles, UniqueIds(duplicates, name))
-    return _genome(file, name, circles)
+    return _annotation(file, name, circles)
 
 
-def _genome(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> Genome:
+def _annotation(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> Annotation:
     around = {**circles, **{contig: file.lengths[contig] for contig in file.circular}}
     families = list(families_of(file.features))
     with_frames = any(family[0].kind == "CDS" for family in families)
@@ -207,7 +209,7 @@ def _genome(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> Genom
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
     source = f"{file.format} {short_name(name)}"
     notes = (f"{name}: {file.note}",) if file.note else ()
-    return Genome(
+    return Annotation(
         *(genes, source, file.lengths, frozenset(around), name, file.others), names=file.names, notes=notes
     )
 
@@ -343,7 +345,7 @@ def predicted_genes(
     table: int | None = None,
     *,
     is_circular: Callable[[SequenceRecord], bool] | None = None,
-) -> Genome:
+) -> Annotation:
     """Genes predicted contig by contig, after learning from the first; with ``is_circular``, that one now."""
     for record in records:  # training reads a part; too long a contig is refused before the scan
         check_predictable(record.sequence, where=f"record '{record.id}'")
@@ -354,10 +356,12 @@ def predicted_genes(
 
     first = records[:1] if is_circular else []
     ready = {record.id: predict(record, bool(is_circular and is_circular(record))) for record in first}
-    return Genome(ready, predictor.source, predict=predict)
+    return Annotation(ready, predictor.source, predict=predict)
 
 
-def predict_all(records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1) -> Genome:
+def predict_all(
+    records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1
+) -> Annotation:
     """Predict the genes of all contigs of a genome, so many at a time, after training on all of them.
 
     The longest contig takes about 30 bytes a letter on top of the records.
@@ -371,25 +375,25 @@ def predict_all(records: Sequence[SequenceRecord], *, table: int | None = None, 
         genes = list(pool.map(predict, records))
     lengths = {record.id: len(record) for record in records}
     circular = frozenset(record.id for record in records if record.circular)
-    return Genome(dict(zip(lengths, genes, strict=True)), predictor.source, lengths, circular)
+    return Annotation(dict(zip(lengths, genes, strict=True)), predictor.source, lengths, circular)
 
 
 def choose_genes(
-    genes: str | Path | Genome,
+    genes: str | Path | Annotation,
     records: Iterable[SequenceRecord],
     is_circular: Callable[[SequenceRecord], bool],
     *,
     table: int | None = None,
-    own: Callable[[Mapping[str, int]], Genome] | None = None,
+    own: Callable[[Mapping[str, int]], Annotation] | None = None,
     ahead: bool = False,
     introns: bool = False,
-) -> tuple[Genome | None, str]:
+) -> tuple[Annotation | None, str]:
     """Read or predict the genes that were asked for."""
     predicted = isinstance(genes, str) and genes in ("auto", "predict")
     if table is not None and not predicted:
         raise ConfigError(
             f"{setting('codon_table', table)} is for predicted genes, but "
-            f"{setting('genes', genes.source if isinstance(genes, Genome) else genes)} was given",
+            f"{setting('genes', genes.source if isinstance(genes, Annotation) else genes)} was given",
             remedy="give one of them",
         )
     if isinstance(genes, str) and genes == "none":
@@ -403,24 +407,24 @@ def choose_genes(
     circles = {record.id: len(record) for record in records if is_circular(record)}
     contigs = ((record.id, DNA.encode(record.sequence.replace("U", "T"))) for record in records)
     if not predicted:
-        genome = genes if isinstance(genes, Genome) else read_genes(genes, circles)
-        return check_genes(genome, contigs, introns=introns), ""
+        annotation = genes if isinstance(genes, Annotation) else read_genes(genes, circles)
+        return check_genes(annotation, contigs, introns=introns), ""
     if genes == "auto" and own is not None:
         try:
-            genome = own(circles)
-            if genome.count:
-                check_genes(genome, contigs, introns=introns)
+            annotation = own(circles)
+            if annotation.count:
+                check_genes(annotation, contigs, introns=introns)
         except InputError as error:
             without = f"or give {setting('genes', None if introns else 'predict')}"
             remedy = error.remedy if without in error.remedy else f"{error.remedy or 'correct it'}, {without}"
             raise InputError(error.what, where=error.where, remedy=remedy) from None
-        if genome.count and table is not None:
+        if annotation.count and table is not None:
             raise ConfigError(
-                f"{setting('codon_table', table)} is for predicted genes, but {genome.file} names genes",
+                f"{setting('codon_table', table)} is for predicted genes, but {annotation.file} names genes",
                 remedy=f"give {setting('genes', 'predict')}, too",
             )
-        if genome.count:
-            return genome, ""
+        if annotation.count:
+            return annotation, ""
     if introns:
         return None, f"{known}, for genes with introns are not predicted"
     if not needed and find_spec("pyrodigal") is None:

@@ -1,4 +1,4 @@
-"""Genes on a genome: a gene, the genes of a genome, and what lies around a site."""
+"""Genes on a genome: a gene, an annotation, and what lies around a site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seqray.core.text import first_and_more
 
 _OPPOSITE = {"+": "-", "-": "+"}
 
-# --- A gene, and the genes of a genome
+# --- A gene, and the annotation of a genome
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Gene:
 
 
 @dataclass(frozen=True)
-class Genome:
+class Annotation:
     """The genes of a genome, read or predicted."""
 
     # by contig, sorted by start and end; contigs whose genes are not known are missing
@@ -236,33 +236,35 @@ _MIN_GENES = 20
 _MIN_START_SHARE = 0.5
 
 
-def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]], *, introns: bool = False) -> Genome:
+def check_genes(
+    annotation: Annotation, contigs: Iterable[tuple[str, Codes]], *, introns: bool = False
+) -> Annotation:
     """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
     One common name is enough. Genes come back under the names of the sequences if contigs have others.
     """
-    same, with_start, looked_at = {name: name for name in {**genome.genes, **genome.lengths}}, 0, 0
-    known, own = _other_names(genome), dict[str, str]()  # names of sequences to those of the file
+    same, with_start, looked_at = {name: name for name in {**annotation.genes, **annotation.lengths}}, 0, 0
+    known, own = _other_names(annotation), dict[str, str]()  # names of sequences to those of the file
     lengths: dict[str, int] = {}
     instead = setting("genes", None if introns else "predict")
     for name, codes in contigs:
         lengths[name] = len(codes)
         own[name] = contig = same.get(name) or known.get(_plain_name(name), "")
         if contig == name:
-            check_contig(genome, name, len(codes), instead)
-        if contig == name or genome.lengths.get(contig) == len(codes):
-            starting, coding = count_starts(genome.of(contig), codes)
+            check_contig(annotation, name, len(codes), instead)
+        if contig == name or annotation.lengths.get(contig) == len(codes):
+            starting, coding = count_starts(annotation.of(contig), codes)
             with_start, looked_at = with_start + starting, looked_at + coding
-    annotated = [contig for contig, genes in genome.genes.items() if genes]
+    annotated = [contig for contig, genes in annotation.genes.items() if genes]
     if not annotated:
-        others = f", only features {_some(genome.others)}" if genome.others else ""
+        others = f", only features {_some(annotation.others)}" if annotation.others else ""
         what, remedy = f"contains no genes{others}", f"give another file or {instead}"
-        raise InputError(what, where=genome.file, remedy=remedy)
+        raise InputError(what, where=annotation.file, remedy=remedy)
     if lengths and not set(annotated) & set(lengths):
         named = [(contig, name) for name, contig in own.items() if contig]
         renamed = dict(named)
         if not any(map(renamed.get, annotated)) or any(
-            genome.lengths.get(contig) != lengths[name]
+            annotation.lengths.get(contig) != lengths[name]
             or _versions_differ(contig, name)
             or renamed[contig] != name  # two sequences have names of one contig
             for contig, name in named
@@ -270,20 +272,20 @@ def check_genes(genome: Genome, contigs: Iterable[tuple[str, Codes]], *, introns
             plain = {_versionless(name) for name in annotated} & {_versionless(name) for name in lengths}
             raise InputError(
                 f"has genes of {_some(annotated)}, but the sequences are {_some(lengths)}",
-                where=genome.file,
+                where=annotation.file,
                 remedy="only the version after the dot differs: use files of one version"
                 if plain
                 else f"rename them in one of the files, or give {instead}",
             )
-        genome = _renamed(genome, renamed)
+        annotation = _renamed(annotation, renamed)
     if looked_at >= _MIN_GENES and with_start < _MIN_START_SHARE * looked_at:
         raise InputError(
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
             "with a start codon",
-            where=genome.file,
+            where=annotation.file,
             remedy=_OF_THIS_ASSEMBLY + instead,
         )
-    return genome
+    return annotation
 
 
 def _plain_name(name: str) -> str:
@@ -292,11 +294,11 @@ def _plain_name(name: str) -> str:
     return "mt" if plain == "m" else plain
 
 
-def _other_names(genome: Genome) -> dict[str, str]:
+def _other_names(annotation: Annotation) -> dict[str, str]:
     """Contigs by the plain forms of their names, and of those that the file states; each form once."""
     forms: dict[str, set[str]] = {}
-    for contig in {**genome.genes, **genome.lengths}:
-        for name in (contig, *genome.names.get(contig, ())):
+    for contig in {**annotation.genes, **annotation.lengths}:
+        for name in (contig, *annotation.names.get(contig, ())):
             forms.setdefault(_plain_name(name), set()).add(contig)
     return {form: next(iter(contigs)) for form, contigs in forms.items() if len(contigs) == 1}
 
@@ -306,25 +308,25 @@ def _versions_differ(one: str, other: str) -> bool:
     return one != other and _versionless(one) == _versionless(other) not in (one, other)
 
 
-def _renamed(genome: Genome, names: Mapping[str, str]) -> Genome:
-    """A genome of the contigs that have other names, under these."""
+def _renamed(annotation: Annotation, names: Mapping[str, str]) -> Annotation:
+    """The annotation of the contigs that have other names, under these."""
     pairs = first_and_more((f"'{old}' is '{new}'" for old, new in names.items()), _MAX_SHOWN_NAMES)
-    note = f"{genome.file}: contigs are matched under other names, as their lengths agree: {pairs}"
-    if left := [contig for contig, genes in genome.genes.items() if genes and contig not in names]:
+    note = f"{annotation.file}: contigs are matched under other names, as their lengths agree: {pairs}"
+    if left := [contig for contig, genes in annotation.genes.items() if genes and contig not in names]:
         note += f"; genes of {_some(left)} are left out, as no sequence has their names"
     return replace(
-        genome,
-        genes={names[contig]: genes for contig, genes in genome.genes.items() if contig in names},
-        lengths={new: genome.lengths[contig] for contig, new in names.items()},
-        circular=frozenset(names[contig] for contig in genome.circular if contig in names),
-        notes=(*genome.notes, note),
+        annotation,
+        genes={names[contig]: genes for contig, genes in annotation.genes.items() if contig in names},
+        lengths={new: annotation.lengths[contig] for contig, new in names.items()},
+        circular=frozenset(names[contig] for contig in annotation.circular if contig in names),
+        notes=(*annotation.notes, note),
     )
 
 
-def check_contig(genome: Genome, contig: str, length: int, instead: str) -> None:
+def check_contig(annotation: Annotation, contig: str, length: int, instead: str) -> None:
     """Raise `InputError` if the file of genes states another length, or a gene lies beyond the end."""
-    stated, genes = genome.lengths.get(contig, length), genome.of(contig)
-    reach = 2 * length if contig in genome.circular else length
+    stated, genes = annotation.lengths.get(contig, length), annotation.of(contig)
+    reach = 2 * length if contig in annotation.circular else length
     beyond = next((gene for gene in genes if gene.start >= length or gene.end > reach), None)
     what = f"states {stated} bases of '{contig}', which has {length}" if stated != length and genes else ""
     if beyond and not what:
@@ -333,7 +335,7 @@ def check_contig(genome: Genome, contig: str, length: int, instead: str) -> None
             f"the gene '{beyond.name}' ({place}) lies beyond the end of '{contig}', which has {length} bases"
         )
     if what:
-        raise InputError(what, where=genome.file, remedy=_OF_THIS_ASSEMBLY + instead)
+        raise InputError(what, where=annotation.file, remedy=_OF_THIS_ASSEMBLY + instead)
 
 
 def count_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:

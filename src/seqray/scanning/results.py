@@ -18,7 +18,7 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
 from seqray.core.text import counted, format_number
-from seqray.genome.genes import FIRST_BASES, GeneIndex, Genome
+from seqray.genome.genes import FIRST_BASES, Annotation, GeneIndex
 from seqray.io.calls import call_ids, context_columns
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.scorers import LETTERS_BEFORE
@@ -85,9 +85,9 @@ class CallTable(Sequence[Call]):
         """Names of the circular contigs that have calls."""
         return frozenset(contig.name for contig in self._contigs if contig.circular)
 
-    def in_genes_of(self, genome: Genome | None) -> Bools:
+    def in_genes_of(self, annotation: Annotation | None) -> Bools:
         """(n,) whether the genes of the contig of each call are known."""
-        known = [genome is not None and contig.name in genome.genes for contig in self._contigs]
+        known = [annotation is not None and contig.name in annotation.genes for contig in self._contigs]
         return np.array(known, dtype=bool)[np.array(self._columns["contig"], dtype=int)]
 
     def reaching(self, threshold: float | Floats) -> CallTable:
@@ -103,7 +103,7 @@ class CallTable(Sequence[Call]):
 
     def describe(
         self,
-        genome: Genome | None = None,
+        annotation: Annotation | None = None,
         expected: ExpectedPrecision | None = None,
         species: str | None = None,
     ) -> None:
@@ -115,7 +115,7 @@ class CallTable(Sequence[Call]):
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
         if not calls:
             return
-        known = self.in_genes_of(genome)
+        known = self.in_genes_of(annotation)
         scores, letters = self.scores, self.letters
         precision, trust = np.full(len(calls), np.nan), np.full(len(calls), "", dtype=object)
         for genes, figures in product((True, False), [expected] if expected else []):
@@ -129,7 +129,7 @@ class CallTable(Sequence[Call]):
             "precision": [None if np.isnan(value) else value for value in precision.tolist()],
             "trust": trust.tolist(),
         }
-        rows = _beside_genes(calls, contigs, genome)
+        rows = _beside_genes(calls, contigs, annotation)
         names = ("gene", "locus", "distance", "within", "within_strand")
         columns |= dict(zip(names, zip(*rows, strict=True), strict=True))
         if self.label in PROMOTERS and self.boxes:
@@ -214,17 +214,17 @@ def call_records(
 
 
 def _beside_genes(
-    calls: Sequence[Call], contigs: Sequence[Contig], genome: Genome | None
+    calls: Sequence[Call], contigs: Sequence[Contig], annotation: Annotation | None
 ) -> Iterator[tuple[Any, ...]]:
     """Name, locus and distance of the gene downstream, then the gene that a site lies in, and its strand."""
     index, of = None, ""
     for call, contig in zip(calls, contigs, strict=True):
-        if genome is None or call.contig not in genome.genes:
+        if annotation is None or call.contig not in annotation.genes:
             yield "", "", None, "", ""
             continue
         if index is None or of != call.contig:
             of = call.contig
-            index = GeneIndex(genome.of(of), contig.length, circular=contig.circular)
+            index = GeneIndex(annotation.of(of), contig.length, circular=contig.circular)
         found = index.downstream(call.site, call.strand, inside=FIRST_BASES)
         downstream = (found[0].name, found[0].locus, max(found[1], 0)) if found else ("", "", None)
         if gene := index.containing(call.site, call.strand):
@@ -330,7 +330,7 @@ class ScanResult:
     scanned: Sequence[Contig] = ()
     counts: ScanCounts
     options: ScanOptions = field(default_factory=ScanOptions)
-    genes: Genome | None = None
+    genes: Annotation | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
     lowest_measured: float | None = None
@@ -402,7 +402,7 @@ def finish_scan(
     lowest: float,
     *,
     from_positions: bool,
-    genes: Genome | None = None,
+    genes: Annotation | None = None,
     figures: LocatorFacts | None = None,
     species: str | None = None,
     foreign: bool = False,

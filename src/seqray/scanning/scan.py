@@ -15,7 +15,7 @@ from seqray.core.errors import InputError, field_name, require_type
 from seqray.core.host import as_guest
 from seqray.core.records import Contig, Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
 from seqray.core.results import SkippedRecord
-from seqray.genome.genes import Gene, Genome, cut_genes, shift_gene
+from seqray.genome.genes import Annotation, Gene, cut_genes, shift_gene
 from seqray.inference.origin import Origin
 from seqray.inference.sequences import BatchSize, Dtype
 from seqray.io.records import note_soft_masks
@@ -228,10 +228,14 @@ class Scan:
         return "" if self._checksum is None else self._checksum.hexdigest()
 
     @property
-    def genes(self) -> Genome | None:
+    def genes(self) -> Annotation | None:
         """The genes of the contigs so far; None where none are known."""
-        genome = self.scorer.genome
-        return None if genome is None else Genome(self._genes, genome.source, circular=genome.circular)
+        annotation = self.scorer.annotation
+        return (
+            None
+            if annotation is None
+            else Annotation(self._genes, annotation.source, circular=annotation.circular)
+        )
 
     def _is_ours(self) -> bool:
         """Count one more unit; returns whether it belongs to this shard."""
@@ -242,7 +246,7 @@ class Scan:
         """Yield each contig that is scanned, ready to be scored; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
         circles = MissingContigs((name, field_name("circular_ids")) for name in self.options.circular_ids)
-        named = self.scorer.genome.circular if self.scorer.genome else ()
+        named = self.scorer.annotation.circular if self.scorer.annotation else ()
         for record in records:
             circles.see(record.id)
             parts = regions.parts_of(record.id, len(record)) if regions is not None else None
@@ -279,7 +283,7 @@ class Scan:
         # Peaks just outside the parts may suppress peaks within.
         halo = scorer.halo * (scorer.min_distance + scorer.stride)
         wanted = contig.scanned.extended(halo, length, circular=circular)
-        genes = scorer.genome.find(record, circular) if scorer.genome else None
+        genes = scorer.annotation.find(record, circular) if scorer.annotation else None
         if genes is not None:
             self._genes[contig.name] = genes
         opened = scorer.open(codes, genes, circular=circular, parts=wanted, masked=masked)
@@ -383,7 +387,7 @@ def scan_records(
     *,
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
-    genes: Genome | None = None,
+    genes: Annotation | None = None,
     recognized: bool = False,
 ) -> ScanResult:
     """Find the sites of a model's positive class along sequences of any length.

@@ -29,7 +29,7 @@ from seqray.core.card import Card
 from seqray.core.card_parts import LocatorFacts, PrefilterFacts
 from seqray.core.errors import ConfigError, InputError, setting
 from seqray.core.records import Intervals
-from seqray.genome.genes import Gene, Genome, named_tracks
+from seqray.genome.genes import Annotation, Gene, named_tracks
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.inference.origin import CAUTION
 from seqray.inference.sequences import BatchSize, Dtype, cascade_log_odds, prefilter_log_odds, score_codes
@@ -44,7 +44,7 @@ LETTERS_BEFORE, LETTERS_AFTER = MAX_REACH, 20
 class Scorer(ABC):
     """A model that is moved along contigs as the options say, made once a run.
 
-    Peaks are collected down to ``threshold``; ``extent``: letters of a call; ``genome`` is None without
+    Peaks are collected down to ``threshold``; ``extent``: letters of a call; ``annotation`` is None without
     genes; ``out_of_domain``: which codes (N, W) are unlike training (N,).
     """
 
@@ -65,7 +65,7 @@ class Scorer(ABC):
         label: str,
         alphabet: Alphabet,
         max_ambiguous: float = 0.0,
-        genome: Genome | None = None,
+        annotation: Annotation | None = None,
         out_of_domain: Callable[[Codes], Bools] | None = None,
         limits: Iterable[str] = (),
         figures: LocatorFacts | None = None,
@@ -75,7 +75,7 @@ class Scorer(ABC):
         self.window, self.site, self.stride = grid
         self.min_distance = options.min_distance or min_distance
         self.threshold = options.lowest_threshold(threshold)
-        self.label, self.alphabet, self.genome = label, alphabet, genome
+        self.label, self.alphabet, self.annotation = label, alphabet, annotation
         self.out_of_domain, self.limits, self.figures = out_of_domain, [*limits], figures
         self.cutoffs: Cutoffs | None = None
 
@@ -136,11 +136,15 @@ class LocatorScorer(Scorer):
     around = LETTERS_BEFORE + 1 + LETTERS_AFTER
 
     def __init__(
-        self, options: ScanOptions, model: TrainedModel, dtype: Dtype = "fp32", genome: Genome | None = None
+        self,
+        options: ScanOptions,
+        model: TrainedModel,
+        dtype: Dtype = "fp32",
+        annotation: Annotation | None = None,
     ) -> None:
         card = model.card
         self._tracks, self._strands = card.model.tracks, StrandScorer(model, dtype)
-        genome = genome if self._tracks else None
+        annotation = annotation if self._tracks else None
         without, (before, after) = card.locator.threshold_without_genes, card.locator.extent
         without = card.threshold if without is None else without
         super().__init__(
@@ -149,11 +153,11 @@ class LocatorScorer(Scorer):
             extent=(int(before), int(after)),
             min_distance=MIN_DISTANCE_OF_LOCATORS,
             threshold=_locator_threshold(
-                card, options, without if genome is None else card.threshold, genome
+                card, options, without if annotation is None else card.threshold, annotation
             ),
             label=card.positive,
             alphabet=model.alphabet,
-            genome=genome,
+            annotation=annotation,
             figures=card.locator,
         )
 
@@ -177,7 +181,7 @@ class LocatorScorer(Scorer):
     def facts(self) -> dict[str, str]:
         return {
             "positions": f"each, from the {self._strands.radius} bases on either side",
-            "genes": "not known" if self.genome is None else self.genome.source,
+            "genes": "not known" if self.annotation is None else self.annotation.source,
             "ambiguous bases": "positions with N or another ambiguity code are not scored",
         }
 
@@ -185,11 +189,13 @@ class LocatorScorer(Scorer):
         return self._strands.running()
 
 
-def _locator_threshold(card: Card, options: ScanOptions, default: float, genome: Genome | None) -> float:
+def _locator_threshold(
+    card: Card, options: ScanOptions, default: float, annotation: Annotation | None
+) -> float:
     """The lowest threshold at which the precision that was asked for is to be expected, else the default."""
     if options.precision is None and options.species is None and options.trust is None:
         return float(default)
-    genes, species = genome is not None, options.species
+    genes, species = annotation is not None, options.species
     how = "with genes" if genes else "without genes"
     expected = ExpectedPrecision(card.locator)
     measured = sorted({table.species for table in expected.tables if table.genes == genes})
@@ -358,7 +364,7 @@ def make_scorer(
     *,
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
-    genes: Genome | None = None,
+    genes: Annotation | None = None,
 ) -> Scorer:
     """The scorer of a model over nucleotides: of positions for a locator, which has genes, or of windows."""
     card = model.card

@@ -18,7 +18,7 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.errors import InputError
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.serialization import from_mapping
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 from seqray.io.files import write_file
 from seqray.scanning.contigs import Grid, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
@@ -55,15 +55,15 @@ def scan_shard(
                     profiles.append(profile.scores.astype(np.float32))
             del opened  # else it is in memory while the next record is read
         null_scores = scan.null_scores()
-    genome, (window, site, stride) = scan.genes, scorer.grid
+    annotation, (window, site, stride) = scan.genes, scorer.grid
     header = {
         "share": [shard.number, shard.total],
         "label": scorer.label,
         "extent": list(scorer.extent),
         "around": scorer.around,
         "genes": []
-        if genome is None
-        else [genome.source, {name: [*map(astuple, genes)] for name, genes in genome.genes.items()}],
+        if annotation is None
+        else [annotation.source, {name: [*map(astuple, genes)] for name, genes in annotation.genes.items()}],
         "rule": {
             "window": window,
             "site": site,
@@ -266,10 +266,12 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
                     callbacks.on_profile(profile)
             strands.append((strand, *join_pieces(grid, strand, pieces, header["min_distance"])))
         calls.add(contig, strands)
-    genome = None
+    annotation = None
     if header["genes"]:
         source, genes = header["genes"]
-        genome = Genome({name: tuple(Gene(*row) for row in rows) for name, rows in genes.items()}, source)
+        annotation = Annotation(
+            {name: tuple(Gene(*row) for row in rows) for name, rows in genes.items()}, source
+        )
     counted = [file.header["counted"] for file in files]
     sums = {name: sum(counts[name] for counts in counted) for name in counted[0] if name not in _COMMON}
     result = finish_scan(
@@ -280,7 +282,7 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
         options,
         float(header["threshold"]),
         from_positions=window == 1,
-        genes=genome,
+        genes=annotation,
         figures=from_mapping(LocatorFacts, header["expected"], "expected"),
         species=header["species"],
         foreign=header["foreign"],

@@ -12,9 +12,9 @@ from seqray.core.errors import InputError
 from seqray.genome.find import MAX_FAMILY_SIZE, MAX_GAP, Piece, families_of, pieces_of
 from seqray.genome.genes import (
     TRACKS,
+    Annotation,
     Gene,
     GeneIndex,
-    Genome,
     check_contig,
     check_genes,
     count_starts,
@@ -120,7 +120,7 @@ NINE = Gene(0, 9, "+", "a")
 
 
 def annotation(*genes, contig="c1", **more):
-    return Genome({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
+    return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
 
 
 def check(known, lengths):
@@ -161,7 +161,7 @@ STATED = {"NC_001133.9": ("I",), "NC_001224.1": ("MT",)}
 
 def chromosomes(**more):
     genes = {"NC_001133.9": (NINE,), "NC_001224.1": (Gene(3, 9, "-", "b"),)}
-    return Genome(genes, "GFF3 a.gff", file="in/a.gff", lengths=LENGTHS, **more)
+    return Annotation(genes, "GFF3 a.gff", file="in/a.gff", lengths=LENGTHS, **more)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from seqray.genome.find import (
     predict_all,
     predicted_genes,
 )
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 
 
 def spans(genes):
@@ -215,7 +215,10 @@ def test_a_genbank_input_that_names_no_genes_has_them_predicted(records):
     def choose(own, **more):
         return choose_genes("auto", records, lambda record: False, own=lambda circles: own, **more)[0]
 
-    empty, named = Genome({}, "GenBank x.gb"), Genome({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb")
+    empty, named = (
+        Annotation({}, "GenBank x.gb"),
+        Annotation({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb"),
+    )
     assert choose(empty).source.startswith("predicted by pyrodigal")
     assert choose(named) is named
     with pytest.raises(ConfigError, match="codon_table=4 is for predicted genes"):
@@ -226,7 +229,7 @@ def test_genes_with_introns_are_read_and_never_predicted(records):
     def choose(genes, own=None):
         return choose_genes(genes, records, lambda record: False, own=own and (lambda _: own), introns=True)
 
-    named = Genome({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb")
+    named = Annotation({"a": (Gene(60, 90, "+", "g"),)}, "GenBank x.gb")
     assert choose("auto", named) == (named, "")
     assert choose(named) == (named, "")
     genome, reason = choose("auto")
@@ -234,7 +237,7 @@ def test_genes_with_introns_are_read_and_never_predicted(records):
     assert "as GFF3 or GenBank" in reason
     with pytest.raises(ConfigError, match="genes have introns"):
         choose("predict")
-    other = Genome({"z": (Gene(60, 90, "+", "g"),)}, "GFF3 x.gff", file="x.gff")
+    other = Annotation({"z": (Gene(60, 90, "+", "g"),)}, "GFF3 x.gff", file="x.gff")
     for genes in (other, "auto"):
         with pytest.raises(InputError, match=r"rename them .* or give genes=None\Z"):
             choose(genes, other)

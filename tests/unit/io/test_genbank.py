@@ -12,7 +12,7 @@ from Bio.SeqRecord import SeqRecord
 
 from seqray.core.results import Box, Call, CallContext
 from seqray.genome.find import gene_features, read_genes
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 from seqray.io.genbank import write_genbank
 
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 1000))
@@ -144,7 +144,7 @@ def test_a_genbank_record_keeps_what_it_has(tmp_path, suffix):
     text = before.format("genbank").encode()
     source.write_bytes(gzip.compress(text) if suffix else text)
     call = Call("TOY1.2", 148, 149, "+", 148, 0.875, "promoter", CONTEXT)
-    genes = gene_features(Genome({"TOY1.2": (Gene(100, 200, "+", "predicted_1"),)}, "predicted"))
+    genes = gene_features(Annotation({"TOY1.2": (Gene(100, 200, "+", "predicted_1"),)}, "predicted"))
     [after] = written(tmp_path, source, [call], genes=genes)
     assert (after.id, after.name, after.description, after.seq) == (
         "TOY1.2",
@@ -170,7 +170,7 @@ def test_genes_become_features_that_are_read_as_the_same_genes(tmp_path):
         Gene(700, 790, "-", "trnA", locus="T4", coding=False),
     )
     source = "predicted by a tool"
-    features = gene_features(Genome({"ring": genes}, source))
+    features = gene_features(Annotation({"ring": genes}, source))
     [record] = written(
         tmp_path, fasta(tmp_path, ring=("", LETTERS)), [], genes=features, is_circular="ring".__eq__
     )
@@ -192,7 +192,7 @@ def test_genes_become_features_that_are_read_as_the_same_genes(tmp_path):
 @pytest.mark.parametrize("gene", [("ring_1", "ring_1"), ("dnaA", "T3"), ("dnaA", "")])
 def test_a_call_names_its_gene_as_the_gene_does(tmp_path, gene):
     name, locus = gene
-    genes = gene_features(Genome({"ring": (Gene(100, 160, "+", name, locus),)}, "a file"))
+    genes = gene_features(Annotation({"ring": (Gene(100, 160, "+", name, locus),)}, "a file"))
     context = CallContext(gene=name, locus=locus, distance=14)
     call = Call("ring", 85, 86, "+", 85, 0.9, "promoter", context)
     [record] = written(tmp_path, fasta(tmp_path, ring=("", LETTERS)), [call], genes=genes)
@@ -202,7 +202,7 @@ def test_a_call_names_its_gene_as_the_gene_does(tmp_path, gene):
 
 def test_line_breaks_of_names_stay_in_their_lines(tmp_path):
     gene = Gene(100, 160, "+", "a\nb", locus="T1", product="one\ntwo")
-    genes = gene_features(Genome({"ring": (gene,)}, "a file"))
+    genes = gene_features(Annotation({"ring": (gene,)}, "a file"))
     call = Call("ring", 85, 86, "+", 85, 0.9, "promoter", CallContext(gene="a\nb", distance=14))
     [record] = written(tmp_path, fasta(tmp_path, ring=("", LETTERS)), [call], genes=genes)
     values = {(f.type, key): f.qualifiers[key][0] for f in record.features for key in f.qualifiers}

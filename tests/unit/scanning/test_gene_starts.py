@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.genome.find import gene_features, read_genes
-from seqray.genome.genes import Gene, Genome, flip_genes, shift_gene
+from seqray.genome.genes import Annotation, Gene, flip_genes, shift_gene
 from seqray.io.gff3 import write_features
 from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts, genes_before
 from seqray.scanning.options import ScanOptions
@@ -37,7 +37,7 @@ def result_of(*calls, genes=GENES, parts=None, circular=False, strand="both"):
         strands.append((sign, sites, scores, np.empty((len(own), 0), np.uint8)))
     if calls:
         table.add(contig, strands)
-    genome = Genome({"c": genes}, "test")
+    genome = Annotation({"c": genes}, "test")
     table.describe(genome)
     return ScanResult(
         calls=table,
@@ -160,7 +160,7 @@ def test_operons_are_the_same_on_the_other_strand(genes):
 
 def test_genes_are_read_back_from_their_gff3(tmp_path):
     path = tmp_path / "genes.gff3"
-    write_features(path, gene_features(Genome({"c": GENES}, "test")), (), [Contig("c", LENGTH, False)])
+    write_features(path, gene_features(Annotation({"c": GENES}, "test")), (), [Contig("c", LENGTH, False)])
     read = read_genes(path).of("c")
     assert [(g.name, g.locus, *g.place, g.complete) for g in read] == [
         (g.name, g.locus, *g.place, g.complete) for g in GENES

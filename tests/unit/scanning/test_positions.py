@@ -14,7 +14,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord, parse_region
 from seqray.core.serialization import from_mapping
 from seqray.genome.find import choose_genes
-from seqray.genome.genes import Gene, Genome, gene_tracks
+from seqray.genome.genes import Annotation, Gene, gene_tracks
 from seqray.inference.locators import Strand, StrandScorer
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
@@ -39,7 +39,7 @@ GENES = (Gene(30, 120, "+", "a"), Gene(100, 190, "-", "b"), Gene(200, 260, "+", 
 
 
 def source_of(records, genes):
-    return Genome({record.id: genes for record in records}, "test")
+    return Annotation({record.id: genes for record in records}, "test")
 
 
 def scan(model, text, genes=None, *, circular=False, profiles=None, threads=1, callbacks=None, **options):
@@ -286,7 +286,7 @@ def test_the_threshold_follows_from_genes(locator):
 
 def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
     records = [SequenceRecord("c", letters(300)), SequenceRecord("d", letters(300, 1))]
-    source, _ = choose_genes(Genome({"c": GENES}, "x.gff"), records, lambda record: False)
+    source, _ = choose_genes(Annotation({"c": GENES}, "x.gff"), records, lambda record: False)
     chosen = ScanOptions(threshold=0.4)
     result = scan_sequences(make_scorer(locator, chosen, genes=source), records, ScanCallbacks())
     alone = scan(locator, records[1:], threshold=0.4, min_distance=25)

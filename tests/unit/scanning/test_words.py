@@ -13,7 +13,7 @@ from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Contig, Intervals
 from seqray.core.results import Box, SpeciesRow
 from seqray.core.serialization import from_mapping
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanOptions
@@ -158,7 +158,7 @@ def describe(*calls, letters=None, circular=False, label="promoter", genes=GENES
         codes = np.full((1, BEFORE + 1 + AFTER), 4, dtype=np.uint8) if letters is None else letters[i : i + 1]
         found = strand, np.array([site]), np.array([score]), codes
         table.add(Contig(contig, LENGTH, circular), [found])
-    genome = genes if genes is None or isinstance(genes, Genome) else Genome({"c": genes}, "test")
+    genome = genes if genes is None or isinstance(genes, Annotation) else Annotation({"c": genes}, "test")
     table.describe(genome, expected)
     return [call.context for call in table]
 
@@ -196,7 +196,7 @@ def test_genes_around_a_site(site, strand, gene, locus, distance, within, within
 
 
 def test_without_genes_nothing_is_said_of_them():
-    for genes in (None, Genome({"other": GENES}, "test")):
+    for genes in (None, Annotation({"other": GENES}, "test")):
         [found] = describe((150,), genes=genes)
         assert (found.gene, found.distance, found.within) == ("", None, "")
 
@@ -278,7 +278,7 @@ def scanned(*, letters=10_000, calls=0, positions=None, genes=0, parts=None, **m
     table.add(
         replace(contig, parts=None), [("+", sites, np.full(calls, 0.6), np.empty((calls, 0), np.uint8))]
     )
-    genome = Genome({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes or 0))}, "a file")
+    genome = Annotation({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes or 0))}, "a file")
     rest = {"threshold": 0.5, "genes": genome if more.get("from_positions") and genes is not None else None}
     positions = letters if positions is None else positions
     counts = ScanCounts(contigs=1, letters=letters, positions=2 * positions)

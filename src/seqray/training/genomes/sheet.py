@@ -18,7 +18,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import nearest, parse_float
 from seqray.genome.find import genes_of_records, predict_all, read_genes
-from seqray.genome.genes import Gene, Genome, check_genes
+from seqray.genome.genes import Annotation, Gene, check_genes
 from seqray.io.features import Site, read_sites
 from seqray.io.lines import read_regions
 from seqray.io.sequences import read_sequences
@@ -129,7 +129,7 @@ class LabeledGenome:
 
     row: GenomeRow
     contigs: list[LabeledContig]
-    genes: Genome | None
+    genes: Annotation | None
     repeated: int = 0
     notes: tuple[str, ...] = ()
 
@@ -228,7 +228,7 @@ def _read(row: GenomeRow, class_of: Callable[[Site], int], whole: int) -> Labele
 
 def _read_genes(
     row: GenomeRow, records: Sequence[SequenceRecord], parsed: Sequence[SeqRecord]
-) -> Genome | None:
+) -> Annotation | None:
     if row.genes == NONE:
         return None
     circles = {record.id: len(record.sequence) for record in records if record.circular}

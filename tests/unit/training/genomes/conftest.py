@@ -11,7 +11,7 @@ import torch
 from seqray.core.alphabet import DNA
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.genome.genes import TRACKS, Gene, Genome
+from seqray.genome.genes import TRACKS, Annotation, Gene
 from seqray.training.genomes.sheet import GenomeRow, LabeledContig, LabeledGenome
 
 
@@ -68,7 +68,7 @@ def make_genome() -> Callable[..., LabeledGenome]:
         ]
         known = None
         if genes is not None:
-            known = Genome({name: tuple(ones) for name, ones in genes.items()}, "test")
+            known = Annotation({name: tuple(ones) for name, ones in genes.items()}, "test")
         settings = {"genome": "g.fa", "sites": "s.tsv", "species": "Toy"} | row
         return LabeledGenome(GenomeRow(**settings), found, known)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seqray.core.errors import ConfigError, InputError
-from seqray.genome.genes import Gene, Genome
+from seqray.genome.genes import Annotation, Gene
 from seqray.training.genomes.chunks import divide_genomes
 from seqray.training.genomes.sheet import DEV, GenomeRow, read_genomes, read_sheet
 
@@ -190,7 +190,7 @@ def test_a_genbank_genome_brings_its_genes_and_its_shape(files, genes):
 def test_a_genbank_genome_without_genes_has_predicted_ones(files, monkeypatch):
     (files / "g.gb").write_text(genbank(""))
     (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
-    predicted = Genome({"c": (Gene(30, 90, "-", "p"),)}, "predicted", {"c": 240})
+    predicted = Annotation({"c": (Gene(30, 90, "-", "p"),)}, "predicted", {"c": 240})
     monkeypatch.setattr("seqray.training.genomes.sheet.predict_all", lambda records: predicted)
     [genome] = read(files, genome=str(files / "g.gb"), genes="")
     assert genome.genes is predicted
