@@ -195,7 +195,7 @@ def test_what_the_network_is_told_by_its_definition():
     mask = torch.arange(37)[None] < 30
     profile = helix_profile(one)[0]
     kernel = layer.detector.weight  # (D, 4, 15)
-    found = layer(wide, None, mask)[0]
+    found = layer(helix_profile(wide, None, mask), mask)[0]
     for c in range(30):
         x = layer.detector.bias.clone()
         for k in range(KERNEL):
@@ -229,7 +229,7 @@ def test_what_is_added_to_each_cell():
     given = torch.cat((cls, tokens, torch.full((1, 3, 4), 5)), dim=2)
     mask = torch.arange(20)[None] < 16
     whole = network.embed(given, None, mask)[0][0]
-    profile = network.helices(letters, None, None)[0]
+    profile = network.helices(helix_profile(letters), None)[0]
     ends, words = network.ends, network.words.tables
     network.ends = network.words = network.helices = None
     added = whole - network.embed(given, None, mask)[0][0]

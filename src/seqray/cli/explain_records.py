@@ -85,9 +85,10 @@ class Explainer(ABC):
         self._called, self._any = (Reservoir[Any](size, request.checks.seed) for _ in range(2))
         blind = [name for name in self.options.methods if not METHODS[name].predicts and name != "linear"]
         seeing = " and ".join(name for name, method in METHODS.items() if method.predicts)
+        shown_by = "" if model.card.model.reads_alignments else " (--method linear)"
         for reads, part in (
             (model.card.model.composition, "the composition of the sequence beside its attention"),
-            (model.card.model.linear, "k-mers and their places by a linear part (--method linear)"),
+            (model.card.model.linear, f"k-mers and their places by a linear part{shown_by}"),
         ):
             if blind and reads:
                 self.cautions.append(

@@ -249,6 +249,11 @@ class ModelConfig:
         return self.kind == "sequence"
 
     @property
+    def can_be_linear(self) -> bool:
+        """Whether it may have a linear part."""
+        return self.reads_alignments or (self.is_plain and self.tokenizer == "character")
+
+    @property
     def has_backbone(self) -> bool:
         """Whether it reads single sequences by a pretrained encoder."""
         return self.kind == "backbone"
@@ -323,10 +328,9 @@ class ModelConfig:
         )
         if (linear := self.linear) is not None:
             most, reach = max(linear.words, *linear.placed), max(linear.reach, linear.steps)
-            plain = self.kind == "sequence" and character
             require_all(
                 "model",
-                (plain, "linear", "is for sequences and the character tokenizer"),
+                (self.can_be_linear, "linear", "is for sequences by character, and for alignments"),
                 (reach <= self.max_length, "linear", "reaches beyond 'model.max_length'"),
                 (most <= longest, "linear", f"counts k-mers of at most {longest} letters"),
             )

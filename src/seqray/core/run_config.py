@@ -215,8 +215,8 @@ class RunConfig:
                 f"must be temperature or auto for {model.classes} classes",
             ),
             "floor": (
-                not self.floor or (model.is_plain and model.tokenizer == "character"),
-                "requires 'model.kind: sequence' and the character tokenizer",
+                not self.floor or model.can_be_linear,
+                "requires 'model.kind: sequence' and the character tokenizer, or 'model.kind: alignment'",
             ),
             "augment.mask": (self.augment.mask == 0 or not model.has_backbone, own),
             "name": (is_word, "must be one word without slashes"),

@@ -560,7 +560,10 @@ class _Pass:
 
     @run.register
     def _(self, network: AxialTransformer, tokens: Tensor, *masks: Tensor | None) -> tuple[Tensor, Tensor]:
-        logits = network.head(network.states(tokens, *masks)[:, 0, 0])
+        x, context = network.embed(tokens, *masks)
+        for block in network.blocks:
+            x, _ = block(x, context)
+        logits = network.answer(x, context, tokens, *masks).logits
         return logits, first_token(logits, *tokens.shape)
 
     @run.register

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core.model_config import ModelConfig
+from seqray.core.model_config import LinearConfig, ModelConfig
 from seqray.models import layers
 from seqray.models.attention import EndMatrix, LearnedPositions, Rotation, sinusoidal
 from seqray.models.axial import ColumnAttention, RowAttention
-from seqray.models.batches import AttentionStep
+from seqray.models.batches import AttentionStep, ModelOutput
 
 # --- Which columns of an RNA alignment pair in helices, as probabilities, and their embedding
 
@@ -206,9 +206,8 @@ class HelixEmbedding(nn.Module):
         self.out = nn.Linear(d_model, d_model)
         self.table = nn.Parameter(torch.zeros(PLACES, CHANNELS, d_model))
 
-    def forward(self, letters: Tensor, row_mask: Tensor | None, column_mask: Tensor | None) -> Tensor:
-        """As `helix_profile`, to (B, C, D)."""
-        profile = helix_profile(letters, row_mask, column_mask)
+    def forward(self, profile: Tensor, column_mask: Tensor | None) -> Tensor:
+        """What `helix_profile` gives, (B, C, 4), to (B, C, D)."""
         columns = torch.arange(profile.shape[1], device=profile.device)[None, :, None]
         last = profile.shape[1] if column_mask is None else column_mask.sum(dim=1)[:, None, None]
         place = columns.float() / last * (PLACES - 1)  # (B or 1, C, 1)
@@ -217,17 +216,79 @@ class HelixEmbedding(nn.Module):
         return self.out(self.activation(self.detector(profile))) + there
 
 
+# --- A linear part: what a forest of alignments reads
+
+
+class AlignmentLinearPart(layers.LinearTerm):
+    """Logits (B, K) that are linear in `features` of an alignment, with a weight (F, K) of each."""
+
+    def __init__(self, alphabet: int, config: LinearConfig, classes: int, helices: bool) -> None:
+        super().__init__(classes)
+        self.alphabet, self.config = alphabet, config
+        words = sum(alphabet**k for k in range(1, config.words + 1))
+        ends = config.sides * config.reach * (alphabet + 1)
+        count = 2 + alphabet + words + ends + (PLACES * CHANNELS if helices else 0)
+        self.weight = nn.Parameter(torch.zeros(count, classes))
+
+    def forward(self, letters: Tensor, *others: Tensor | None) -> Tensor:
+        """Logits of what `features` takes."""
+        with torch.autocast(self.weight.device.type, enabled=False):  # counts must be exact
+            return self.bias + self.features(letters, *others) @ self.weight
+
+    def features(
+        self,
+        letters: Tensor,
+        row_mask: Tensor | None = None,
+        column_mask: Tensor | None = None,
+        profile: Tensor | None = None,
+    ) -> Tensor:
+        """Features (B, F), float32, of letters (B, R, C) from 0, below if unknown, above in gaps.
+
+        These are length and logarithm of the length of the query, and its shares of letters; square roots of
+        the shares of k-mers, mean over the rows; shares of letters, unknown ones too, at each place from both
+        ends of the rows; and means of the `helix_profile` (B, C, 4) over twelfths of the columns.
+        """
+        (B, R, C), alphabet, config = letters.shape, self.alphabet, self.config
+        rows = letters.new_ones(B, R, dtype=torch.bool) if row_mask is None else row_mask
+        columns = letters.new_ones(B, C, dtype=torch.bool) if column_mask is None else column_mask
+        filled = (letters < alphabet) & rows[:, :, None] & columns[:, None]
+        count = rows.sum(dim=1, keepdim=True)
+        length = filled[:, 0].sum(dim=1, keepdim=True).clamp(min=1).float()
+        order = filled.byte().argsort(dim=2, descending=True, stable=True)  # k-mers pass over gaps
+        places = layers.kmer_places(letters.gather(2, order), filled.gather(2, order), config.words, alphabet)
+        counts = (_counts(place, alphabet**k) for k, place in enumerate(places, start=1))
+        shares = [F.normalize(one, p=1, dim=2) for one in counts]  # (B, R, A**k)
+        parts = [length, length.log(), shares[0][:, 0], *((one.sum(dim=1) / count).sqrt() for one in shares)]
+        left, kinds = filled.cumsum(dim=2), alphabet + 1
+        kind = torch.where(letters < 0, alphabet, letters)
+        for distance in (left, left[:, :, -1:] - left + 1)[: config.sides]:
+            place = torch.where(filled & (distance <= config.reach), 1 + (distance - 1) * kinds + kind, 0)
+            parts.append(_counts(place.flatten(1), config.reach * kinds) / count)
+        if profile is not None:
+            twelfth = torch.arange(C, device=letters.device) * PLACES // columns.sum(dim=1, keepdim=True)
+            inside = F.one_hot(twelfth.where(columns, PLACES), PLACES + 1)[..., :PLACES].float()  # (B, C, P)
+            parts.append((F.normalize(inside, p=1, dim=1).mT @ profile).flatten(1))
+        return torch.cat(parts, dim=1)
+
+
+def _counts(place: Tensor, size: int) -> Tensor:
+    """How often each number from 1 to ``size`` is among places (..., N): (..., size), float32."""
+    found = torch.zeros(*place.shape[:-1], 1 + size, device=place.device)
+    return found.scatter_add_(-1, place, torch.ones_like(place, dtype=torch.float32))[..., 1:]
+
+
 # --- The transformer classifier of an alignment
 
 GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.models.tokenizers.alignment
 
 
 class AxialContext(NamedTuple):
-    """What each block reads beside its input: masks (B, R) and (B, C), and the rotation of the columns."""
+    """What is read beside vectors: masks (B, R) and (B, C), rotation of columns, and `helix_profile`."""
 
     row_mask: Tensor | None = None
     column_mask: Tensor | None = None
     rotation: Rotation | None = None
+    profile: Tensor | None = None
 
 
 class AxialBlock(layers.ResidualBlock):
@@ -247,7 +308,7 @@ class AxialBlock(layers.ResidualBlock):
         Without gradients ``x`` is changed in place. With ``cls_only`` only CLS of the query, (B, 1, 1, D), is
         computed: tied rows still need queries and keys of every row, untied rows only the query row.
         """
-        row_mask, column_mask, rotation = context
+        row_mask, column_mask, rotation, _ = context
         query_only = cls_only and not self.row.tied
         attended, by_column = self.column(
             self.column_norm(x), row_mask, query_only=query_only, need_weights=need_weights
@@ -318,6 +379,13 @@ class AxialTransformer(layers.Transformer):
             else None
         )
         self.helices = HelixEmbedding(width, config.activation) if config.helices else None
+        self.linear = (
+            AlignmentLinearPart(
+                vocabulary - layers.SPECIAL_TOKENS - GAP_TOKENS, config.linear, config.classes, config.helices
+            )
+            if config.linear
+            else None
+        )
         self.add_blocks(AxialBlock)
 
     def embed(
@@ -344,9 +412,26 @@ class AxialTransformer(layers.Transformer):
             added = self.words(letters.gather(2, order) - layers.SPECIAL_TOKENS, filled.gather(2, order))
             back = order.argsort(dim=2)[..., None].expand_as(added)
             x = x + F.pad(added.gather(2, back), (0, 0, 1, 0)).to(x.dtype)
+        profile = None
         if self.helices is not None:
-            added = self.helices(letters - layers.SPECIAL_TOKENS, row_mask, real)  # (B, C - 1, D)
+            profile = helix_profile(*letters_of(tokens, row_mask, column_mask))
+            added = self.helices(profile, real)  # (B, C - 1, D)
             x = x + F.pad(added, (0, 0, 1, 0))[:, None].to(x.dtype)
         first = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] == 0  # (R, 1, 1)
         x = self.dropout(x + first * self.query.to(x.dtype))
-        return x, AxialContext(row_mask, column_mask, self.rotation(columns))
+        return x, AxialContext(row_mask, column_mask, self.rotation(columns), profile)
+
+    def answer(
+        self, states: Tensor, real: Any, *inputs: Any, steps: tuple[AttentionStep, ...] = ()
+    ) -> ModelOutput:
+        """As in `Transformer`, with those of the linear part; ``real`` is the context of the blocks."""
+        output = super().answer(states, None, steps=steps)
+        return self.linear.added_to(output, *letters_of(*inputs), real.profile) if self.linear else output
+
+
+def letters_of(
+    tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Letters (B, R, C) of tokens, as `helix_profile` takes them, and their masks (B, R) and (B, C)."""
+    columns = None if column_mask is None else column_mask[:, 1:]
+    return tokens[:, :, 1:] - layers.SPECIAL_TOKENS, row_mask, columns

@@ -40,20 +40,31 @@ def lookup(place: Tensor, table: Tensor) -> Tensor:
     return F.embedding(place, F.pad(table, (0, 0, 1, 0)))
 
 
-class LinearPart(nn.Module):
+class LinearTerm(nn.Module):
+    """Logits to add to those of a network, times ``scale``; all begin so that nothing is changed."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.bias = nn.Parameter(torch.zeros(classes))
+
+    def added_to(self, output: ModelOutput, *inputs: Tensor | None) -> ModelOutput:
+        """The output of a network with the logits of what `forward` takes."""
+        logits = self.scale * output.logits.float() + self(*inputs)
+        return ModelOutput(logits, output.attention, output.subclasses)
+
+
+class LinearPart(LinearTerm):
     """A weight of each k-mer for each class, wherever it is, and at each place; summed, they are logits.
 
     ``counts`` has a table (A**k, K) for each k; ``places`` one (S, R, A**k, K) for each k of the settings,
     for S ends and R letters from there. ``steps`` (A + 1, T, K) has what 1 to T letters of each kind add
-    together, and last a length of so many; more count as T. ``scale`` is what the logits of the rest of the
-    network are multiplied by. All begin so that nothing is changed.
+    together, and last a length of so many; more count as T.
     """
 
     def __init__(self, alphabet: int, config: LinearConfig, classes: int) -> None:
-        super().__init__()
+        super().__init__(classes)
         self.alphabet, self.config = alphabet, config
-        self.scale = nn.Parameter(torch.ones(1))
-        self.bias = nn.Parameter(torch.zeros(classes))
         self.counts = nn.ParameterList(torch.zeros(alphabet**k, classes) for k in range(1, config.words + 1))
         self.places = nn.ParameterList(
             torch.zeros(config.sides, config.reach, alphabet**k, classes) for k in config.placed

@@ -186,10 +186,7 @@ class SequenceTransformer(layers.Transformer):
     ) -> ModelOutput:
         """As in `Transformer`, with the logits of the linear part of the tokens (B, L)."""
         output = super().answer(states, real, steps=steps)
-        if self.linear is None:
-            return output
-        added = self.linear(*self.letters_of(*inputs))
-        return ModelOutput(self.linear.scale * output.logits.float() + added, steps, output.subclasses)
+        return self.linear.added_to(output, *self.letters_of(*inputs)) if self.linear else output
 
     def letters_of(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Letters of tokens (B, 1 + N), from 0, below 0 if unknown, and which are no padding."""

@@ -109,7 +109,7 @@ def build_card(
     if config.floor:
         examples = encode(data, part.labels, rows, config)
         held = np.searchsorted(rows, part.validation)
-        linear = fit_linear(examples.windows(), examples.labels, held, groups, logits, alphabet)
+        linear = fit_linear(examples, held, groups, logits, config)
         facts["floor"] = _floor_facts(card, linear, labels)
         logits = linear.logits["together"]
         if linear.share:

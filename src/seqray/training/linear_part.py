@@ -12,17 +12,31 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from seqray.calibration.fit import FOLDS, fit_temperature, prior_targets
-from seqray.core.alphabet import Alphabet, CodeStack, kmer_counts, kmer_indices, kmer_starts, stack_codes
+from seqray.core.alphabet import (
+    ALPHABETS,
+    Alphabet,
+    CodeStack,
+    kmer_counts,
+    kmer_indices,
+    kmer_starts,
+    stack_codes,
+)
 from seqray.core.arrays import Floats, Ints
-from seqray.core.model_config import LinearConfig
+from seqray.core.model_config import LinearConfig, ModelConfig
+from seqray.core.run_config import RunConfig
 from seqray.homology.split import grouped_folds
 from seqray.modelfile.file import build_network
+from seqray.models.alignment import AlignmentLinearPart, helix_profile, letters_of
 from seqray.models.sequence import Network
+from seqray.training.data import Examples, validation_order
 from seqray.training.data_facts import is_near_one_length
 
 REACH = 60  # letters from either end whose place counts, of sequences of any length
 MAX_REACH = 300  # of sequences of one length, or nearly: a table has some ten thousand weights at most
 PENALTIES = (10.0, 3.0, 1.0)  # of the squared weights, the first of equally good ones
+OF_ALIGNMENTS = 4, 2, 24  # longest k-mers of bases and of residues, and letters from either end
+PENALTY_OF_ALIGNMENTS = 100.0  # of features of which each has a variance of 1
+MIN_SPREAD = 1e-6  # a feature that varies less, by rounding, has no effect
 SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the linear part in the sum, the first of equally good ones
 DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain over one half; others less
 
@@ -53,6 +67,23 @@ def count_features(windows: Sequence[np.ndarray], config: LinearConfig, letters:
     return [*counts, *places, csr_array(steps.reshape(len(stack), -1), dtype=np.float64)]
 
 
+def scaled_features(
+    examples: Examples, model: ModelConfig
+) -> tuple[LinearConfig, list[int], csr_array | Floats, Floats, Floats]:
+    """What a linear part reads: settings, sizes of tables, scaled values (N, F), their center and scale."""
+    if model.reads_alignments:
+        shares, config = alignment_features(examples, model)
+        center, spread = shares.mean(axis=0), shares.std(axis=0)
+        scale = 1 / np.where(spread < MIN_SPREAD, 1, spread)
+        return config, [], (shares - center) * scale, center, scale
+    alphabet, windows = ALPHABETS[model.alphabet], examples.windows()
+    config = choose_linear(np.array([len(one) for one in windows]), alphabet)
+    parts = count_features(windows, config, len(alphabet.letters))
+    sizes, counts = [one[:1].toarray().size for one in parts], csr_array(hstack(parts, format="csr"))
+    scale = 1 / np.maximum(abs(counts).max(axis=0).toarray().ravel(), 1)
+    return config, sizes, csr_array(counts * scale), np.zeros(len(scale)), scale
+
+
 def tables_of(weights: Floats, sizes: Sequence[int], config: LinearConfig) -> dict[str, Floats]:
     """Weights (F, K) of the features of `count_features` as the tensors of `LinearPart`, by their names."""
     parts = np.split(weights, np.cumsum(sizes)[:-1])
@@ -76,6 +107,21 @@ def _kmers(stack: CodeStack, k: int, letters: int, reach: int = 0, side: int = 0
     column = row * letters**k + kmer_indices(stack, start[inside], k, letters)
     shape = (len(stack), max(reach, 1) * letters**k)
     return csr_array((np.ones(len(column)), (owner[inside], column)), shape=shape)
+
+
+def alignment_features(examples: Examples, model: ModelConfig) -> tuple[Floats, LinearConfig]:
+    """What the linear part of a model of alignments reads of them: (N, F)."""
+    of_bases, of_residues, reach = OF_ALIGNMENTS
+    words = of_bases if ALPHABETS[model.alphabet].is_nucleotide else of_residues
+    config = LinearConfig(words=words, reach=min(reach, model.max_length), sides=2)
+    part = AlignmentLinearPart(len(ALPHABETS[model.alphabet].letters), config, model.classes, model.helices)
+    values = np.zeros((len(examples.labels), len(part.weight)))
+    for _, _, rows in validation_order(examples.lengths):
+        batch = examples.tokens(rows, None, None)
+        inputs = letters_of(batch.tokens, *batch.masks)
+        profile = helix_profile(*inputs) if model.helices else None
+        values[rows] = part.features(*inputs, profile).double().numpy()
+    return values, config
 
 
 # --- The linear model, its scores of held-out examples, and its share in the sum
@@ -104,22 +150,20 @@ class LinearFit:
         return joined.eval()
 
 
-def fit_linear(
-    windows: Sequence[np.ndarray], labels: Ints, held: Ints, groups: Ints, raw: Floats, alphabet: Alphabet
-) -> LinearFit:
-    """Fit a linear model to all windows, and find its share in the sum with the networks.
+def fit_linear(examples: Examples, held: Ints, groups: Ints, raw: Floats, settings: RunConfig) -> LinearFit:
+    """Fit a linear model to all examples, and find its share in the sum with the networks.
 
-    ``held`` (H,) are indices of the windows that the networks held out, ``groups`` (H,) those of relatives
+    ``held`` (H,) are indices of the examples that the networks held out, ``groups`` (H,) those of relatives
     among them, and ``raw`` (H, K) the mean log-probabilities of the networks for them. The linear model
     scores each of them by a copy that lacks its fold of groups. A share far from one half has to predict
     better by some of `DOUBT`: the held-out examples also chose the epochs, so that the networks look better
-    than they are.
+    than they are. All classes weigh the same if the networks weigh theirs.
     """
-    config = choose_linear(np.array([len(one) for one in windows]), alphabet)
-    features = count_features(windows, config, len(alphabet.letters))
-    values, truth, classes = csr_array(hstack(features, format="csr")), labels[held], raw.shape[1]
-    scale = 1 / np.maximum(abs(values).max(axis=0).toarray().ravel(), 1)
-    values = csr_array(values * scale)
+    balanced, of_alignments = settings.optimizer.class_weights != "none", settings.model.reads_alignments
+    labels, classes = examples.labels, raw.shape[1]
+    config, sizes, values, center, scale = scaled_features(examples, settings.model)
+    penalties = (PENALTY_OF_ALIGNMENTS,) if of_alignments else PENALTIES
+    truth = labels[held]
     count = min(FOLDS, len(np.unique(groups)), int(np.bincount(truth).max()))
     folds = grouped_folds(truth, groups, count) if count > 1 else np.zeros(len(held), dtype=np.int64)
 
@@ -128,27 +172,30 @@ def fit_linear(
         for number in np.unique(folds):
             out = held[folds == number]
             rest = np.setdiff1d(np.arange(len(labels)), out)
-            weights, bias = _fit(values[rest], labels[rest], penalty, classes)
+            weights, bias = _fit(values[rest], labels[rest], penalty, classes, balanced)
             scores[folds == number] = values[out] @ weights + bias
         return scores
 
-    tried = {penalty: scores_of(penalty) for penalty in PENALTIES}
-    penalty = min(PENALTIES, key=lambda penalty: _loss(tried[penalty], truth))
+    tried = {penalty: scores_of(penalty) for penalty in penalties}
+    penalty = min(penalties, key=lambda penalty: _loss(tried[penalty], truth))
     of_raw, of_scores = (fit_temperature(one, truth) for one in (raw, tried[penalty]))
     networks, linear = raw / of_raw, tried[penalty] / of_scores
     sums = {share: (1 - share) * networks + share * linear for share in SHARES}
     share = min(SHARES, key=lambda x: len(truth) * _loss(sums[x], truth) + DOUBT * 2 * abs(x - 0.5))
-    weights, bias = _fit(values, labels, penalty, classes)
-    weights = share / of_scores * weights * scale[:, None]
-    tensors = tables_of(weights, [one[:1].toarray().size for one in features], config)
-    tensors |= {"bias": share / of_scores * bias, "scale": np.array([(1 - share) / of_raw])}
+    weights, bias = _fit(values, labels, penalty, classes, balanced)
+    weights, bias = share / of_scores * weights * scale[:, None], share / of_scores * bias
+    tensors = tables_of(weights, sizes, config) if sizes else {"weight": weights}
+    tensors |= {"bias": bias - center @ weights, "scale": np.array([(1 - share) / of_raw])}
     logits = {"networks": networks, "linear": linear, "together": sums[share]}
     return LinearFit(config, tensors, share, logits)
 
 
-def _fit(values: csr_array, labels: Ints, penalty: float, classes: int) -> tuple[Floats, Floats]:
+def _fit(
+    values: csr_array | Floats, labels: Ints, penalty: float, classes: int, balanced: bool
+) -> tuple[Floats, Floats]:
     """Weights (F, K) and bias (K,) of a logistic regression; of two classes, each gets half."""
-    fitted = LogisticRegression(C=1 / penalty, max_iter=1000).fit(values, labels)
+    weigh = "balanced" if balanced else None
+    fitted = LogisticRegression(C=1 / penalty, max_iter=1000, class_weight=weigh).fit(values, labels)
     weights, bias = fitted.coef_.T, fitted.intercept_
     if classes == 2:
         weights, bias = weights * [[-0.5, 0.5]], bias[0] * np.array([-0.5, 0.5])

@@ -6,17 +6,26 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.model_config import LinearConfig, ModelConfig
-from seqray.core.records import LabeledSequence
+from seqray.core.records import Alignment, LabeledSequence, crop_alignment
+from seqray.core.run_config import RunConfig
 from seqray.explanations.methods import METHODS
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.targets import SequenceTarget
+from seqray.explanations.trace import trace
+from seqray.inference.alignments import alignment_networks
 from seqray.inference.sequences import score_ragged
 from seqray.modelfile.file import build_model, load_model
+from seqray.models.alignment import AlignmentLinearPart, helix_profile, letters_of
 from seqray.models.layers import LinearPart
+from seqray.models.tokenizers import AlignmentTokenizer, CharacterTokenizer, pad_arrays
 from seqray.training import fit
+from seqray.training.data import SequenceExamples
 from seqray.training.linear_part import choose_linear, count_features, fit_linear, tables_of
 from seqray.training.members import RunOptions
 
@@ -26,6 +35,11 @@ SHAPES = [
     LinearConfig(words=1, placed=(2,), reach=12, sides=2),
     LinearConfig(words=1, reach=2, steps=4),
 ]
+
+
+def examples_of(windows, labels):
+    tokenizer = CharacterTokenizer("dna")
+    return SequenceExamples([DNA.decode(one) for one in windows], labels, tokenizer, 0, None)
 
 
 def plain_logits(letters, config, weights, sizes, alphabet):
@@ -91,7 +105,7 @@ def test_the_sum_is_right_where_either_is(skill):
         windows = [rng.permutation(one)[:-1] for one in windows]
     held = np.arange(400, 600)
     raw = log_softmax(rng.normal(size=(200, 2)) + skill * np.eye(2)[labels[held]], axis=1)
-    found = fit_linear(windows, labels, held, np.arange(200), raw, DNA)
+    found = fit_linear(examples_of(windows, labels), held, np.arange(200), raw, RunConfig())
     assert found.share >= 0.5 if not skill else found.share <= 0.5
     assert (found.logits["together"].argmax(axis=1) == labels[held]).mean() > 0.97
 
@@ -136,5 +150,95 @@ def test_few_held_out_examples_have_as_many_folds_as_the_largest_class():
     rng = np.random.default_rng(0)
     windows = [rng.integers(0, 4, 20).astype(np.uint8) for _ in range(24)]
     labels, held = np.arange(24) % 3, np.arange(18, 24)
-    logits = fit_linear(windows, labels, held, np.arange(6), np.log(np.full((6, 3), 1 / 3)), DNA).logits
+    raw, examples = np.log(np.full((6, 3), 1 / 3)), examples_of(windows, labels)
+    logits = fit_linear(examples, held, np.arange(6), raw, RunConfig()).logits
     assert all(np.isfinite(one).all() and one.shape == (6, 3) for one in logits.values())
+
+
+# --- Alignments
+
+
+def plain_features(rows, config, profile):
+    """Features of rows of text, gap -, letter by letter; ``profile`` (C, 4) is of the columns."""
+    rows = [row.replace("-", "") for row in rows]
+    query = rows[0]
+    features = [len(query), np.log(len(query))]
+    known = sum(query.count(letter) for letter in "ACGU")
+    features += [query.count(letter) / max(known, 1) for letter in "ACGU"]
+    for k in range(1, config.words + 1):
+        shares = np.zeros((len(rows), 4**k))
+        for row, text in enumerate(rows):
+            words = [text[i : i + k] for i in range(len(text) - k + 1)]
+            words = [word for word in words if "N" not in word]
+            for word in words:
+                shares[row, int("".join(str("ACGU".index(x)) for x in word), 4)] += 1 / len(words)
+        features += np.sqrt(shares.mean(axis=0)).tolist()
+    for read in (rows, [row[::-1] for row in rows]):
+        places = np.zeros((config.reach, 5))
+        for text in read:
+            for place, letter in enumerate(text[: config.reach]):
+                places[place, "ACGUN".index(letter)] += 1 / len(rows)
+        features += places.ravel().tolist()
+    twelfths = np.arange(len(profile)) * 12 // len(profile)
+    for part in range(12):
+        inside = profile[twelfths == part]
+        features += (inside.mean(axis=0) if len(inside) else np.zeros(4)).tolist()
+    return features
+
+
+def drawn_alignment(rng, name, label="", group=None):
+    """1 to 5 rows of 8 to 30 columns; those of class ``b`` have more G and C."""
+    shares = np.array([0.15, 0.35, 0.35, 0.15] if label == "b" else [0.25] * 4) * 0.88
+    shape = rng.integers(1, 6), rng.integers(8, 31)
+    codes = rng.choice([0, 1, 2, 3, RNA.unknown, RNA.gap], shape, p=[*shares, 0.02, 0.1])
+    codes[0, 0] = 2
+    names = tuple(f"r{i}" for i in range(len(codes)))
+    return Alignment(name, names, codes.astype(np.uint8), RNA, label=label, group=group)
+
+
+def text_of(codes):
+    return ["".join("ACGUN-"[5 if x == RNA.gap else x] for x in row) for row in codes]
+
+
+def test_features_of_alignments_are_those_of_plain_python():
+    rng, config = np.random.default_rng(3), LinearConfig(words=3, reach=5, sides=2)
+    data = [drawn_alignment(rng, f"a{i}") for i in range(9)]
+    part = AlignmentLinearPart(4, config, 3, helices=True)
+    tokens, masks = pad_arrays([AlignmentTokenizer(RNA).encode(one.codes) for one in data])
+    inputs = letters_of(torch.tensor(tokens), *(torch.tensor(mask) for mask in masks))
+    profile = helix_profile(*inputs)
+    expected = [
+        plain_features(text_of(one.codes), config, profile[i, : one.columns].numpy())
+        for i, one in enumerate(data)
+    ]
+    np.testing.assert_allclose(part.features(*inputs, profile), expected, atol=1e-5)
+
+
+def test_a_model_of_alignments_holds_the_regression_of_sklearn(make_config, tmp_path):
+    rng = np.random.default_rng(4)
+    data = [drawn_alignment(rng, f"a{i}", "abb"[i % 3], f"g{i // 2}") for i in range(90)]
+    shape = {"kind": "alignment", "alphabet": "rna", "max_rows": 5, "max_length": 30, "helices": True}
+    config = make_config(model=shape, data={"window": 30, "positive": "b", "truncate": "none"}, members=1)
+    config = replace(config, floor=True, optimizer=replace(config.optimizer, class_weights="root"))
+    path = tmp_path / "m.safetensors"
+    result = fit.train(config, data, path, RunOptions(tmp_path / "work"))
+    assert result.card.training["floor"]["share"] > 0
+    model = load_model(path)
+    [network] = alignment_networks(model)
+    assert model.card.model.linear == LinearConfig(words=4, reach=24, sides=2)
+    features, added = [], []
+    for one in (crop_alignment(each, 5, 30) for each in data):  # columns of gaps alone are not read
+        tokens = torch.tensor(AlignmentTokenizer(RNA).encode(one.codes))[None]
+        inputs = letters_of(tokens)
+        profile = helix_profile(*inputs)
+        features.append(plain_features(text_of(one.codes), model.card.model.linear, profile[0].numpy()))
+        with torch.no_grad():
+            added.append(network.linear(*inputs, profile)[0].numpy())
+            torch.testing.assert_close(trace(network, tokens).logits, network(tokens).logits)
+    regression = make_pipeline(
+        StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
+    )
+    log_odds = regression.fit(features, [one.label for one in data]).decision_function(features)
+    of_model = np.diff(added)[:, 0]
+    factor = of_model.std() / log_odds.std()  # share and temperature
+    np.testing.assert_allclose(of_model, factor * log_odds, atol=2e-3)
