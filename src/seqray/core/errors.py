@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import FrameType, MappingProxyType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 # --- Every error that seqray raises on purpose: what was wrong, where, and what to do about it
 
@@ -221,16 +221,43 @@ _RAISED = (KeyboardInterrupt, Terminated)
 """Python prints those that are raised within ``__del__``, and goes on; the request is kept."""
 
 
+_RETRY = 0.02  # seconds
+
+
 class _Request:
-    """The exception that was asked for last, if any."""
+    """The exception that was asked for last, if any; and how many imports were under way at the start."""
 
     error: type[BaseException] | None = None
+    imports: int = 0
 
 
-def terminate(number: int, frame: object = None) -> NoReturn:
-    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT, SIGTERM and SIGHUP."""
+def terminate(number: int, frame: FrameType | None = None) -> None:
+    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT, SIGTERM and SIGHUP.
+
+    While a module is loaded it waits: an exception there may leave the lock of imports taken, for which other
+    threads then wait for ever, or end in C++ code that aborts.
+    """
     _Request.error = KeyboardInterrupt if number == signal.SIGINT else Terminated
-    raise _Request.error
+    if _imports_under_way(frame) > _Request.imports:
+        later = threading.Timer(_RETRY, _raise_again, (number,))
+        later.daemon = True
+        later.start()
+    else:
+        raise _Request.error
+
+
+def _raise_again(number: int) -> None:
+    if signal.getsignal(number) is terminate:  # else the run is over, and has heard of it
+        signal.raise_signal(number)
+
+
+def _imports_under_way(frame: FrameType | None) -> int:
+    """Calls of the import system on the stack of the main thread."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename.startswith("<frozen importlib")
+        frame = frame.f_back
+    return count
 
 
 def raise_if_terminated() -> None:
@@ -255,6 +282,7 @@ def terminable() -> Iterator[None]:
     for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is default:
             before[number] = signal.signal(number, terminate)
+    _Request.imports = _imports_under_way(sys._getframe())
     known = sys.unraisablehook
     sys.unraisablehook = lambda one: None if one.exc_type in _RAISED else known(one)
     try:

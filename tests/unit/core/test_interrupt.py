@@ -41,10 +41,23 @@ with terminable():
     raise_if_terminated()
 print("on")
 """
+LOADING = """
+import time
+from seqray.core.errors import Terminated, terminable
+
+try:
+    with terminable():
+        import ends_me
+        print("loaded")
+        time.sleep(60)
+except Terminated:
+    print("terminated")
+"""
 
 
-def printed(program):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+def printed(program, folder=None):
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -59,6 +72,13 @@ def test_a_signal_that_is_ignored_stays_so():
 
 def test_ctrl_c_stays_ignored_in_a_program_in_the_background():
     assert printed(NOT_HEARD) == ["on"]
+
+
+def test_a_signal_waits_for_the_end_of_an_import(tmp_path):
+    """Raised within, it may leave the lock of imports taken, or abort the program."""
+    body = "import signal\nsignal.raise_signal(signal.SIGTERM)\nprint('goes on')\n"
+    (tmp_path / "ends_me.py").write_text(body)
+    assert printed(LOADING, tmp_path) == ["goes on", "loaded", "terminated"]
 
 
 def test_other_threads_hear_no_signals_anyway():
