@@ -256,10 +256,12 @@ def _hashes(keys: Iterable[str]) -> np.ndarray:
 
 # --- A sample of the words of a genome, as hashes, to recognize its species by what other files share of it
 
-WORD = 21  # letters; genomes of one identity share its 21st power: .95 gives .34, .85 gives .03
+WORD = 21  # bases; genomes of one identity share its 21st power: .95 gives .34, .85 gives .03
 GENOME_SAMPLE = 2000  # hashes of a genome: 11 kB on the card
 MIN_SHARE = 0.25  # of the words: another strain has .56 or more, another species .04 or less
 MIN_CHECKED = 12  # hashes, of about 28 kb where a genome has 4.6 Mb
+MIN_RELATED = 0.05  # of the words: a nearer relative than the species of benchmarks/identity.py
+MIN_STATED = 100  # hashes, so that five or more are shared by it; of about 230 kb where a genome has 4.6 Mb
 _MAX_HELD = 1 << 18  # hashes of a file of any size
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,7 +15,9 @@ import numpy as np
 from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import (
     MIN_CHECKED,
+    MIN_RELATED,
     MIN_SHARE,
+    MIN_STATED,
     WORD,
     ContextDistance,
     GenomeSketcher,
@@ -24,11 +27,13 @@ from seqray.calibration.signature import (
     signature_of,
 )
 from seqray.core.arrays import Codes, Floats, Reservoir
+from seqray.core.card_parts import Sketch
 from seqray.core.errors import InputError, setting
 from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
 from seqray.core.results import Prediction
 from seqray.core.text import first_and_more
 from seqray.inference import sequences
+from seqray.modelfile.header import locate_model, read_header
 from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
@@ -80,6 +85,14 @@ def choose_locator(records: Iterable[SequenceRecord], where: str = "") -> tuple[
     return _LOCATORS[kingdom], f"{why},{_YEASTS[kingdom]}" if kingdom in _YEASTS else why
 
 
+@cache
+def _genomes_of_models() -> dict[str, tuple[str, Sketch]]:
+    """The genomes of the models of all kingdoms: by name, the model and the sketch."""
+    cards = [read_header(locate_model(name)).card for name in _LOCATORS.values()]
+    known = {card.name: (card.domain.genomes if card.domain else None) or {} for card in cards}
+    return {name: (model, sketch) for model, of in known.items() for name, sketch in of.items()}
+
+
 def read_as(model: TrainedModel) -> str:
     """What to tell the user of a context that was recognized."""
     return (
@@ -113,6 +126,10 @@ def recognize_context(
     first.reverse()
     taken = (first.pop() for _ in range(len(first)))  # each leaves memory as it is used up
     return model.with_context(context), chain(taken, rest)
+
+
+_ALIKE = ((MIN_CHECKED, MIN_SHARE), (MIN_STATED, MIN_RELATED))
+"""Words to compare and the share of them that tells a strain, or a relative."""
 
 
 class Origin:
@@ -169,14 +186,12 @@ class Origin:
         """Yield the recognized context, cautions, or what to name; ``species`` is what the user says."""
         yield from self._recognized
         plastids = self._own == "eukaryotes" in self._kingdoms  # these and mitochondria were bacteria
-        for kingdom in sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])}):
+        others = sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])})
+        for kingdom in others:
             has = f"{CAUTION}this file has ribosomal RNA of {kingdom}, and the model is for {self._own}"
             yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}"
         if self._locator:
-            yield from self._species_findings(species)
-            read = any(count.checked >= MIN_CHECKED for _, count in self._sketcher.compare(self._genomes))
-            if read and not (self._kingdoms or species or self.species):
-                yield f"this file has no ribosomal RNA, which would show whether the genome is of {self._own}"
+            yield from () if others and not species else self._species_findings(species)
             return
         signature, later, counts = self._signature, self._calibrated_on, self._words.counts
         distances = signature.compare(counts) if signature else []
@@ -216,6 +231,8 @@ class Origin:
         near = [one for one in distances if not one.is_foreign]
         shares = self._sketcher.compare(self._genomes)
         recognized, (nearest, words) = self.species, (shares or [("", SketchCount(0, 0))])[0]
+        enough = any(count.checked >= MIN_CHECKED for _, count in shares)
+        related = any(words.checked >= least and words.share >= share for least, share in _ALIKE)
         if species:
             given = f"{setting('species', species)} is given"
             if recognized and dict(shares).get(species, words).share < MIN_SHARE:
@@ -224,24 +241,37 @@ class Origin:
                 yield from _against(given, species, distances, near)
         elif recognized or not counts.any():
             return
+        elif not related and (other := self._other_model()):
+            name, genome = other
+            yield f"{CAUTION}this file shares words of {WORD} bases with {genome}, so take {name}"
+        elif self._new_species and enough and not (self._kingdoms or related):
+            yield (
+                f"{CAUTION}this file has no ribosomal RNA, and no genome of a model was recognized in it, so "
+                f"a phage, a plasmid or another kingdom can't be told from it; the figures hold for {self._own} alone"
+            )
         elif signature and not near and signature.is_mixture(counts):
             yield "this file is like the contexts of the training data together; give each its own file"
         elif self._new_species and (near or not distances):
-            if near and nearest in self._several:
+            median = "the precision to expect is the median over species"
+            if near and related and nearest in self._several:
                 yield (
                     f"the nearest species that was measured is {nearest}, which shares {words.share:.0%} of "
-                    f"the words of {WORD} letters; this may be another: the precision to expect is the "
-                    f"median over species; if the genome is of it, give {setting('species', nearest)}"
+                    f"the words of {WORD} bases; this may be another: {median}; if the genome is of it, give "
+                    f"{setting('species', nearest)}"
                 )
+            elif near and self._several:
+                few = f"no species that was measured shares {MIN_RELATED:.0%} of its words of {WORD} bases"
+                short = "this file is too short to compare it with the species that were measured"
+                yield f"{few if words.checked >= MIN_STATED else short}: {median}"
         elif self._new_species:
             yield (
                 f"{CAUTION}no genome of the training data is like this one by its 4-mers: the nearest, "
-                f"{_named(distances[:1])}, is farther than parts of one genome are from each other; expect "
-                "at best the precision of a species that is new, and compare calls with known sites"
+                f"{_named(distances[:1])}, is farther than parts of one genome are from each other; the "
+                "precision may be lower than in other new species, so compare calls with known sites"
             )
         elif self._species:
-            why = f"this file shares {words.share:.0%} of its words of {WORD} letters with {nearest}"
-            if not self._genomes or words.checked < MIN_CHECKED:
+            why = f"this file shares less than {MIN_SHARE:.0%} of its words of {WORD} bases with it"
+            if not enough:
                 short = "this file is too short to recognize it"
                 why = short if self._genomes else "the model has no sketch of it"
             yield (
@@ -249,6 +279,15 @@ class Origin:
                 f"{first_and_more(sorted(self._species), MAX_NAMED_CONTEXTS)}, and {why}; if the genome is "
                 f"of it, give {setting('species', min(self._species))}, else compare calls with known sites"
             )
+
+    def _other_model(self) -> tuple[str, str] | None:
+        """A model of another kingdom, or of more species, that knows a genome like the file, and which."""
+        known = {name: of for name, of in _genomes_of_models().items() if name not in self._genomes}
+        shares = self._sketcher.compare({name: sketch for name, (_, sketch) in known.items()})
+        for genome, words in shares[: bool(self._genomes)]:
+            if any(words.checked >= least and words.share >= share for least, share in _ALIKE):
+                return known[genome][0], genome
+        return None
 
     def _foreign(self, signature: Signature, nearest: ContextDistance) -> str:
         pair = signature.closest_pair(self._words.counts)

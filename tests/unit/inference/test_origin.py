@@ -124,13 +124,38 @@ def test_a_species_is_recognized_by_its_words_alone(share, known, held_out):
     assert origin.species == ("E. coli" if known else None)
     assert origin.is_foreign == (not known)
     assert bool(said) == (not known)
-    assert any("no ribosomal RNA, which would show" in line for line in said) == (not known)
     if held_out == "region" and not known:
         assert said[0].startswith(
             "caution: no precision is stated: it was measured in B. subtilis, E. coli, "
         )
-    for line in said[:1] if held_out == "species" else ():
-        assert line.startswith("the nearest species that was measured is ")
+    for line in said if held_out == "species" else ():
+        unlike = "caution: this file has no ribosomal RNA, and no genome of a model was recognized in it, so "
+        assert line.startswith("the nearest species that was measured is " if share < 1 else unlike)
+
+
+@pytest.mark.parametrize(
+    ("share", "length", "told"),  # of 100,000 bases 2,000 words are kept, so 5,000 bases have about 100
+    [
+        (0.1, 100_000, "which shares 1"),
+        (0.1, 2_000, "too short to compare it with the species that were measured: "),
+        (1, 100_000, "no species that was measured shares 5% of its words of 21 bases: "),
+    ],
+)
+def test_a_share_of_words_is_told_if_a_hundred_can_be_compared(share, length, told):
+    letters = RIBOSOMAL["bacteria"] + mutated(GENOMES["E. coli"], share)[:length]
+    _, [line] = findings({"E. coli": 0.01}, [*GENOMES], letters=letters)
+    assert told in line
+    assert line.endswith("give species='E. coli'") == ("which shares 1" in told)
+    assert "precision to expect is the median over species" in line
+
+
+def test_the_model_that_knows_a_genome_is_named(monkeypatch):
+    yeast = "".join(RANDOM.choice([*"ACGT"], 100_000))
+    others = {"S. cerevisiae": ("fungi-genome", sketch_of(yeast))}
+    monkeypatch.setattr(file_check, "_genomes_of_models", lambda: others)
+    _, said = findings({"E. coli": 0.06}, [*GENOMES], letters=mutated(yeast, 0.02)[:20_000])
+    what = f"caution: this file shares words of 21 bases with {next(iter(others))}, so take fungi-genome"
+    assert said == [what]
 
 
 def test_the_nearest_genome_has_to_be_one_that_was_measured():
