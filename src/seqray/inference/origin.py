@@ -247,7 +247,8 @@ class Origin:
         elif self._new_species and enough and not (self._kingdoms or related):
             yield (
                 f"{CAUTION}this file has no ribosomal RNA, and no genome of a model was recognized in it, so "
-                f"a phage, a plasmid or another kingdom can't be told from it; the figures hold for {self._own} alone"
+                f"a phage, a plasmid or another kingdom can't be told from it; the "
+                f"figures hold for {self._own} alone"
             )
         elif signature and not near and signature.is_mixture(counts):
             yield "this file is like the contexts of the training data together; give each its own file"
