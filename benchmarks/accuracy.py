@@ -41,7 +41,7 @@ from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import default_baseline
-from seqray.metrics.classification import auprc, auroc, threshold_metrics
+from seqray.metrics.classification import auprc, auroc, call_metrics
 from seqray.modelfile.file import count_parameters, load_model
 from seqray.modelfile.model import TrainedModel
 
@@ -132,6 +132,12 @@ def precision_at_recall(labels: np.ndarray, scores: np.ndarray, recall: float = 
     """Best precision at that recall or more."""
     precision, found, _ = precision_recall_curve(labels, scores)
     return float(precision[found >= recall].max())
+
+
+def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]:
+    """`call_metrics` of records of equal weight."""
+    measured = call_metrics(labels, calls, np.ones((1, len(labels))))
+    return {name: float(values[0]) for name, values in measured.items()}
 
 
 def figure(measure: str, threshold: float) -> Figures:
@@ -315,7 +321,7 @@ def fold_row(
     floors = [row for row in rows if row["model"] != "seqray" and row["fold"] == "mean"]
     published, source = task.published.get(measure, ("", ""))
     config = load_run_config(ROOT / "configs" / f"{task.config}.yaml")
-    from seqray.modelfile.file import build_model
+    from seqray.modelfile.file import build_network
 
     return {
         "set": task.table,
@@ -332,7 +338,7 @@ def fold_row(
         "seed_high": max(folds),
         "seeds": len(folds),
         "model": task.config,
-        "parameters": count_parameters(build_model(config.model)),
+        "parameters": count_parameters(build_network(config.model)),
         "train_seconds": seconds,
         "source": source,
     }

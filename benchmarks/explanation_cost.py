@@ -33,11 +33,11 @@ def network(length: int):  # noqa: ANN201
     import torch
 
     from seqray.core.model_config import ModelConfig
-    from seqray.modelfile.file import build_model
+    from seqray.modelfile.file import build_network
 
     torch.manual_seed(0)
     config = ModelConfig(d_model=128, layers=4, heads=8, d_ff=512, max_length=length, dropout=0.0)
-    return build_model(config).eval().requires_grad_(False)
+    return build_network(config).eval().requires_grad_(False)
 
 
 def time_rollout(threads: int) -> list[tuple[str, float]]:

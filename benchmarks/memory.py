@@ -26,7 +26,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile.file import build_model, save_model
+from seqray.modelfile.file import build_network, save_model
 
 WINDOW = 81
 CHUNK = 1_000_000
@@ -53,7 +53,7 @@ def write_model(path: Path) -> None:
         threshold=0.5,
         prevalence=0.5,
     )
-    save_model(path, [build_model(config)], card)
+    save_model(path, [build_network(config)], card)
 
 
 def lengths(kind: str, scale: float) -> Iterator[int]:

@@ -22,13 +22,14 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
+from accuracy import threshold_metrics
 from machine import ROOT, add_data, describe, script_parser, with_decimals
 from other_sources import OTHER_SOURCES
 from published_sets import BACKGROUND, PUBLISHED, with_made_negatives
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import load_run_config
 from seqray.io.tables import write_table
-from seqray.metrics.classification import auroc, threshold_metrics
+from seqray.metrics.classification import auroc
 from seqray.modelfile.model import TrainedModel
 from seqray.training.fit import train
 from seqray.training.members import RunOptions

@@ -31,7 +31,7 @@ from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.run_config import load_run_config
 from seqray.inference.sequences import Dtype, score_codes
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 from seqray.models import attention as kernels
 
@@ -102,7 +102,7 @@ def methods(case: Case) -> dict[tuple[str, Dtype], Work]:
     length = case.config.max_length
     codes = np.random.default_rng(0).integers(0, 4, (case.count, length)).astype(np.uint8)
     card = Card(name="m", classes=("a", "b"), positive="a", window=length, model=case.config)
-    model = TrainedModel(card, (build_model(case.config),))
+    model = TrainedModel(card, (build_network(case.config),))
 
     def ours(precision: Dtype) -> Work:
         return lambda: score_codes(model, codes, dtype=precision)

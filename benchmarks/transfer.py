@@ -36,7 +36,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
-from accuracy import interval, table_of
+from accuracy import interval, table_of, threshold_metrics
 from machine import add_data, describe, keep_rows, script_parser, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration.conformal import coverage_cutoffs
@@ -47,7 +47,7 @@ from seqray.inference.origin import recognize_context
 from seqray.inference.sequences import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics.baselines import KmerPositionalBaseline
-from seqray.metrics.classification import auroc, threshold_metrics
+from seqray.metrics.classification import auroc
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
 

@@ -22,7 +22,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import TRACKS
 from seqray.modelfile.backbones import resolve_backbone
-from seqray.modelfile.file import build_model, build_network, load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.model import TrainedModel
 from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.tokenizers import CharacterTokenizer
@@ -101,7 +101,7 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW)
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        network = build_model(config)
+        network = build_network(config)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.normal_(0, 0.5)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from seqray.cli.main import main
 from seqray.core.model_config import ModelConfig
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import build_model, load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.header import read_card
 from tables import fasta, table, tsv, write
 
@@ -208,7 +208,7 @@ def test_isotonic_is_refused_for_more_than_two_classes(run, calibrate, tiny_mode
     config = ModelConfig(d_model=8, heads=2, layers=1, classes=3, max_length=64)
     changes = {"classes": ("a", "b", "promoter"), "window": 40, "site": None, "domain": {}, "name": "three"}
     card = replace(tiny_model.card, model=config, **changes)
-    save_model(tmp_path / "three.safetensors", [build_model(config)], card)
+    save_model(tmp_path / "three.safetensors", [build_network(config)], card)
     rows = [(row[0], "ab"[i % 4 // 2] if i % 2 else "promoter") for i, row in enumerate(examples(200, 0))]
     write(tmp_path / "three.tsv", tsv("sequence label", rows))
     words = "--test three.tsv --method"

@@ -15,7 +15,7 @@ from seqray.explanations.options import ExplainOptions
 from seqray.explanations.sequences import explain_records
 from seqray.io.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS
 from seqray.io.gff3 import write_gff3
-from seqray.modelfile.file import build_model, save_model
+from seqray.modelfile.file import build_network, save_model
 from tables import changed_model, fasta, letters, record, table, write
 
 RECORDS = [record(letters(20 - i % 4, 60 + i), f"r{i}") for i in range(12)]
@@ -203,7 +203,7 @@ def test_a_hostile_name_is_shown_and_not_run(explain, tmp_path):
 def test_a_composition_is_named_as_what_rollout_does_not_show(run, explain, tiny_model, tmp_path):
     config = ModelConfig(d_model=8, heads=2, layers=1, max_length=20, composition=("whole",))
     card = replace(tiny_model.card, name="composed", model=config, site=None, domain=None, self_test={})
-    save_model(tmp_path / "m.safetensors", (build_model(config).eval(),), card)
+    save_model(tmp_path / "m.safetensors", (build_network(config).eval(),), card)
     composed = run.to("explain in.fa --model m.safetensors --shuffles 0")
     assert "caution: model 'composed' reads the composition" in composed("--method rollout --method ism").err
     assert "caution" not in composed("--method ism").err

@@ -14,7 +14,7 @@ import seqray
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.explanations import trace as forward_trace
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.models.attention import MultiHeadAttention, WindowedAttention, rotary_angles
 
 B, H, L, D = 2, 3, 7, 12
@@ -471,7 +471,7 @@ def test_grouped_queries_and_a_causal_mask_of_the_fused_kernel():
 
 
 def test_a_network_of_seqray_has_the_rollout_of_its_weights():
-    network = build_model(ModelConfig(d_model=24, layers=3, heads=3, max_length=20)).eval()
+    network = build_network(ModelConfig(d_model=24, layers=3, heads=3, max_length=20)).eval()
     tokens = torch.randint(4, 8, (B, 20))
     with torch.no_grad():
         steps = network(tokens, return_attention=True).attention

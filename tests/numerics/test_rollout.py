@@ -17,7 +17,7 @@ from seqray.explanations.options import MethodSettings
 from seqray.explanations.rollout import attention_from_start, grad_rollout, rollout, value_rollout
 from seqray.explanations.targets import LocatorTarget
 from seqray.explanations.trace import trace
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 from seqray.models.locator import LocatorTransformer
 
@@ -35,7 +35,7 @@ def small_network(seed: int = 0, **shape):
     config = ModelConfig(
         **({"d_model": 32, "layers": 3, "heads": 4, "max_length": 90, "dropout": 0.3} | shape)
     )
-    net = build_model(config).eval()
+    net = build_network(config).eval()
     with torch.no_grad():  # sharp heads: nearly even ones would hide a wrong order of the layers
         for parameter in net.parameters():
             parameter.mul_(2.0)

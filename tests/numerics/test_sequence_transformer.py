@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel, RobertaPreLayerNormConfig, Rober
 
 from networks import random_network
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.models import layers
 from seqray.models.alignment import AxialBlock, AxialContext
 from seqray.models.attention import rotary_angles
@@ -331,7 +331,7 @@ def test_the_whole_encoder_is_a_pre_norm_roberta():
     """Stacked blocks and the norm of the head, on the state of CLS."""
     theirs = randomize(RobertaPreLayerNormModel(RobertaPreLayerNormConfig(**SIZES, hidden_act="gelu")))
     config = ModelConfig(d_model=WIDTH, heads=HEADS, d_ff=FEED_FORWARD, layers=LAYERS, positions="rotary")
-    ours: Any = build_model(config).eval()
+    ours: Any = build_network(config).eval()
     for block, layer in zip(ours.blocks, theirs.encoder.layer, strict=True):
         copy_layer(block, layer)
         block.attention_norm.load_state_dict(layer.attention.LayerNorm.state_dict())

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.models.layers import KmerEmbedding
 from seqray.models.sequence import Composition
 from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK
@@ -55,7 +55,7 @@ def test_each_letter_gains_the_words_that_begin_there(text, behind):
 def test_a_token_gains_the_words_of_its_letters(stride):
     torch.manual_seed(0)
     config = ModelConfig(d_model=4, heads=1, layers=1, words=3, stem=StemConfig(kernels=(3,), stride=stride))
-    network = build_model(config).eval()
+    network = build_network(config).eval()
     assert network.words
     for table in network.words.tables:
         table.copy_(torch.randn_like(table))
@@ -129,7 +129,7 @@ def test_counts_are_exact_in_bfloat16():
 def test_a_network_adds_it_to_cls_alone():
     torch.manual_seed(0)
     config = ModelConfig(d_model=4, heads=1, layers=1, composition=("whole",))
-    network = build_model(config).eval()
+    network = build_network(config).eval()
     layer = network.composition
     assert layer is not None
     tokens = torch.tensor([[CLS, FIRST_LETTER, MASK, FIRST_LETTER + 3]])

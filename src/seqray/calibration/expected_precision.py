@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.core.arrays import Floats
+from seqray.core.boxes import BOXES
 from seqray.core.card_parts import LocatorFacts, SpeciesTable
 from seqray.core.results import SpeciesRow
 
@@ -41,7 +42,7 @@ class ExpectedPrecision:
 
     def __init__(self, facts: LocatorFacts, *, foreign: bool = False) -> None:
         self.tolerance = facts.tolerance or 0
-        self.boxes = facts.promoter_boxes
+        self.boxes = BOXES[facts.kingdom or "bacteria"]
         known = not (foreign and all(table.held_out == "region" for table in facts.expected))
         self.tables: Sequence[SpeciesTable] = facts.expected if known else ()
 

@@ -1,8 +1,7 @@
-"""Boxes of promoters: what a card says of them, which ones each kingdom has, and where letters show them."""
+"""Boxes of promoters: which ones each kingdom has, and where letters show them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from seqray.core.alphabet import DNA
 from seqray.core.arrays import Bools, Codes, Floats, Ints
-from seqray.core.serialization import CardPart
 
 MAX_REACH = 60  # letters before a site that boxes may lie in
 THRESHOLD = 4.0  # bits of the boxes together
@@ -19,25 +17,14 @@ _NEVER = -1e9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxPattern(CardPart):
-    """A box, and how far before the site it lies; the second one of a card lies before the first one."""
+class BoxPattern:
+    """A box, and how far before the site it lies; the second one of a kingdom lies before the first one."""
 
     name: str  # as it is shown: -10, TATA
     weights: Floats  # (L, 4): bits of A, C, G and T at each position
     nearest: int  # fewest letters between the box and the site, or the first box
     costs: Floats  # (M,): bits that this distance costs, and each further one
     extension: str = ""  # letters that extend the first box, one letter before it
-
-    def __post_init__(self) -> None:
-        named = re.fullmatch(r"-[0-9]+|[A-Z][A-Z0-9]*", self.name)
-        tables = self.weights.shape[1:] == (4,) and self.costs.ndim == 1 and self.costs.size > 0
-        if not (named and tables and self.nearest >= 0):
-            raise ValueError(f"has a box {self.name!r} without a name such as TATA, weights or distances")
-
-    @property
-    def reach(self) -> int:
-        """Letters from the first one of the box to what lies behind it."""
-        return len(self.weights) + self.nearest + len(self.costs) - 1
 
     def places(self, behind: int = 0) -> Iterator[tuple[int, float]]:
         """First letters of the box before a place, and what each costs."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import Floats, Ints, log_probabilities, logistic
-from seqray.core.boxes import BOXES, MAX_REACH, BoxPattern
 from seqray.core.serialization import CardPart
 
 Kingdom = Literal["bacteria", "archaea", "eukaryotes"]
@@ -222,8 +221,6 @@ class LocatorFacts(CardPart):
     expected: tuple[SpeciesTable, ...] = ()  # recall and precision by species
     extent: tuple[int, ...] = (0, 0)  # letters that a call spans before and behind its site
     threshold_without_genes: float | None = None  # where no genes are known; the card's threshold by default
-    # of its promoters, the one next to the site first; those of its kingdom by default
-    boxes: tuple[BoxPattern, ...] | None = None
     # letters between a call and a mapped site within which the call counts as right
     tolerance: int | None = None
     kingdom: str | None = None  # that it is for; bacteria by default
@@ -234,15 +231,7 @@ class LocatorFacts(CardPart):
         _check(0 <= (self.threshold_without_genes or 0) <= 1, "has a threshold outside 0 to 1")
         _check((self.tolerance or 0) >= 0, "has a tolerance below 0")
         _check(self.kingdom in (None, *get_args(Kingdom)), "is for an unknown kingdom")
-        own = self.boxes or ()
-        near = len(own) <= 2 and sum(box.reach for box in own) <= MAX_REACH
-        _check(near, "has too many boxes, or too far")
         _check(not self.expected or self.tolerance is not None, "has no tolerance")
-
-    @property
-    def promoter_boxes(self) -> tuple[BoxPattern, ...]:
-        """The boxes that a scan looks for."""
-        return BOXES[self.kingdom or "bacteria"] if self.boxes is None else self.boxes
 
     @property
     def introns(self) -> bool:

@@ -162,12 +162,6 @@ def auprc(labels: np.ndarray, scores: Floats) -> float:
     return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auprc"][0])
 
 
-def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]:
-    """`call_metrics` of records of equal weight."""
-    measured = call_metrics(labels, calls, np.ones((1, len(labels))))
-    return {name: float(values[0]) for name, values in measured.items()}
-
-
 def calibration_error(probabilities: Floats, labels: np.ndarray, positive: int) -> float:
     """Expected calibration error of the positive class (two classes) or of the most probable one (more)."""
     if probabilities.shape[1] == 2:
@@ -228,11 +222,11 @@ def learn_rule(values: np.ndarray, truth: Bools, form: Form, edges: np.ndarray |
         bins, size = np.searchsorted(edges, values, "right"), len(edges) + 1
         table = (np.bincount(bins, truth, size) + truth.mean()) / (np.bincount(bins, minlength=size) + 1)
     rule = Rule(edges, table)
-    return replace(rule, threshold=best_threshold(truth, rule.scores(values)))
+    return replace(rule, threshold=threshold_of_best_mcc(truth, rule.scores(values)))
 
 
-def best_threshold(labels: Bools, scores: Floats) -> float:
-    """Threshold of the highest MCC."""
+def threshold_of_best_mcc(labels: Bools, scores: Floats) -> float:
+    """Threshold of the highest MCC on the data that it is chosen on."""
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
     ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score

@@ -108,14 +108,6 @@ def build_network(config: ModelConfig) -> Network:
     return NETWORKS[config.kind](config).float()
 
 
-def build_model(config: ModelConfig) -> SequenceTransformer:
-    """`build_network` for code that reads single sequences. Raises ConfigError for another kind."""
-    network = build_network(config)
-    if not isinstance(network, SequenceTransformer):
-        raise ConfigError(f"'model.kind' is {config.kind}", remedy="choose a model that reads sequences")
-    return network
-
-
 def count_parameters(model: nn.Module) -> int:
     """Number of trained values."""
     return sum(p.numel() for p in model.parameters())

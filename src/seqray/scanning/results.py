@@ -37,7 +37,7 @@ class CallTable(Sequence[Call]):
 
     def __init__(self, label: str, extent: tuple[int, int]) -> None:
         self.label, self.extent = label, extent
-        self.boxes: Sequence[BoxPattern] = ()  # that the card of a locator has
+        self.boxes: Sequence[BoxPattern] = ()  # of the kingdom of a locator
         self._contigs: list[Contig] = []
         self._columns = {"contig": array("q"), "site": array("q"), "minus": array("b"), "score": array("d")}
         self._letters: list[Codes] = []

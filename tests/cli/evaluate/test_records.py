@@ -12,7 +12,7 @@ from seqray.calibration.conformal import fit_ranks
 from seqray.calibration.domain import fit_domain
 from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import DNA, canonical_strand
-from seqray.modelfile.file import build_model, save_model
+from seqray.modelfile.file import build_network, save_model
 from tables import changed_model, tsv, write
 
 
@@ -134,7 +134,7 @@ def two_species(folder, tiny_model):
     domain = fit_domain(codes, DNA, contexts=np.repeat(list(shares), 800).tolist())
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        network = build_model(config)
+        network = build_network(config)
         for parameter in network.parameters():
             parameter.detach().normal_(0, 0.5)
     card = replace(tiny_model.card, model=config, domain=domain, self_test={})

@@ -36,7 +36,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import SequenceRecord
 from seqray.core.serialization import from_mapping
 from seqray.inference.origin import recognize_context
-from seqray.modelfile.file import build_model, load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from tables import body, changed_model, facts, fasta, write
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}
@@ -181,7 +181,7 @@ def models(tmp_path_factory):
         shape = replace(config, contexts=contexts)
         said = [SPECIES[i // 500] if contexts else None for i in range(count)]
         card = Card(name=name, **names, model=shape, domain=fit_domain(codes[:count], DNA, contexts=said))
-        save_model(folder / f"{name}.safetensors", [build_model(shape)], card)
+        save_model(folder / f"{name}.safetensors", [build_network(shape)], card)
     return folder
 
 

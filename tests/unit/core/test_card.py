@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.core.boxes import BOXES
 from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe_card, list_card
 from seqray.core.card_parts import (
     Domain,
@@ -180,7 +179,7 @@ def test_a_locator_is_described_without_its_tables():
     rows = np.array([[0.5, 1.25, 0.4, 0.3, 0.2, 0.4]])
     one = SpeciesTable(species="Toy bacterium", held_out="region", genes=True, rows=rows)
     tables = (one, replace(one, species="Another"), one)
-    card = make_card(locator=LocatorFacts(tables, (0, 0), tolerance=25, boxes=BOXES["archaea"]))
+    card = make_card(locator=LocatorFacts(tables, (0, 0), tolerance=25))
     assert card_from_mapping(json.loads(card_to_json(card))) == card
     lines = "\n".join(list_card(card))
     assert "tolerance: 25" in lines
@@ -190,9 +189,6 @@ def test_a_locator_is_described_without_its_tables():
     assert "locator" not in "\n".join(list_card(make_card()))
 
 
-ODD_BOXES = (("", [0]), ("ta ta", [0]), ("TATA", []), ("TATA", [[0]]), ("TATA", [0] * 60))
-
-
 @pytest.mark.parametrize(
     "facts",
     [
@@ -200,10 +196,6 @@ ODD_BOXES = (("", [0]), ("ta ta", [0]), ("TATA", []), ("TATA", [[0]]), ("TATA", 
         {"extent": [-1, 0]},
         {"threshold_without_genes": 2},
         {"expected": [{}]},
-        *(
-            {"boxes": [{"name": n, "weights": [[0, 0, 1, 0]], "nearest": 1, "costs": c}]}
-            for n, c in ODD_BOXES
-        ),
     ],
 )
 def test_a_damaged_locator_is_named(facts):

@@ -27,7 +27,7 @@ from seqray.explanations.targets import (
     to_letters,
 )
 from seqray.explanations.trace import embedding_of, trace
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import CharacterTokenizer, KmerTokenizer
 
@@ -42,7 +42,7 @@ def make(tiny_model):
     def of_shape(shape):
         torch.manual_seed(3)
         config = ModelConfig(d_model=16, layers=2, heads=2, max_length=40, **shape)
-        model = TrainedModel(replace(tiny_model.card, model=config, members=1), (build_model(config),))
+        model = TrainedModel(replace(tiny_model.card, model=config, members=1), (build_network(config),))
         tokens = torch.from_numpy(model.tokenizer.encode_codes(CODES))
         table = embedding_of(model.networks[0]).weight
         return SequenceTarget(model, model.networks[0], 1), tokens, table[tokens[:, 1:]], table[4:].mean(0)
@@ -101,7 +101,7 @@ def two_layers(tiny_model):
     """Two layers of two heads, 8 wide, two members."""
     config = ModelConfig(d_model=8, heads=2, layers=2, dropout=0.0, max_length=20)
     torch.manual_seed(1)
-    members = tuple(build_model(config) for _ in range(2))
+    members = tuple(build_network(config) for _ in range(2))
     return TrainedModel(replace(tiny_model.card, model=config, members=2), members)
 
 
@@ -286,7 +286,7 @@ STEMS = [
 
 def make_stem(stem, count):
     torch.manual_seed(count)
-    network = build_model(ModelConfig(d_model=16, layers=1, heads=2, max_length=60, stem=stem)).eval()
+    network = build_network(ModelConfig(d_model=16, layers=1, heads=2, max_length=60, stem=stem)).eval()
     tokens = torch.randint(4, 8, (3, 1 + count))
     tokens[:, 0] = 1
     return network.embedding, tokens

@@ -15,7 +15,7 @@ from seqray.explanations.methods import GENERAL_METHODS, METHODS, OF_ALIGNMENTS
 from seqray.explanations.options import SHUFFLES, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, explain_records, heads
 from seqray.explanations.targets import CALLED, randomized_network, wanted_class
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 
 
@@ -40,7 +40,7 @@ def test_options_name_every_method():
 def pair(tiny_model):
     """The tiny model with a second member."""
     torch.manual_seed(5)
-    other = build_model(tiny_model.card.model)
+    other = build_network(tiny_model.card.model)
     return TrainedModel(replace(tiny_model.card, members=2), (*tiny_model.networks, other))
 
 

@@ -24,7 +24,7 @@ from seqray.explanations.sequences import explain_records
 from seqray.inference import origin as file_check, origin as site_place
 from seqray.inference.origin import FileCheck, Origin, choose_locator, find_shifted_site
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import build_model, load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import CLS, context_index, make_tokenizer
 
@@ -318,7 +318,7 @@ def test_a_model_without_contexts_says_so():
 def test_the_vector_of_the_context_is_added_to_every_token(model):
     """By hand: a network without contexts, whose CLS and stem bias carry the vector, answers alike."""
     network = model.networks[0]
-    plain = build_model(replace(CONFIG, contexts=()))
+    plain = build_network(replace(CONFIG, contexts=()))
     state = {k: v.clone() for k, v in network.state_dict().items() if k != "contexts"}
     plain.load_state_dict(state)
     plain.eval()
@@ -333,7 +333,7 @@ def test_the_vector_of_the_context_is_added_to_every_token(model):
 
 
 def test_without_a_context_the_table_plays_no_part(model):
-    network = build_model(CONFIG)
+    network = build_network(CONFIG)
     network.load_state_dict(model.networks[0].state_dict())
     with torch.no_grad():
         network.contexts.add_(5.0)

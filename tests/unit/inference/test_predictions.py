@@ -27,7 +27,7 @@ from seqray.inference.sequences import (
     reweight,
     score_codes,
 )
-from seqray.modelfile.file import build_model, save_model
+from seqray.modelfile.file import build_network, save_model
 from seqray.modelfile.model import TrainedModel
 from tables import record
 
@@ -180,7 +180,7 @@ def test_the_largest_activation_stays_below_the_limit(name, monkeypatch):
     monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 20)
     config = CONFIGS[name]
     model = TrainedModel(
-        Card(name="m", classes=("a", "b"), positive="a", window=101, model=config), (build_model(config),)
+        Card(name="m", classes=("a", "b"), positive="a", window=101, model=config), (build_network(config),)
     )
     sizes = []
 

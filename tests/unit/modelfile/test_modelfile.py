@@ -14,7 +14,7 @@ from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.modelfile import header
-from seqray.modelfile.file import build_model, load_model, save_model
+from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.header import checksum, read_card
 from seqray.modelfile.model import check_self_test, make_self_test
 
@@ -23,7 +23,7 @@ CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfi
 
 def make_networks(n=2, config=CONFIG):
     torch.manual_seed(11)
-    return [build_model(config) for _ in range(n)]
+    return [build_network(config) for _ in range(n)]
 
 
 def make_card(members=2, **changes):
@@ -230,7 +230,7 @@ def shelf(tmp_path, monkeypatch):
         card = Card(
             name=name, classes=("background", "promoter"), positive="promoter", window=9, model=config
         )
-        save_model(folder / f"{name}.safetensors", [build_model(config)], card)
+        save_model(folder / f"{name}.safetensors", [build_network(config)], card)
     (folder / "README.md").write_text("not a model")
     monkeypatch.setattr(header, "FOLDER", folder)
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from torch import nn
 
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.file import build_model, build_network
+from seqray.modelfile.file import build_network
 from seqray.models.attention import LearnedPositions, MultiHeadAttention
 from seqray.models.axial import RowAttention
 from seqray.models.batches import Dropout
@@ -61,7 +61,7 @@ def test_a_class_has_the_probability_of_all_its_subclasses(subclasses, seed):
 
 
 def test_a_network_with_subclasses_answers_both():
-    network = build_model(ModelConfig(d_model=8, layers=1, heads=2, subclasses=(3, 1))).eval()
+    network = build_network(ModelConfig(d_model=8, layers=1, heads=2, subclasses=(3, 1))).eval()
     output = network(torch.tensor([[1, 4, 5, 6]]))
     assert output.subclasses.shape == (1, 4)
     expected = logsumexp(output.subclasses[:, :3].detach().double().numpy(), axis=1)
@@ -219,7 +219,7 @@ SMALL: dict[str, Any] = {"d_model": 12, "heads": 3, "kv_heads": 1, "d_ff": 30, "
 
 
 def shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(value.shape) for name, value in build_model(config).state_dict().items()}
+    return {name: tuple(value.shape) for name, value in build_network(config).state_dict().items()}
 
 
 def expected_shapes(embedding: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

@@ -11,8 +11,6 @@ from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.model_config import ModelConfig
-from seqray.modelfile.file import build_model
 from seqray.models.batches import collate
 from seqray.models.tokenizers import (
     CLS,
@@ -130,11 +128,6 @@ def test_buckets_hold_each_alignment_once_and_keep_their_limits(shapes, batch_si
 
 
 # --- settings --------------------------------------------------------------------------------------------
-
-
-def test_a_model_of_alignments_is_none_of_sequences():
-    with pytest.raises(ConfigError, match=r"model\.kind"):
-        build_model(ModelConfig(kind="alignment"))
 
 
 def test_a_letter_that_equals_padding_is_still_real():

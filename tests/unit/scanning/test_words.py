@@ -99,14 +99,13 @@ def test_boxes_of_archaea_are_found_at_the_distances_stated(first, spacer):
     assert not extended
 
 
-def test_a_box_of_a_card_is_found_where_it_says():
+def test_a_box_is_found_where_it_says():
     """Three letters of 2 bits each; 2 letters between it and the start cost 1 bit, 3 cost 2, 4 cost 3."""
     weights = np.where(np.eye(4)[[0, 2, 1]] > 0, 2.0, -2.0)  # AGC
     box = BoxPattern(name="BOX1", weights=weights, nearest=2, costs=np.array([1.0, 2.0, 3.0]))
-    facts = LocatorFacts(kingdom="eukaryotes", boxes=(box,))
     for between, first in ((1, NO_BOX), (2, -5), (3, -6), (4, NO_BOX)):  # 6 - 3 bits are too few
         codes = DNA.encode("T" * (SITE - 3 - between) + "AGC" + "T" * (between + 21))[None]
-        assert find_boxes(codes, SITE, facts.promoter_boxes)[0][0, 0] == first
+        assert find_boxes(codes, SITE, (box,))[0][0, 0] == first
 
 
 def test_a_usual_arrangement_beats_an_unusual_one():
@@ -126,7 +125,7 @@ def test_the_reach_is_all_that_is_read(kingdom):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (500, 81), dtype=np.uint8)
     other = codes.copy()
-    reach = sum(box.reach for box in BOXES[kingdom])
+    reach = sum(len(box.weights) + box.nearest + len(box.costs) - 1 for box in BOXES[kingdom])
     other[:, : SITE - reach] = rng.integers(0, 4, (500, SITE - reach), dtype=np.uint8)
     other[:, SITE:] = 4
     both = (find_boxes(table, SITE, BOXES[kingdom]) for table in (codes, other))

@@ -20,7 +20,7 @@ from seqray.explanations.targets import SequenceTarget
 from seqray.explanations.trace import trace
 from seqray.inference.alignments import alignment_networks
 from seqray.inference.sequences import score_ragged
-from seqray.modelfile.file import build_model, load_model
+from seqray.modelfile.file import build_network, load_model
 from seqray.models.alignment import AlignmentLinearPart, helix_profile, letters_of
 from seqray.models.layers import LinearPart
 from seqray.models.tokenizers import AlignmentTokenizer, CharacterTokenizer, pad_arrays
@@ -139,8 +139,8 @@ def test_a_trained_model_holds_both_and_explains_the_linear_part(make_config, tm
 
 def test_a_new_part_changes_nothing():
     config = ModelConfig(d_model=8, heads=2, layers=1, max_length=20)
-    joined = build_model(replace(config, linear=SHAPES[0])).eval()
-    plain = build_model(config).eval()
+    joined = build_network(replace(config, linear=SHAPES[0])).eval()
+    plain = build_network(config).eval()
     plain.load_state_dict({k: v for k, v in joined.state_dict().items() if not k.startswith("linear.")})
     tokens = torch.randint(4, 8, (3, 12))
     torch.testing.assert_close(joined(tokens).logits, plain(tokens).logits)

@@ -12,7 +12,7 @@ from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import OptimizerConfig, RunConfig
-from seqray.modelfile.file import build_model, build_network
+from seqray.modelfile.file import build_network
 from seqray.modelfile.initial_weights import (
     InitialWeights,
     apply_initial_weights,
@@ -68,7 +68,7 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     config = ModelConfig(
         d_model=16, layers=2, heads=2, contexts=("a",), position_gain="context", position_matrix="context"
     )
-    network, other = build_model(config), build_model(replace(config, contexts=("a", "b"), classes=3))
+    network, other = build_network(config), build_network(replace(config, contexts=("a", "b"), classes=3))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter))
@@ -130,7 +130,7 @@ def test_ends_words_and_helices_are_taken_over_where_both_have_them(tmp_path, th
 def test_weights_of_another_shape_are_refused(tmp_path, change, message):
     config = ModelConfig(d_model=16, layers=1, heads=2)
     path = tmp_path / "weights.safetensors"
-    save_pretrained(path, build_model(config), {})
+    save_pretrained(path, build_network(config), {})
     with pytest.raises(ConfigError, match=message):
         check_initial_weights(load_initial_weights(path), replace(config, **change))
 
@@ -157,18 +157,18 @@ def test_a_damaged_header_is_refused(tmp_path, header):
 
 def test_weights_of_other_settings_than_they_claim_are_refused(tmp_path):
     path, config = tmp_path / "weights.safetensors", ModelConfig(d_model=16, layers=1, heads=2)
-    save_pretrained(path, build_model(config), {})
+    save_pretrained(path, build_network(config), {})
     wider = replace(config, d_model=32)
     claimed = replace(load_initial_weights(path), config=wider)
     with pytest.raises(ModelFileError, match="don't fit the settings beside them"):
-        apply_initial_weights(build_model(wider), claimed)
+        apply_initial_weights(build_network(wider), claimed)
 
 
 def test_training_begins_with_the_weights(tmp_path):
     """With a learning rate of next to nothing, they are what it ends with, too."""
     torch.manual_seed(1)
     config = settings()
-    network = build_model(config.model)
+    network = build_network(config.model)
     path = tmp_path / "weights.safetensors"
     save_pretrained(path, network, {})
     rng = random.Random(3)

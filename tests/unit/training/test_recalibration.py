@@ -13,7 +13,7 @@ from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 from seqray.training.partitions import data_sha256
 from seqray.training.recalibration import held_out_part, recalibrate, refuse_training_data
@@ -25,7 +25,7 @@ def make_model(contexts=(), members=2, **card):
     with torch.random.fork_rng():
         for seed in range(members):
             torch.manual_seed(seed)
-            network = build_model(config)
+            network = build_network(config)
             with torch.no_grad():
                 for parameter in network.parameters():
                     parameter.normal_(0, 0.4)

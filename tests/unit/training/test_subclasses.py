@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.serialization import to_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import build_model, load_model
+from seqray.modelfile.file import build_network, load_model
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training import fit
 from seqray.training.data import LabeledBatch, SequenceExamples
@@ -139,7 +139,7 @@ def test_the_rate_rises_linearly_and_falls_as_half_a_cosine():
 
 
 def test_only_matrices_decay(make_config):
-    network = build_model(make_config().model)
+    network = build_network(make_config().model)
     decaying, free = parameter_groups(network, 0.05)
     assert (decaying["weight_decay"], free["weight_decay"]) == (0.05, 0.0)
     assert {p.ndim for p in free["params"]} == {1}

@@ -20,7 +20,7 @@ from seqray.core.card import Card
 from seqray.core.errors import SERVED, ConfigError, InputError, SeqrayError
 from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.run_config import RunConfig
-from seqray.modelfile.file import build_model
+from seqray.modelfile.file import build_network
 from seqray.modelfile.model import TrainedModel
 from seqray.models.tokenizers import CharacterTokenizer
 from seqray.training import fit, members as side_by_side
@@ -134,7 +134,7 @@ def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
     card = Card(
         name="m", classes=("a", "b"), positive="b", window=32, model=config, members=2, temperature=1.7
     )
-    model = TrainedModel(card, (build_model(config), build_model(config)))
+    model = TrainedModel(card, (build_network(config), build_network(config)))
     sequences = ["".join(rng.choice(list("ACGT"), n)) for n in rng.integers(5, 33, 40)]
     data = SequenceExamples(sequences, np.zeros(40), CharacterTokenizer(DNA))
     together = model_logits(model, data)

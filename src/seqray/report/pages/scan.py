@@ -36,7 +36,7 @@ class ScanReport:
 
     title: str
     calls: Sequence[Call]
-    boxes: Sequence[BoxPattern] = ()  # that the model's card has
+    boxes: Sequence[BoxPattern] = ()  # of the kingdom of the model
     contigs: Sequence[Contig]
     searched: int | None = None
     strand: str = "both"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -193,7 +193,7 @@ def species_table(one: Measured) -> SpeciesTable:
     )
 
 
-def best_threshold(measured: Sequence[Measured]) -> float:
+def threshold_of_best_f1(measured: Sequence[Measured]) -> float:
     """The score at which the mean of F1 over species is largest."""
     candidates = np.unique(np.concatenate([one.score for one in measured]))
     candidates = candidates[np.linspace(0, len(candidates) - 1, min(len(candidates), 2000)).astype(int)]
@@ -236,12 +236,12 @@ def learned_species(measured: Iterable[Measured]) -> list[Measured]:
     return [one for one in rows if one.held_out == REGION] or rows
 
 
-def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> LocatorFacts:
-    """``Card.locator``, of what was measured with ``genes`` (may be empty) and with ``letters`` alone."""
-    learned = {mode: learned_species(measured) for mode, measured in by_mode.items() if measured}
+def locator_facts(measured: Sequence[Measured]) -> LocatorFacts:
+    """``Card.locator``, of what was measured without genes, and maybe with them."""
+    by_letters = learned_species(one for one in measured if not one.genes)
     return LocatorFacts(
         extent=(0, 0),
         tolerance=TOLERANCE,
-        threshold_without_genes=best_threshold(learned["letters"]),
-        expected=tuple(species_table(one) for measured in by_mode.values() for one in measured),
+        threshold_without_genes=threshold_of_best_f1(by_letters),
+        expected=tuple(map(species_table, measured)),
     )

@@ -41,12 +41,13 @@ from seqray.training.genomes.chunks import (
 )
 from seqray.training.genomes.evaluation import (
     TOLERANCE,
-    best_threshold,
+    Measured,
     learned_species,
     locator_facts,
     measure,
     profile_peaks,
     species_metrics,
+    threshold_of_best_f1,
 )
 from seqray.training.genomes.sheet import (
     REGION,
@@ -304,19 +305,17 @@ def locator_card(
         info=dict(config.card),
     )
     model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")
-    by_mode = {"letters": measure(model, parts.measured, genes=False)}
-    if config.model.tracks:
-        by_mode["genes"] = measure(model, parts.measured, genes=True)
-    model.to("cpu")
-    if not by_mode["letters"]:
+    measured = measure(model, parts.measured, genes=False)
+    if not measured:
         raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
-    measured = [one for rows in by_mode.values() for one in rows]
-    best = learned_species({one.species: one for one in measured}.values())
-    domain = species_domain(parts.learned())
-    tables = {one.species + _ending(one.held_out, one.genes): species_metrics(one) for one in measured}
-    figures = _means([tables[one.species + _ending(one.held_out, one.genes)] for one in best])
+    if config.model.tracks:
+        measured += measure(model, parts.measured, genes=True)
+    model.to("cpu")
+    best = learned_species({one.species: one for one in measured}.values())  # with genes, if measured so
+    tables = {_table_name(one): species_metrics(one) for one in measured}
+    figures = _means([tables[_table_name(one)] for one in best])
     kingdom = config.genomes.kingdom
-    locator = replace(locator_facts(by_mode), kingdom=None if kingdom == "bacteria" else kingdom)
+    locator = replace(locator_facts(measured), kingdom=None if kingdom == "bacteria" else kingdom)
     for fold in folds:
         left_out = tuple(table for table in fold.locator.expected if table.held_out == SPECIES)
         locator = replace(locator, expected=locator.expected + left_out)
@@ -324,9 +323,9 @@ def locator_card(
         tables |= {name: table for name, table in fold.metrics.items() if seen in name}
     card = replace(
         card,
-        threshold=best_threshold(best),
+        threshold=threshold_of_best_f1(best),
         locator=locator,
-        domain=domain,
+        domain=species_domain(parts.learned()),
         metrics={"headline": _headline(tables), **tables, **metrics},
     )
     return card, figures
@@ -367,8 +366,12 @@ def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def _table_name(measured: Measured) -> str:
+    """Name of a table of the card."""
+    return measured.species + _ending(measured.held_out, measured.genes)
+
+
 def _ending(held_out: str, genes: bool) -> str:
-    """End of the name of a table of the card."""
     return f", {_SEEN[held_out]}, {'with genes' if genes else 'letters alone'}"
 
 

@@ -13,7 +13,7 @@ from seqray.datasets.audit.dataset import runs_test
 from seqray.datasets.audit.findings import is_lower
 from seqray.datasets.audit.run import Feature
 from seqray.homology.kmers import chance_length, word_length
-from seqray.metrics.classification import best_threshold, choose_form, learn_rule
+from seqray.metrics.classification import choose_form, learn_rule, threshold_of_best_mcc
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=25)
 
@@ -36,7 +36,7 @@ def learned(feature, labels, rows):
 @given(PAIRS)
 def test_the_threshold_has_the_highest_mcc(pairs):
     labels, scores = (np.array(column) for column in zip(*pairs, strict=True))
-    found = correlation(labels, scores >= best_threshold(labels, scores.astype(float)))
+    found = correlation(labels, scores >= threshold_of_best_mcc(labels, scores.astype(float)))
     best = max(correlation(labels, scores >= t) for t in range(6))
     assert found == pytest.approx(best)
 

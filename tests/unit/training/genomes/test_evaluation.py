@@ -7,11 +7,11 @@ from seqray.calibration.expected_precision import ExpectedPrecision
 from seqray.metrics.classification import average_precision, claim_sites
 from seqray.training.genomes.evaluation import (
     Measured,
-    best_threshold,
     locator_facts,
     profile_peaks,
     species_metrics,
     species_table,
+    threshold_of_best_f1,
 )
 
 
@@ -80,18 +80,18 @@ def test_that_all_calls_are_right_leaves_an_interval():
 def test_the_threshold_has_the_best_mean_of_f1():
     """Species A is best after 2 calls (F1 1), B after 1 (F1 1); together after 2: (1 + 2/3) / 2."""
     a, b = measured([1, 1, 0, 0], sites=2), measured([1, 0, 0, 0], sites=1, species="B")
-    assert best_threshold([a]) == pytest.approx(a.score[1])
-    assert best_threshold([b]) == pytest.approx(b.score[0])
+    assert threshold_of_best_f1([a]) == pytest.approx(a.score[1])
+    assert threshold_of_best_f1([b]) == pytest.approx(b.score[0])
     f1_after = {1: (2 / 3 + 1) / 2, 2: (1 + 2 / 3) / 2}
     assert f1_after[1] == f1_after[2]
-    assert best_threshold([a, b]) in (pytest.approx(a.score[0]), pytest.approx(a.score[1]))
+    assert threshold_of_best_f1([a, b]) in (pytest.approx(a.score[0]), pytest.approx(a.score[1]))
 
 
 def test_the_card_is_read_by_what_reads_it():
     rng = np.random.default_rng(0)
     both = [measured(rng.random(200) < np.linspace(0.9, 0.1, 200), 120, name) for name in "AB"]
     letters = [measured(rng.random(200) < 0.3, 120, name, genes=False) for name in "AB"]
-    facts = locator_facts({"letters": letters, "genes": both})
+    facts = locator_facts([*letters, *both])
     expected = ExpectedPrecision(facts)
     assert {row.species for row in expected.at(0.5, genes=True).rows} == {"A", "B"}
     found = {mode: expected.at(0.5, genes=mode).median for mode in (True, False)}
