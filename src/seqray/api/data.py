@@ -20,7 +20,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.labels import choose_split
-from seqray.core.records import Example, LabeledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.results import Answers, Audit, SkippedRecord
 from seqray.core.text import INTERVAL_DRAWS, Truncation, counted
 from seqray.datasets.audit.run import audit as find_faults
@@ -28,23 +28,17 @@ from seqray.datasets.negatives.genome import read_genome_context
 from seqray.datasets.negatives.make import cautions, make_negatives, positives_among, positives_in
 from seqray.datasets.negatives.recipes import RECIPES, GenomeSource, NegativeOptions, parse_mix
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
-from seqray.evaluation.run import check_probabilities, evaluate_examples, group_keys, label_indices
+from seqray.evaluation.run import Records, check_probabilities, evaluate_examples, group_keys, label_indices
 from seqray.homology.kmers import named_relations, word_length
 from seqray.homology.options import BLOCK, RelationOptions, SplitOptions
 from seqray.homology.similarity import find_relatives
 from seqray.homology.split import proof_lines, split_data
-from seqray.inference.origin import CAUTION, FileCheck
+from seqray.inference.origin import CAUTION
 from seqray.io.files import temporary_folder
 from seqray.io.predictions import probability_column
 from seqray.io.summaries import figure_row
 from seqray.io.tables import Columns
-from seqray.kinds.kinds import (
-    LabeledFiles,
-    kind_of,
-    model_probabilities,
-    read_in_contexts,
-    read_sequence_examples,
-)
+from seqray.kinds.kinds import LabeledFiles, judge_examples, kind_of, read_sequence_examples
 from seqray.kinds.objects import as_records, is_path
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX
@@ -226,51 +220,37 @@ def evaluate(
     if groups is not None:
         key_of = dict(zip(map(id, data), _as_many(groups, "groups", data), strict=True))
         keys, grouping = [key_of[id(one)] for one in examples], ""
-    judged = _judged(loaded, examples, context, prior)
-    scores = judged[[probability_column(name) for name in card.classes]].to_numpy()
+    scores, check, told = judge_examples(loaded, examples, context, prior=prior)
+    findings = [*warned(check.lines()), *told]
     limit = card.threshold if threshold is None else threshold
-    names = (card.classes, card.positive, loaded.alphabet)
-    answers = [answers_from_probabilities("model", "the model evaluated", scores, *names[:2], limit)]
+    names = (card.classes, card.positive)
+    answers = [answers_from_probabilities("model", "the model evaluated", scores, *names, limit)]
     known = list(seen_in_training(card, data, part, examples))
     if isinstance(against, pd.DataFrame):
         answers.append(_answers_beside(against, [one.id for one in examples], card))
     elif against is not None:
         other = opened(against, device=device).with_truncation(truncate)
+        if set(other.card.classes) != set(card.classes):
+            what = f"the model to compare with distinguishes {', '.join(other.card.classes)}"
+            raise InputError(what, remedy=f"give one of {', '.join(card.classes)}")
         known += [f"against: {note}" for note in seen_in_training(other.card, data, part, examples)]
-        beside = _judged(other, examples, context if other.card.model.contexts else "auto", prior)
-        answers.append(_answers_beside(beside, beside["id"].tolist(), card))
+        own = context if other.card.model.contexts else "auto"
+        scores, check, _ = judge_examples(other, examples, own, prior=prior)
+        warned(check.lines())
+        about = (other.card.classes, other.card.positive, other.card.threshold)
+        beside = answers_from_probabilities("against", "predictions", scores, *about)
+        answers.append(beside.reordered(other.card.classes, card.classes))
     known_data, known_labels = train if isinstance(train, tuple) else (train, None)
     learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
     if baseline or train is not None:
         own = list(range(len(examples))) if keys is None else keys
-        answers += floor_answers(examples, learned, *names, own, seed=seed)
+        answers += floor_answers(examples, learned, *names, loaded.alphabet, own, seed=seed)
+    records = Records(*names, label_indices([one.label or "" for one in examples], card.classes), keys)
     how = {"draws": bootstrap, "seed": seed, "split": part, "grouping": grouping}
-    evaluation = evaluate_examples(examples, learned, answers, *names, keys, **how)
+    evaluation = evaluate_examples(examples, learned, records, answers, loaded.alphabet, **how)
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     notes = warned([*(CAUTION + note for note in known), *evaluation.notes])
-    frame.attrs["findings"] = [*judged.attrs["findings"], *notes]
-    return frame
-
-
-def _judged(
-    model: TrainedModel, examples: Sequence[Example], context: str | None, prior: float | None
-) -> pd.DataFrame:
-    """As `predict` of examples, each in the context that the data name, under their numbers as ids."""
-    card, kind = model.card, kind_of(model.card)
-    read, told = read_in_contexts(context, model, examples)
-    records = [
-        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
-        for one in kind.adapt(read, card.window)
-    ]
-    check = FileCheck(model, prior=prior, recognized=True)
-    check.see(records)
-    scores = model_probabilities(
-        model, records, on_batch=lambda found: check.see(predictions=found), prior=prior
-    )
-    calls = answers_from_probabilities("", "", scores, card.classes, card.positive, card.threshold).calls
-    frame = pd.DataFrame(scores, columns=[probability_column(name) for name in card.classes])
-    frame = frame.assign(id=[str(i) for i in range(len(frame))], label=[card.classes[k] for k in calls])
-    frame.attrs["findings"] = [*warned(check.lines()), *told]
+    frame.attrs["findings"] = [*findings, *notes]
     return frame
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -326,7 +325,12 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         positive=positive,
         answers=[
             evaluate_data.table_answers(
-                *(table, rows, classes, positive, "model", how.threshold),
+                table,
+                rows,
+                classes,
+                positive,
+                "model",
+                how.threshold,
                 id_column=options.id_column,
                 score_column=options.score_column,
             )
@@ -341,29 +345,21 @@ def _model_answers(
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes about contexts and where the records are not like its training data."""
     from seqray.calibration.conformal import COVERAGE, HeldOutScores
-    from seqray.core.records import LabeledSequence
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import label_indices
-    from seqray.inference.origin import FileCheck
     from seqray.inference.sequences import TRUNCATED, reweight
-    from seqray.kinds.kinds import kind_of, model_probabilities, read_in_contexts
+    from seqray.kinds.kinds import judge_examples, kind_of
 
     card, how = model.card, request.how
     named = source == "model" or bool(card.model.contexts)  # another model may know none
-    read, contexts = read_in_contexts(how.context if named else AUTO, model, examples)
     own = how.threshold is None or source != "model"
-    records = [  # sequences lose the flanks of its training data
-        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
-        for one in kind_of(card).adapt(read, card.window)
-    ]
-    check = FileCheck(model, prior=how.prior, recognized=True)
-    check.see(records)
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
-        scores = model_probabilities(
+        scores, check, contexts = judge_examples(
             model,
-            records,
-            on_batch=lambda predictions: check.see(predictions=progress.watch(predictions)),
+            examples,
+            how.context if named else AUTO,
             prior=how.prior,
+            watch=progress.watch,
             dtype=request.computing.dtype,
             batch_size=request.computing.batch_size,
         )
@@ -386,8 +382,6 @@ def _model_answers(
 
 def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answers, list[str]]:
     """Answers of the other model or table on the same records, and notes about them."""
-    import numpy as np
-
     from seqray.cli.evaluate_data import table_answers
     from seqray.io.predictions import read_prediction_table, rows_by_id
     from seqray.training.recalibration import seen_in_training
@@ -399,7 +393,12 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
         threshold = request.how.threshold if tables.score_column in table.columns else None
         rows = rows_by_id(table, tables.id_column, [e.id for e in material.examples], "the data evaluated")
         answers = table_answers(
-            *(table, rows, material.classes, material.positive, "against", threshold),
+            table,
+            rows,
+            material.classes,
+            material.positive,
+            "against",
+            threshold,
             id_column=tables.id_column,
             score_column=tables.score_column,
         )
@@ -417,9 +416,7 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
     data = [*material.examples, *material.train]
     notes = list(seen_in_training(model.card, data, material.split, material.examples))
     answers, more = _model_answers(request, model, material.examples, "against")
-    order = [model.card.classes.index(name) for name in material.classes]
-    calls = np.array([order.index(call) for call in answers.calls.tolist()], dtype=np.int64)
-    return replace(answers, scores=answers.scores[:, order], calls=calls), [*notes, *more]
+    return answers.reordered(model.card.classes, material.classes), [*notes, *more]
 
 
 # --- Measuring and writing
@@ -427,21 +424,20 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
     from seqray.cli.evaluate_data import NO_FLOOR, floor_of
-    from seqray.evaluation.run import evaluate_examples, group_keys
+    from seqray.evaluation.run import Records, evaluate_examples, group_keys, label_indices
 
     examples = material.examples
     groups, grouping = group_keys(examples, material.alphabet)
+    labels = label_indices([example.label for example in examples], material.classes)
     beside, notes = [], [f"--no-floor: {NO_FLOOR}"]
     if not request.how.no_floor:
         beside, notes = floor_of(material, groups, grouping, request.how.seed)
     return evaluate_examples(
         examples,
         material.train,
+        Records(material.classes, material.positive, labels, groups),
         [*material.answers, *beside],
-        material.classes,
-        material.positive,
         material.alphabet,
-        groups,
         draws=request.how.bootstrap,
         seed=request.how.seed,
         split=material.split,

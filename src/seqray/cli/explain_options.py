@@ -180,7 +180,8 @@ class ExplainRequest(Request):
         """The same request as options of the library; ``own`` are those of one kind of model."""
         return fill(
             options,
-            *(self.target, self.checks),
+            self.target,
+            self.checks,
             methods=self.target.methods,
             settings=self.settings.for_library(),
             **own,

@@ -262,7 +262,9 @@ class GenomeInput(Iterable["SequenceRecord"]):
                 return
         own = partial(genes_of_records, self._parsed, self.path, duplicates=self.duplicates)
         self.annotation, reason = choose_genes(
-            *(genes, records if genes in ("auto", "predict") else self, is_circular),
+            genes,
+            records if genes in ("auto", "predict") else self,
+            is_circular,
             table=self._genes.codon_table,
             own=own if self._parsed and genes == "auto" else None,
             ahead=ahead,

@@ -226,7 +226,12 @@ def read_positives(
     path, label, options = request.positives, request.output.label_positive, request.records
     try:
         return positives_in(
-            *(path, label, alphabet, others, noting_unread(request), options.columns),
+            path,
+            label,
+            alphabet,
+            others,
+            noting_unread(request),
+            options.columns,
             duplicates=options.duplicates,
             on_skip=None if options.strict else on_skip,
         )

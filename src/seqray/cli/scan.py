@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,7 +26,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
-from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanCallbacks, ScanOptions, other_kind
+from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
 if TYPE_CHECKING:
     from seqray.cli.scan_outputs import CallFiles
@@ -121,7 +120,11 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
 
         around = self.upstream, self.downstream
         return CallFiles(
-            *(self.out, self.format, self.html, self.track, skipped),
+            self.out,
+            self.format,
+            self.html,
+            self.track,
+            skipped,
             genes=self.genes_out,
             around=None if around == (None, None) else around,
             is_shard=is_shard,
@@ -274,7 +277,9 @@ def run(request: ScanRequest) -> Outcome:
     card = None if request.model.model == AUTO else read_card(locate_model(request.model.model))
     is_locator = card is None or card.model.is_locator
     source = inputs.GenomeInput(
-        *(request.input, DNA if card is None else ALPHABETS[card.model.alphabet], reading),
+        request.input,
+        DNA if card is None else ALPHABETS[card.model.alphabet],
+        reading,
         request.genes if is_locator else None,
         soft_masks=options.skip_soft_masked,
         again=files.has_letters or bool(request.windows.gene) or (is_locator and bool(outputs.html)),
@@ -301,33 +306,50 @@ def run(request: ScanRequest) -> Outcome:
     model, source.records = recognize(request.model, model, source.records)
     how = {"batch_size": request.computing.batch_size, "dtype": request.computing.dtype}
     scorer = make_scorer(model, options, **how, genes=source.annotation)
-    scan = _scan_share if outputs.shard else _scan_whole
-    findings, last = scan(request, files, model, scorer, source)
+    findings, last = _scan(request, files, model, scorer, source)
     request.note(*chosen, *source.notes, *_left_out(model, scorer), *findings)
     return Outcome(records=source.count, last=last)
 
 
-def _scan_whole(
-    request: ScanRequest,
-    files: CallFiles,
-    model: TrainedModel,
-    scorer: Scorer,
-    source: inputs.GenomeInput,
+def _scan(
+    request: ScanRequest, files: CallFiles, model: TrainedModel, scorer: Scorer, source: inputs.GenomeInput
 ) -> tuple[list[str], str]:
-    """Scan all, and write the calls; returns findings and a last line for the user."""
+    """Scan and write all, or the share that ``--shard`` names; returns findings and a last line."""
     from seqray.core.card import describe_card
     from seqray.inference.origin import Origin
+    from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
+    from seqray.scanning.shards import scan_shard
     from seqray.scanning.words import result_facts, settings_facts, summary
 
     facts = context_fact(request.model, model) | settings_facts(scorer)
     lines = provenance(request.command, model, facts)
-    origin = Origin(model, recognized=request.model.context == AUTO)
+    origin, shard = Origin(model, recognized=request.model.context == AUTO), request.outputs.shard
+    keep, quiet = shard is not None, request.quiet
     with files.open(lines, model.card.positive):
-        with _recording(request, files, source, lines) as (skipped, callbacks):
-            result = scan_sequences(scorer, source.records, callbacks, origin)
+        with (
+            inputs.SkipLog(files.staged_skipped, lines, quiet=quiet, keep=keep) as skipped,
+            Progress("scan", "bases", source.letters(), quiet=quiet) as progress,
+        ):
+            source.skip_to(skipped)
+            refuse = partial(inputs.refuse_skipped, request.input)
+            callbacks = files.callbacks(refuse if request.records.strict else skipped, progress.update)
+            if shard:
+                records = origin.watch(source.records)
+                result = scan_shard(scorer, records, callbacks, ShardNumber(*shard))
+            else:
+                result = scan_sequences(scorer, source.records, callbacks, origin)
+            contigs = result[0]["counted"]["contigs"] if isinstance(result, tuple) else len(result.scanned)
             if not request.records.allow_empty:
-                skipped.check_some_left(len(result.scanned), request.input)
+                skipped.check_some_left(contigs, request.input)
+        if isinstance(result, tuple):
+            header, arrays = result
+            header |= _shard_facts(model, scorer, origin)
+            header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
+            files.write_shard(header, arrays)
+            also = f", {skipped.count} records skipped" if skipped.count else ""
+            of = f"{header['share'][0]}/{header['share'][1]}"
+            return [], f"shard {of}: {header['counted']['windows']} {scorer.unit}{also}"
         if (gene := request.windows.gene) and not len(result.calls):
             rest = "--per-kb 2 calls the best ones below it"
             result.findings.append(f"no site around {gene} reaches the threshold; {rest}")
@@ -336,51 +358,6 @@ def _scan_whole(
         shares = partial(_letter_shares, request.model.model, model, source, result)
         files.write(result, lines, about, source=source, shares_of=shares)
     return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
-
-
-def _scan_share(
-    request: ScanRequest,
-    files: CallFiles,
-    model: TrainedModel,
-    scorer: Scorer,
-    source: inputs.GenomeInput,
-) -> tuple[list[str], str]:
-    """Scan the share that ``--shard`` names, and write what ``seqray gather`` needs of it."""
-    from seqray.inference.origin import Origin
-    from seqray.scanning.options import ShardNumber
-    from seqray.scanning.shards import scan_shard
-    from seqray.scanning.words import settings_facts
-
-    facts = context_fact(request.model, model) | settings_facts(scorer)
-    lines = provenance(request.command, model, facts)
-    origin, share = Origin(model, recognized=request.model.context == AUTO), request.outputs.shard or (1, 1)
-    with files.open(lines, model.card.positive):
-        with _recording(request, files, source, lines) as (skipped, callbacks):
-            records = origin.watch(source.records)
-            header, arrays = scan_shard(scorer, records, callbacks, ShardNumber(*share))
-            if not request.records.allow_empty:
-                skipped.check_some_left(header["counted"]["contigs"], request.input)
-        header |= _shard_facts(model, scorer, origin)
-        header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
-        files.write_shard(header, arrays)
-    also = f", {skipped.count} records skipped" if skipped.count else ""
-    number, total = share
-    return [], f"shard {number}/{total}: {header['counted']['windows']} {scorer.unit}{also}"
-
-
-@contextmanager
-def _recording(
-    request: ScanRequest, files: CallFiles, source: inputs.GenomeInput, lines: Sequence[str]
-) -> Iterator[tuple[inputs.SkipLog, ScanCallbacks]]:
-    """The log of skipped records, and what records them, the tracks and the progress while a scan runs."""
-    keep = request.outputs.shard is not None
-    with (
-        inputs.SkipLog(files.staged_skipped, lines, quiet=request.quiet, keep=keep) as skipped,
-        Progress("scan", "bases", source.letters(), quiet=request.quiet) as progress,
-    ):
-        source.skip_to(skipped)
-        refuse = partial(inputs.refuse_skipped, request.input)
-        yield skipped, files.callbacks(refuse if request.records.strict else skipped, progress.update)
 
 
 def _about_genes(request: ScanRequest, result: ScanResult, source: inputs.GenomeInput) -> list[str]:

@@ -186,7 +186,10 @@ class CallFiles:
         genes, options = result.genes, result.options
         circular = {*result.calls.circular, *(genes.circular if genes else ()), *options.circular_ids}
         write_genbank(
-            *(path, source.for_genbank(), result.calls, provenance),
+            path,
+            source.for_genbank(),
+            result.calls,
+            provenance,
             genes=gene_features(genes) if genes else None,
             is_circular=lambda name: options.circular or name in circular,
             duplicates=source.duplicates,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -165,6 +165,12 @@ class Answers:
     probabilities: bool = True
     # on the score of the positive class; None if the calls don't follow from one
     threshold: float | None = None
+
+    def reordered(self, classes: Sequence[str], order: Sequence[str]) -> Answers:
+        """The same, of a classifier of ``classes``, in another order of these."""
+        places = [classes.index(name) for name in order]
+        calls = np.array([places.index(call) for call in self.calls.tolist()], dtype=np.int64)
+        return replace(self, scores=self.scores[:, places], calls=calls)
 
 
 @dataclass(frozen=True, slots=True)

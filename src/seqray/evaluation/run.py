@@ -280,17 +280,15 @@ def evaluate_scores(
 def evaluate_examples(
     examples: Sequence[Example],
     train: Sequence[Example],
+    records: Records,
     answers: Sequence[Answers],
-    classes: Sequence[str],
-    positive: str,
     alphabet: Alphabet,
-    groups: Sequence[object] | None,
     *,
     notes: Sequence[str] = (),
     **how: Any,
 ) -> Evaluation:
     """Measure classifiers on labeled records and their subsets, and note what speaks against the figures."""
-    labels, identity = label_indices([one.label or "" for one in examples], classes), np.zeros(0)
+    identity = np.zeros(0)
     subsets = by_context(examples) | by_subclass(examples)
     if train and all(one.sequence for one in examples):
         known, asked = ([one.sequence for one in part] for part in (train, examples))
@@ -301,7 +299,6 @@ def evaluate_examples(
         *(f"caution: {fault}" for fault in faults),
         *notes_on_training(examples, train, identity, alphabet),
     ]
-    records = Records(tuple(classes), positive, labels, groups)
     return evaluate_answers(records, answers, subsets=subsets, notes=[*notes, *told], **how)
 
 

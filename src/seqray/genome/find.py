@@ -115,7 +115,11 @@ def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[Featu
         kinds = {"gene": names | note, "CDS": names | product | codons | note}
         for kind in ("gene", "CDS") if gene.coding else ("gene",):
             yield Feature(
-                *(contig, kind, (Part(gene.start, gene.end, gene.strand),), kinds[kind], ""),
+                contig,
+                kind,
+                (Part(gene.start, gene.end, gene.strand),),
+                kinds[kind],
+                "",
                 partial_start=gene.partial_start,
                 partial_end=gene.partial_end,
             )
@@ -210,7 +214,7 @@ def _annotation(file: AnnotatedFile, name: str, circles: Mapping[str, int]) -> A
     source = f"{file.format} {short_name(name)}"
     notes = (f"{name}: {file.note}",) if file.note else ()
     return Annotation(
-        *(genes, source, file.lengths, frozenset(around), name, file.others), names=file.names, notes=notes
+        genes, source, file.lengths, frozenset(around), name, file.others, names=file.names, notes=notes
     )
 
 

@@ -18,7 +18,7 @@ from seqray.core.results import Prediction
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
-from seqray.inference.origin import recognize_context
+from seqray.inference.origin import FileCheck, recognize_context
 from seqray.inference.sequences import Batch, PredictOptions, known_context, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
 from seqray.io.explanations import COLUMN_COLUMNS, EXPLANATION_COLUMNS, column_lines, explanation_rows
@@ -357,3 +357,27 @@ def model_probabilities(
             done += len(predictions)
             on_batch(predictions)
     return probabilities
+
+
+def judge_examples(
+    model: TrainedModel,
+    examples: Sequence[Example],
+    context: str | None,
+    *,
+    prior: float | None = None,
+    watch: Callable[[Iterable[Prediction]], Iterable[Prediction]] = iter,
+    **settings: Any,
+) -> tuple[Floats, FileCheck, list[str]]:
+    """Probabilities (N, K) without the flanks of training data, what was seen of the file, and notes."""
+    card = model.card
+    read, notes = read_in_contexts(context, model, examples)
+    records = [
+        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
+        for one in kind_of(card).adapt(read, card.window)
+    ]
+    check = FileCheck(model, prior=prior, recognized=True)
+    check.see(records)
+    scores = model_probabilities(
+        model, records, on_batch=lambda batch: check.see(predictions=watch(batch)), prior=prior, **settings
+    )
+    return scores, check, notes

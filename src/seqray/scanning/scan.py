@@ -36,8 +36,7 @@ class PiecePeaks(NamedTuple):
     """Peaks of one piece of one strand.
 
     ``first`` and ``last`` are the scores of the outermost windows of its grid, NaN if not scored; ``end`` is
-    the index of the last one. The peaks (n,) come in the order of their candidates, the windows ``origin``;
-    for letters (n, K) see `Scorer.letters`.
+    the index of the last one. The peaks (n,) were refined from windows of the grid, the ``candidates``.
     """
 
     first: float
@@ -45,7 +44,7 @@ class PiecePeaks(NamedTuple):
     end: int
     starts: Ints
     scores: Floats
-    origin: Ints
+    candidates: Ints
     letters: Codes
 
 
@@ -57,15 +56,15 @@ def floor_below(threshold: float, margin: float) -> float:
 
 
 def find_peaks(
-    scorer: Scorer, contig: OpenContig, strand: str, points: range, margin: float
+    scorer: Scorer, contig: OpenContig, strand: str, piece: range, margin: float
 ) -> tuple[Ints, Floats, PiecePeaks]:
-    """Score and refine the ``points`` of a piece: its starts and scores (m,) by site, and its peaks.
+    """Score and refine a ``piece`` of the grid: its starts and scores (m,) by site, and its peaks.
 
     The windows within a stride of a local maximum are scored in rounds, each at half the spacing, as long as
     it may still reach the threshold: by ``margin`` log-odds units per letter of spacing.
     """
     stride, threshold = contig.stride, scorer.threshold
-    starts = contig.starts(points.start, points.stop, strand)
+    starts = contig.starts(piece.start, piece.stop, strand)
     scores = scorer.score(contig, strand, starts)
     chosen = np.flatnonzero(local_maxima(scores) & (scores >= floor_below(threshold, margin * stride)))
     near, exists = contig.around(starts[chosen])  # (n, 2 stride - 1)
@@ -106,8 +105,8 @@ def join_pieces(
     for i, piece in enumerate(pieces):
         before = pieces[i - 1].last if i or around else np.nan
         after = pieces[(i + 1) % len(pieces)].first if i + 1 < len(pieces) or around else np.nan
-        overtopped = (piece.origin == 0) & (before > piece.first)
-        overtopped |= (piece.origin == piece.end) & (after > piece.last)
+        overtopped = (piece.candidates == 0) & (before > piece.first)
+        overtopped |= (piece.candidates == piece.end) & (after > piece.last)
         joined.append([part[~overtopped] for part in (piece.starts, piece.scores, piece.letters)])
     starts, scores, letters = (np.concatenate(parts) for parts in zip(*joined, strict=True))
     sites = grid.sites(starts, strand)
@@ -206,13 +205,13 @@ _WINDOWS_COMPARED = 500
 class Scan:
     """The work of a scan in independent units, pieces of contigs and shuffled blocks, with its counts.
 
-    With a shard number only the units of that shard are scored. A piece has so many ``points`` of the grid.
+    With a shard number only the units of that shard are scored. A piece has ``piece_points`` of the grid.
     """
 
     def __init__(self, scorer: Scorer, callbacks: ScanCallbacks, shard: ShardNumber | None = None) -> None:
         self.scorer, self.options, self.callbacks = scorer, scorer.options, callbacks
         options = scorer.options
-        self.points = max(1, options.piece // scorer.stride)
+        self.piece_points = max(1, options.piece // scorer.stride)
         self.counts, self.contigs = ScanCounts(), list[Contig]()
         letters = int((scorer.null_mb if options.null_mb is None else options.null_mb) * 1e6)
         unknown = scorer.alphabet.unknown
@@ -305,11 +304,11 @@ class Scan:
         self, contig: Contig, opened: OpenContig, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
         """Yield first grid point, peaks and scores of each piece that is computed here."""
-        firsts = range(0, opened.points, self.points)
+        firsts = range(0, opened.points, self.piece_points)
         for first in firsts:
             if self._is_ours():
-                points = range(first, first + self.points)
-                starts, scores, peaks = find_peaks(self.scorer, opened, strand, points, self.options.margin)
+                piece = range(first, first + self.piece_points)
+                starts, scores, peaks = find_peaks(self.scorer, opened, strand, piece, self.options.margin)
                 profile = ScoreProfile.of(contig, opened, strand, starts, scores)
                 self.counts.positions += profile.count_positions(contig, scores)
                 yield first, peaks, profile
@@ -328,8 +327,10 @@ class Scan:
             opened = scorer.open(block, genes)
             for strand in self.options.strands:
                 if self._is_ours():
-                    cut = [range(i, i + self.points) for i in range(0, opened.points, self.points)]
-                    pieces = [find_peaks(scorer, opened, strand, points, margin)[2] for points in cut]
+                    cut = [
+                        range(i, i + self.piece_points) for i in range(0, opened.points, self.piece_points)
+                    ]
+                    pieces = [find_peaks(scorer, opened, strand, piece, margin)[2] for piece in cut]
                     scores.append(join_pieces(opened, strand, pieces, scorer.min_distance)[1])
             self.counts.windows += opened.scored
             self.counts.null_positions += len(block) - scorer.window + 1
@@ -365,7 +366,12 @@ def scan_sequences(
             del opened  # else it is in memory while the next record is read
         null = scan.null_scores()
     result = finish_scan(
-        *(calls, null, scan.counts, scan.contigs, options, scorer.threshold),
+        calls,
+        null,
+        scan.counts,
+        scan.contigs,
+        options,
+        scorer.threshold,
         from_positions=scorer.from_positions,
         genes=scan.genes,
         figures=scorer.figures,

@@ -90,7 +90,10 @@ class Scorer(ABC):
     ) -> OpenContig:
         """A contig (L,), ready to be scored, see `OpenContig`."""
         return OpenContig(
-            *(codes, self.grid, self.alphabet.unknown, self.max_ambiguous),
+            codes,
+            self.grid,
+            self.alphabet.unknown,
+            self.max_ambiguous,
             genes=genes,
             circular=circular,
             parts=parts,

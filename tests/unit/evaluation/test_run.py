@@ -20,7 +20,7 @@ from seqray.evaluation.floor import (
     roc_points,
     threshold_rows,
 )
-from seqray.evaluation.run import evaluate_examples, evaluate_scores, summary
+from seqray.evaluation.run import Records, evaluate_examples, evaluate_scores, label_indices, summary
 from seqray.homology.similarity import best_matches
 from seqray.inference.sequences import known_context
 from seqray.kinds.kinds import model_probabilities
@@ -185,7 +185,8 @@ def test_relatives_of_training_records_are_counted_or_said_to_be_unknown():
     train = [example(i, sequence=s) for i, s in enumerate(texts[:20])]
     answers = [answers_from_probabilities("model", "", np.full((27, 2), 0.5), CLASSES, CLASSES[1])]
     for known, note in ((train, "caution: 7 of 27 records are 80% identical"), ([], "are not looked for")):
-        found = evaluate_examples(examples, known, answers, CLASSES, CLASSES[1], DNA, None, draws=0)
+        records = Records(CLASSES, CLASSES[1], label_indices([one.label for one in examples], CLASSES))
+        found = evaluate_examples(examples, known, records, answers, DNA, draws=0)
         assert [one for one in found.notes if "training" in one and note in one]
 
 
