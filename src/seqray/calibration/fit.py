@@ -244,10 +244,7 @@ def calibrated_card(
     method: CalibrationMethod = "temperature",
     before: Calibration | None = None,
 ) -> tuple[Card, dict[str, Any]]:
-    """Fit all calibration values on the card from held-out log-probabilities (N, K), means of the members.
-
-    The facts say how well it fits, cross-fitted over the groups of relatives (N,) unless these are too few.
-    """
+    """Fit all calibration values on the card from held-out log-probabilities (N, K), means of the members."""
     positive = card.positive_index
     found = Calibration.fit(raw, labels, positive, method)
     p = found.probabilities(raw)

@@ -93,10 +93,7 @@ def compare_starts(
     threshold: float = 0,
     genomes: Sequence[Sequence[SequenceRecord]] = (),
 ) -> list[tuple[object, ...]]:
-    """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved.
-
-    A call below the ``threshold`` is only a reason, and has not moved.
-    """
+    """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved."""
     ways = (_by_letters, _by_fewer_letters, _by_gene_letters) if genomes else (_by_gene,)
     chosen, taken, none = dict[int, tuple[int, int, int]](), set[int](), Start("", "", MISSING, None, 0, "")
     for way, pairs_of in enumerate(ways):

@@ -26,10 +26,7 @@ NO_FLOOR = "these figures have no baseline, so they do not show what a simple ru
 
 @dataclass(slots=True)
 class EvaluationInput:
-    """Everything that is measured: ``examples`` in order of id, and the ``answers`` of the model first.
-
-    ``card`` are facts for the JSON file, which a table of predictions lacks; ``read`` the records that count.
-    """
+    """Everything that is measured: ``examples`` in order of id, and the ``answers`` of the model first."""
 
     name: str
     sha256: str
@@ -107,10 +104,7 @@ def table_answers(
     id_column: str,
     score_column: str | None,
 ) -> Answers:
-    """Read the probabilities, or the one score, of each record from its row (N,) of a table of predictions.
-
-    ``threshold`` is the lowest score that is called positive; None for the calls of the table, or 0.5.
-    """
+    """Read the probabilities, or the one score, of each record from its row (N,) of a prediction table."""
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import check_probabilities
 

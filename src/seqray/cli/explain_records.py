@@ -64,10 +64,7 @@ Tables = list[tuple[str | None, Sequence[str], Callable[[Any], Iterable[tuple[ob
 
 @dataclass(eq=False)
 class Explainer(ABC):
-    """Explains records, checks the rankings on a sample of them, and writes the files, in this order.
-
-    ``count`` and ``truncated`` are the records explained so far, and those that were read in part.
-    """
+    """Explains records, checks the rankings on a sample of them, and writes the files, in this order."""
 
     most_checked: ClassVar[int]  # records that the checks use, unless the request names a number
     model: TrainedModel

@@ -218,10 +218,7 @@ _KEPT = dict.fromkeys(map(ord, "\n\r\t"))
 
 @contextmanager
 def guard_streams() -> Iterator[None]:
-    """Let every stream be written within the block, or say why it can't be.
-
-    Messages that nobody can read are dropped. Letters that an encoding lacks are written as escapes.
-    """
+    """Let every stream be written within the block, or say why it can't be; drop messages nobody can read."""
     with suppress(OSError):  # else the next files get the numbers of closed streams; where none can be opened
         while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # none gets them
             pass

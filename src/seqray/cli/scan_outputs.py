@@ -39,10 +39,7 @@ SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 
 
 class CallFiles:
-    """All outputs of a scan, or its shard; without any, a TSV on standard output.
-
-    ``has_letters``: sequences are written, too, whole (``has_genbank``) or ``around`` each site.
-    """
+    """All outputs of a scan, or its shard; without any, a TSV on standard output."""
 
     def __init__(
         self,
@@ -139,10 +136,7 @@ class CallFiles:
         source: GenomeInput | None = None,
         shares_of: SharesOf = lambda shown: {},
     ) -> None:
-        """Write the calls in each format, the genes, and the page about ``model``.
-
-        Formats with sequences take those of ``source``, read again; calls of shards have none.
-        """
+        """Write the calls in each format, with the sequences of ``source``, the genes, and the page."""
         calls, context = result.calls, result.context_columns
         for path, kind in self._staged:
             if kind == "gff3":

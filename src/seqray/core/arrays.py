@@ -45,10 +45,7 @@ def mark_intervals(starts: Ints, ends: Ints, length: int) -> Bools:
 def cut_stretch(
     values: npt.NDArray[Any], start: int, end: int, outside: int, *, circular: bool
 ) -> npt.NDArray[Any]:
-    """A copy of part of the last axis, which may reach beyond its ends.
-
-    On a circle it continues past the origin; on a line, ``outside`` fills the places beyond the ends.
-    """
+    """A copy of part of the last axis; beyond its ends a circle continues, and a line has ``outside``."""
     length = values.shape[-1]
     if circular:
         return values[..., np.arange(start, end) % length]
@@ -77,10 +74,7 @@ MIN_CALL_SCORE = 1e-3
 
 
 def local_maxima(scores: Floats) -> Bools:
-    """Mark the points of a profile (n,) that neither neighbor exceeds; NaN is no point.
-
-    Every point of a plateau is marked, because any of them may lead to the best refined score.
-    """
+    """Mark the points of a profile (n,) that neither neighbor exceeds, all of a plateau; NaN is no point."""
     padded = np.pad(np.where(np.isnan(scores), -np.inf, scores), 1, constant_values=-np.inf)
     center = padded[1:-1]
     return (center >= padded[:-2]) & (center >= padded[2:]) & ~np.isnan(scores)

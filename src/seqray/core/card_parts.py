@@ -90,10 +90,7 @@ class HeldOutRanks(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class WordTable(CardPart):
-    """Mean frequency and spread of the words of ``k`` letters in the training sequences.
-
-    ``limit`` is the distance that almost no training sequence exceeds, see `calibration.domain`.
-    """
+    """Mean frequency and spread of the words of ``k`` letters; few sequences are beyond the ``limit``."""
 
     k: int
     limit: float
@@ -125,10 +122,7 @@ class MarkovChain(CardPart):
 
 @dataclass(frozen=True, eq=False)
 class ContextWords(CardPart):
-    """4-mers in the training sequences of a context; None for all of a model without contexts.
-
-    ``shares`` (classes, 136) are in hundred-thousandths, ``words`` is the number of 4-mers counted.
-    """
+    """4-mers of a context, None for all data: ``shares`` (classes, 136) are in hundred-thousandths."""
 
     context: str | None
     shares: Ints

@@ -171,10 +171,7 @@ AnyExample = TypeVar("AnyExample", bound=Example)
 def choose_split(
     data: Sequence[AnyExample], wanted: str | None
 ) -> tuple[list[AnyExample], list[AnyExample], str]:
-    """Evaluated examples, examples for training the baseline, and the name of the evaluated part.
-
-    Both come in order of id, so that the order of the input decides nothing.
-    """
+    """Evaluated examples and those to learn a baseline from, both in order of id, and the part's name."""
 
     def order(e: Example) -> tuple[str, ...]:
         return e.id, getattr(e, "sequence", ""), e.label or "", e.context or "", e.group or ""

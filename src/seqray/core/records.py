@@ -391,10 +391,7 @@ def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
 
 
 def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
-    """Conservation (C,) of the columns of codes (R, C): 1 - H / log A, with H the entropy of their letters.
-
-    Gaps, missing data and ambiguous letters aren't counted; nan for a column without letters.
-    """
+    """Conservation (C,) of codes (R, C): 1 - H / log A of the known letters of a column; nan without any."""
     letters, counts = len(alphabet.letters), letter_counts(codes, alphabet).astype(np.float64)
     total = counts.sum(axis=0)
     shares = counts / np.maximum(total, 1)

@@ -35,10 +35,7 @@ def floor_answers(
     groups: Sequence[object] | np.ndarray,
     seed: int = 0,
 ) -> list[Answers]:
-    """Fit the floor, the forest and the rules, and apply them to records.
-
-    They are fitted on ``train``, or without any in folds by ``groups``, (N,) keys of the examples.
-    """
+    """Fit the floor, the forest and the rules on ``train``, or in folds by ``groups``, and apply them."""
     for example in train:
         if example.label not in classes:
             wrong = f"has the label '{example.label}', which is none of {', '.join(classes)}"

@@ -252,10 +252,7 @@ def check_groups(
 def heads(
     model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
 ) -> tuple[HeadFigures, ...]:
-    """Describe the attention heads of all members by their means over the records.
-
-    Only queries that the prediction uses count; in a last layer of CLS alone, distance is undefined (nan).
-    """
+    """Describe the attention heads of all members by their means over the records, and the queries used."""
     check_heads(model)
     items = _read(model, list(enumerate(checked_records(records, model, ""))), options or ExplainOptions())
     groups = list(_groups(model, items))

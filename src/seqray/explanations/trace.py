@@ -100,10 +100,7 @@ class AttentionLayer(ABC):
 
 
 class SequenceLayer(AttentionLayer):
-    """A layer in which the tokens (B, T, D) of a record attend to each other along one line.
-
-    ``projected`` holds queries, keys and values (B, T, 3D) where they are small enough to be kept.
-    """
+    """A layer in which the tokens (B, T, D) of a record attend to each other along one line."""
 
     def __init__(
         self,
@@ -469,10 +466,7 @@ def _is_first_alone(logits: Tensor, layers: Sequence[AttentionLayer]) -> bool | 
 
 
 def twin(module: Module, configs: dict[int, Any] | None = None) -> Module:
-    """Copy of a network with the same weights, in evaluation mode, whose hooks are its own.
-
-    The settings of an encoder, ``configs``, which its modules share and switch, are copied once.
-    """
+    """Copy of a network with the same weights, in evaluation mode, whose hooks and settings are its own."""
     configs = {} if configs is None else configs
     copied = object.__new__(type(module))
     parts: dict[str, Any] = dict(vars(module))

@@ -140,10 +140,7 @@ OVERLAP = 50_000  # longer than nearly every gene, and 1 % of a genome
 
 
 def genes_on_circle(sequence: str, find: Callable[[str], tuple[Gene, ...]]) -> tuple[Gene, ...]:
-    """Genes of a circular sequence, one round of it; those across the origin end beyond its length.
-
-    The circle is cut at the start of a gene in both rounds that is near the middle of the overlap, or there.
-    """
+    """Genes of one round of a circular sequence, cut at a start; those across the origin end beyond it."""
     length = len(sequence)
     overlap = min(OVERLAP, length)
     genes = [gene for gene in find(sequence + sequence[:overlap]) if gene.complete]
@@ -198,10 +195,7 @@ class GeneIndex:
         return genes[place], distance
 
     def containing(self, site: int, strand: str | None = None) -> Gene | None:
-        """The gene that contains a position, on one strand or on either.
-
-        Of several, it is the one whose left end is nearest; on a tie, the longest.
-        """
+        """The gene that contains a position; of several that with the nearest left end, then the longest."""
         found: list[Gene] = []
         for one in strand or "+-":
             gene = self._at(site, one) or (self._at(site + self._length, one) if self._circular else None)
@@ -339,10 +333,7 @@ def check_contig(annotation: Annotation, contig: str, length: int, instead: str)
 
 
 def count_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:
-    """Count genes of a contig (n,) that begin with a start codon of bacteria, and the genes looked at.
-
-    Only complete coding genes are looked at; pseudogenes are not. In a random place 11 % of codons are one.
-    """
+    """Count complete coding genes (n,) that begin with a start codon of bacteria, and all such genes."""
     if not len(codes):
         return 0, 0
     whole = [gene for gene in genes if gene.coding and gene.complete and not gene.pseudo]

@@ -52,10 +52,7 @@ def merge_groups(*groupings: np.ndarray) -> Ints:
 def position_groups(
     contigs: Sequence[str], positions: Sequence[int] | np.ndarray, block: int, min_gap: int = 0
 ) -> Ints:
-    """Group N sites by blocks of so many letters of a genome: int64 (N,), in order of contig and position.
-
-    Neighbors closer than ``min_gap``, as windows that overlap, stay together across the border of a block.
-    """
+    """Group N sites by blocks of a genome, with neighbors closer than ``min_gap``: int64 (N,), in order."""
     if block < 1:
         raise InputError(f"a block of {block} letters", remedy="give 1 or more")
     _, contig = np.unique(np.asarray(contigs), return_inverse=True)
@@ -100,10 +97,7 @@ _CHUNK_LETTERS = 4_000_000  # hashed at once: bounds memory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KmerTable:
-    """k-mers of ``count`` sequences by hash: keys uint64 (M,) and owners (M,), both sorted.
-
-    The chance of any false match among ten million is below 1 in 100,000.
-    """
+    """k-mers of ``count`` sequences by hash: keys uint64 (M,) and owners (M,), both sorted."""
 
     keys: np.ndarray
     owners: Ints

@@ -83,10 +83,7 @@ def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
 def with_engine(
     model: TrainedModel, engine: Engine = "torch", dtype: Dtype = "fp32", threads: int | None = None
 ) -> TrainedModel:
-    """Return the same model, computed by an engine, with so many batches at a time.
-
-    An engine whose float32 logits of the self-test differ from those of the card, or of torch, is refused.
-    """
+    """Return the same model, computed by an engine whose logits of the self-test are those of the card."""
     if engine not in ENGINES:
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
     if dtype not in FASTEST:

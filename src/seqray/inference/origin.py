@@ -107,10 +107,7 @@ FIRST_LETTERS = 100_000  # about 1,200 windows of 81 letters; ten times what `Si
 def recognize_context(
     model: TrainedModel, records: Iterable[SequenceRecord]
 ) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
-    """Set the context of a model to that which the first `FIRST_LETTERS` of records are like, if any.
-
-    A model that knows no contexts, or whose context is set, is returned as it is.
-    """
+    """Set the context of a model, if it knows some, to that which the first records are like, if any."""
     unset = model.context is None and model.card.model.contexts
     signature = signature_of(model.card) if unset else None
     if signature is None:
@@ -462,10 +459,7 @@ class FileCheck:
         return reasons
 
     def _out_of_domain(self, odd: int, count: int) -> list[str]:
-        """A caution if many records are unlike the training data; a single window rarely shows it.
-
-        Twice the share that the data of a later calibration have is usual.
-        """
+        """A caution if many records are unlike the training data; a single window rarely shows it."""
         domain = self._model.card.domain
         share = domain.calibration.flags.get(OUT_OF_DOMAIN, 0.0) if domain and domain.calibration else 0.0
         if odd < MIN_OUT_OF_DOMAIN or odd <= max(MIN_FLAGGED_SHARE, 2 * share) * count:

@@ -156,10 +156,7 @@ def write_motifs(
     *,
     background: npt.ArrayLike | None = None,
 ) -> None:
-    """Write motifs as the file's name says: minimal MEME of version 4, JASPAR's counts, or a row each (TSV).
-
-    ``background`` (A,) is the probability of each letter in the records, equal if not given.
-    """
+    """Write motifs as the file's name says: minimal MEME version 4, JASPAR's counts, or a row each (TSV)."""
     form = motif_format(path, alphabet)
     if form == "tsv":
         write_table(path, MOTIF_COLUMNS, map(_motif_cells, motifs), provenance)

@@ -272,10 +272,7 @@ _LOCK = ".lock"
 
 @contextmanager
 def hidden_folder(target: Path, where: str) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
-
-    Signals wait while it is made and while it is removed, so that none leaves it behind.
-    """
+    """Yield an empty folder beside ``target``, which is removed at the end with all that is in it."""
     stem = f".seqray-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
     taken, owner = None, os.getpid()
     try:

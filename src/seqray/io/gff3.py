@@ -232,10 +232,7 @@ _GTF = re.compile(r'(\w+) "([^"]*)"')
 
 
 def _parse_row(line: str, where: str, how: str = "") -> _Row:
-    """Read a line; raises `InputError` unless it has nine columns, and positions that are whole numbers.
-
-    ``how`` is how to get such a file.
-    """
+    """Read a line; raises `InputError` unless it has nine columns, and positions that are whole numbers."""
     cells = line.split("\t")
     if len(cells) != 9:
         remedy = f"GFF3 needs nine, separated by tabs{how}"

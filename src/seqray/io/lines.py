@@ -80,10 +80,7 @@ WITHOUT_START = "whose start lies elsewhere"
 
 
 class AnnotatedFile(NamedTuple):
-    """Features of a file in its order, and what it says of its contigs; ``names`` are others of a contig.
-
-    ``others`` are kinds that were not wanted, ``left_out`` counts by reason what could not be placed.
-    """
+    """Features of a file in its order, and what it says of its contigs; ``left_out`` counts by reason."""
 
     format: str
     features: list[Feature]
@@ -101,10 +98,7 @@ class AnnotatedFile(NamedTuple):
 
 
 def turn_at_origin(parts: Sequence[Part], length: int | None) -> int:
-    """Count the parts that a file sorted by position put before those which they follow across the origin.
-
-    ``length`` is that of a circular contig. One part reaches the origin from either side, or ends beyond it.
-    """
+    """Count the parts that a file sorted by position put before those which they follow across the origin."""
     if len(parts) < 2 or length is None:
         return 0
     forward = all(part.strand == "+" for part in parts)

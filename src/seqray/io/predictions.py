@@ -273,10 +273,7 @@ def write_predictions(
     provenance: Sequence[str],
     sets: bool = False,
 ) -> int:
-    """Write one row per prediction as they come, as TSV or Parquet, and return how many.
-
-    Probabilities have six significant digits. Parquet has the provenance under ``seqray`` of its schema.
-    """
+    """Write one row per prediction as they come, as TSV or Parquet, and return how many."""
     columns = prediction_columns(classes, sets)
     rows = (prediction_row(p, sets) for p in predictions)
     if table_format(path) == "parquet":

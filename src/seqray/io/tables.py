@@ -42,10 +42,7 @@ _OF_SEQUENCES = (
 def delimited_rows(
     handle: BinaryIO, where: str, comments: list[str] | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """Place and cells of each line that is neither blank nor a ``#`` comment; the first is the header.
-
-    Tabs divide cells if the header has one, else commas. ``comments`` receives the comments.
-    """
+    """Place and cells of each line that is neither blank nor a ``#`` comment; the first is the header."""
     header, delimiter, width = "", ",", 0
     try:
         for number, line in enumerate(io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None), start=1):
@@ -193,10 +190,7 @@ def comment_lines(provenance: Iterable[str]) -> bytes:
 def open_table(
     path: str | Path, columns: Sequence[str], provenance: Iterable[str] = (), *, quotes: bool = True
 ) -> Iterator[WriteRows]:
-    """Open a TSV, whose rows come in parts below lines of provenance, or by its name a CSV without these.
-
-    ``quotes``: whether cells that begin with ``#`` or a quote are quoted. BED has no quotes.
-    """
+    """Open a TSV, whose rows come in parts below lines of provenance, or by its name a CSV without these."""
     is_csv = str(path).lower().removesuffix(".gz").endswith(".csv")
 
     def line(cells: Iterable[str], *, quotes: bool = quotes) -> bytes:
@@ -240,10 +234,7 @@ def provenance_lines(
     alphabet_policy: str,
     extra: Mapping[str, object] | None = None,
 ) -> list[str]:
-    """Provenance of a table, without date or folder, so that the same input gives the same bytes.
-
-    What is empty has no line; the policy is that of `describe_alphabet`.
-    """
+    """Provenance of a table, without date or folder, so that the same input gives the same bytes."""
     return [
         f"seqray {__version__}",
         f"command: {shlex.join(map(_without_folders, command))}",

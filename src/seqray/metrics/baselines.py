@@ -125,10 +125,7 @@ def _shares(counts: csr_array) -> csr_array:
 
 
 class ForestBaseline(Baseline):
-    """A random forest on composition, pairs of letters, length, and the composition of both ends.
-
-    It learns from a sample of ``most`` records, drawn within each class, and answers in blocks of so many.
-    """
+    """A random forest on composition, pairs of letters, length, and both ends, of ``most`` records."""
 
     def __init__(self, alphabet: str = "dna", trees: int = 100, most: int = 10_000, seed: int = 0) -> None:
         self.alphabet = alphabet

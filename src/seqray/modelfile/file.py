@@ -101,10 +101,7 @@ NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
 
 
 def build_network(config: ModelConfig) -> Network:
-    """Make the network of a kind, with random weights (seeded by torch) except those of a backbone.
-
-    Its weights are of float32, whatever torch's default is.
-    """
+    """Make a network in float32, with random weights (seeded by torch) except those of a backbone."""
     return NETWORKS[config.kind](config).float()
 
 

@@ -161,10 +161,7 @@ def _foreign(first: bytes, where: str) -> ModelFileError:
 
 
 def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> None:
-    """Refuse tensors that don't lie as safetensors writes them: without gaps, those of a type by their names.
-
-    So the card and the numbers, which the checksum covers, decide what each tensor is.
-    """
+    """Refuse tensors that don't lie as safetensors writes them: without gaps, by type and name."""
     end, last = 0, dict[str, str]()
     try:
         for (begin, stop), name in sorted((entry["data_offsets"], name) for name, entry in tensors.items()):

@@ -179,10 +179,7 @@ class TrainedModel:
         return replace(self, card=replace(self.card, truncate=rule))
 
     def read_codes(self, sequence: str, where: str = "") -> Codes:
-        """Letter codes of what the networks read of a sequence, (n,) with at most as many as the window.
-
-        ``where`` is the record, for the error of an unknown letter.
-        """
+        """Letter codes (n,) of what the networks read of a sequence, at most as many as the window."""
         return self.alphabet.encode(truncate(sequence, self.card.window, self.card.truncate), where)
 
     def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
@@ -287,10 +284,7 @@ _MAX_INPUT_LENGTH = 20_000  # letters: a file must not decide how long its check
 
 
 def make_self_test(model: TrainedModel) -> dict[str, list]:
-    """Make synthetic inputs of a fixed seed, and the logits and answers of a prefilter that the model gives.
-
-    A model that knows contexts gets the last sequence once more, in the last of them.
-    """
+    """Make synthetic inputs of a fixed seed, and the logits and answers of a prefilter to them."""
     texts = _draw(model.card)
     facts: dict[str, list] = {"sequences": texts}
     if model.card.model.contexts:

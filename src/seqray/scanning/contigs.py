@@ -98,10 +98,7 @@ class OpenContig(Grid):
 
 @dataclass(frozen=True, slots=True)
 class ScoreProfile:
-    """Scores (n,) along one strand, by site: from 0 to 1, NaN if not scored or outside the parts.
-
-    ``sites`` (n,) are 0-based, and ``gaps`` (n,) the letters up to the next one.
-    """
+    """Scores (n,) along one strand by site, 0-based; NaN if not scored. ``gaps`` lead to the next one."""
 
     contig: str
     length: int

@@ -26,10 +26,7 @@ MAX_OVERLAP = 50
 def genes_before(
     genes: Sequence[Gene], length: int, *, circular: bool, most: int = MAX_OPERON_GAP
 ) -> dict[Gene, tuple[Gene, int]]:
-    """By gene, the one before it in its probable operon, and the bases between (below 0 if they overlap).
-
-    Genes are those of one contig. The first genes of operons, and genes that stand alone, are missing.
-    """
+    """By gene of a contig, the one before it in its probable operon, and the bases between (or overlap)."""
     before = {}
     for strand in "+-":
         own = [gene for gene in genes if gene.strand == strand]

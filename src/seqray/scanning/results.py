@@ -30,10 +30,7 @@ PROMOTERS = ("promoter", "TSS")
 
 
 class CallTable(Sequence[Call]):
-    """A sequence of `Call`, made on access from columns: 25 bytes per call, and the letters around it.
-
-    ``extent`` are the letters of a call before and after its site; it ends where a linear contig does.
-    """
+    """A sequence of `Call`, made on access from columns: 25 bytes per call, and the letters around it."""
 
     def __init__(self, label: str, extent: tuple[int, int]) -> None:
         self.label, self.extent = label, extent
@@ -107,10 +104,7 @@ class CallTable(Sequence[Call]):
         expected: ExpectedPrecision | None = None,
         species: str | None = None,
     ) -> None:
-        """Add what the letters and genes around each call of a locator say about it, see `CallContext`.
-
-        ``expected`` are figures of the card; ``species`` is the one of these that the input is like.
-        """
+        """Add what letters, genes and the figures ``expected`` say about each call, see `CallContext`."""
         self.boxes = expected.boxes if expected else BOXES["bacteria"]
         calls, contigs = list(self), [self._contigs[number] for number in self._columns["contig"]]
         if not calls:
@@ -407,10 +401,7 @@ def finish_scan(
     species: str | None = None,
     foreign: bool = False,
 ) -> ScanResult:
-    """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it.
-
-    ``calls`` are peaks down to ``lowest``, ``null_scores`` (n,) those of shuffled sequence.
-    """
+    """Choose the threshold, estimate the false calls to expect, and describe the calls that reach it."""
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)
     scores = calls.scores

@@ -346,10 +346,7 @@ def scan_sequences(
     callbacks: ScanCallbacks,
     origin: Origin | None = None,
 ) -> ScanResult:
-    """Scan sequences with a scorer; any ``piece`` of its options gives the same result.
-
-    Records are read once, one in memory at a time; ``origin`` watches them.
-    """
+    """Scan sequences in one pass; any ``piece`` of the options gives the same. ``origin`` watches them."""
     scan, options = Scan(scorer, callbacks), scorer.options
     calls = CallTable(scorer.label, scorer.extent)
     with scorer.running():

@@ -155,10 +155,7 @@ BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indice
 
 
 class LabeledBatch(NamedTuple):
-    """Tokens (B, L), their masks, class indices (B,) and rows of the data set (B,).
-
-    ``targets`` (B, K) are probabilities to learn instead of the labels.
-    """
+    """Tokens (B, L), masks, classes (B,), rows of the data (B,), and ``targets`` (B, K) as in `Examples`."""
 
     tokens: Tensor
     masks: tuple[Tensor | None, ...]

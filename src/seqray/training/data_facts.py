@@ -83,10 +83,7 @@ def is_near_one_length(lengths: Ints) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class DataFacts:
-    """What decides the settings; examples of split ``test`` count for the contexts only.
-
-    ``site``: windows are cut around one; ``placed``: the same at nearly one length.
-    """
+    """What decides the settings; examples of split ``test`` count for the contexts only."""
 
     alphabet: Alphabet
     counts: Mapping[str, int]

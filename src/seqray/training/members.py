@@ -282,10 +282,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Card of a model, as saved, and its members, in evaluation mode on the CPU.
-
-    ``validation`` are figures of the calibrated model; ``history`` has a list a member.
-    """
+    """Card of a model, as saved, its members in evaluation mode, and how they did on validation."""
 
     card: Card
     networks: tuple[Network, ...]

@@ -105,10 +105,7 @@ def best_epoch(history: Sequence[Mapping[str, float]], monitor: str) -> int:
 
 
 class NetworkModule(lightning.LightningModule):
-    """What training and pre-training share: a network of random weights, and their moving average.
-
-    Checkpoints keep ``history``, which has for each epoch its number, the loss and the figures on validation.
-    """
+    """What training and pre-training share: a network of random weights, and their moving average."""
 
     def __init__(self, config: RunConfig, seed: int, network: Network) -> None:
         super().__init__()

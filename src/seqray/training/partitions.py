@@ -39,10 +39,7 @@ def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
 
 
 def data_sha256(data: Sequence[Example]) -> str:
-    """Hash sequence, label, group, split, context and subclass of all examples in their order.
-
-    The order counts because training depends on it. Identifiers do not.
-    """
+    """Hash sequence, label, group, split, context and subclass of all examples in their order."""
     digest = hashlib.sha256()
     for example in data:
         row = [_letters(example), example.label or "", example.group or "", example.split or ""]

@@ -60,10 +60,7 @@ class TrainSettings(TypedDict, total=False):
 
 
 class Plan(NamedTuple):
-    """Settings, and data that are ready to be learned from: a number of examples or genomes.
-
-    ``train`` takes ``out``, ``run`` and ``metrics``, and gives the result with its settings.
-    """
+    """Settings, and data that are ready to be learned from: a number of examples or genomes."""
 
     config: RunConfig
     records: int
@@ -263,10 +260,7 @@ def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:
 
 
 def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Example]) -> RunConfig:
-    """Take from the data what they state and nobody has set: classes, positive class, and a longer window.
-
-    ``named`` are the settings that the user has set, as in ``section.key``.
-    """
+    """Take from the data what they state and nobody has ``named``: classes, and a longer window."""
     learned = [example for example in data if example.split != "test"]
     counts = count_labels(data)
     longest = max((len(one.sequence) for one in learned if isinstance(one, LabeledSequence)), default=0)

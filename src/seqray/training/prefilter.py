@@ -97,10 +97,7 @@ class WindowSource:
         self._homes = np.array([home.context_number for home in homes])
 
     def draw(self, count: int, *, held_out: bool, guess: Guess | None = None) -> DrawnWindows:
-        """Draw windows from the last fifths of the sequences, or from what is before those.
-
-        With a guess, windows that may score high are likelier to be drawn, and about ``count`` are drawn.
-        """
+        """Draw windows from the last fifths of the sequences, or from before; by a guess, high ones."""
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
         importance_weight = np.ones(len(places))
         if guess is not None:
@@ -342,10 +339,7 @@ def _loss(answers: Tensor, wanted: Tensor, level: float) -> Tensor:
 def _measure(
     answers: Floats, held_out: DrawnWindows, most_lost: float, levels: Sequence[float]
 ) -> dict[str, Any]:
-    """For each level: the cutoffs, and the share of windows that pass the prefilter.
-
-    The answers are (N, P) of its networks.
-    """
+    """For each level: the cutoffs for answers (N, P), and the share of windows that pass the prefilter."""
     weights, networks = held_out.importance_weight, answers.shape[1]
     values = np.column_stack((answers, held_out.by_member[:, :-1]))
     members = values.shape[1] - networks

@@ -151,10 +151,7 @@ def seen_in_training(
 def refuse_training_data(
     card: Card, data: Sequence[LabeledSequence], *, parts_are_left_out: bool = True
 ) -> None:
-    """Refuse the very data that the card's checksums are of: they say nothing of the errors of the model.
-
-    With ``parts_are_left_out`` a table that names its own parts is taken.
-    """
+    """Refuse the very data that the card's checksums are of: they say nothing of the errors of the model."""
     if parts_are_left_out and 0 < len(held_out_part(data)) < len(data):
         return
     if is_training_data(card, data):

@@ -1,7 +1,4 @@
-"""Choose the settings of a training from its data, by the rules in docs/concepts/training.md.
-
-The rules are taken from the shipped configurations (``configs/*.yaml``), whose settings were measured.
-"""
+"""Choose the settings of a training from its data, by the rules in docs/concepts/training.md."""
 
 from __future__ import annotations
 

@@ -356,10 +356,7 @@ class WorkDir:
     callbacks: tuple[lightning.Callback, ...] = ()  # of the trainings in it
 
     def claim(self, threads: int) -> int:
-        """Make the folder this run's, or find that it is; a run that is not resumed is removed.
-
-        Returns the threads that a resumed run began with, ``threads`` for another one.
-        """
+        """Make the folder this run's, or find that it is; returns the threads that the run began with."""
         if not self.writes:
             return threads
         try:

@@ -243,10 +243,7 @@ MIN_ALIGNED_SEQUENCES = 50
 
 
 def relative_groups(data: AuditSet, table: KmerTable, k: int) -> tuple[Ints, str]:
-    """Group relatives, directly or through others: int64 (N,), and what is kept together in words.
-
-    These share a k-mer, an identity by alignment (up to `MAX_ALIGNED_LETTERS`), or a named group.
-    """
+    """Group relatives by k-mers, identity or named groups: int64 (N,), and what that is in words."""
     groupings, words = [table.groups(), named_groups(data.groups)], [f"a shared {k}-mer"]
     if data.length.sum() <= MAX_ALIGNED_LETTERS:
         groupings.append(homology_groups(data.sequences, IDENTITY, data.alphabet))

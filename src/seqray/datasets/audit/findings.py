@@ -219,10 +219,7 @@ def _gap(table: _FigureTable) -> Iterator[Finding]:
 
 
 def is_lower(given: AuditFigure, other: AuditFigure) -> bool:
-    """Whether a figure is clearly lower on a part of the same sequences, ``unrelated``, or on other folds.
-
-    Errors of other folds are taken as independent.
-    """
+    """Whether a figure is clearly lower on the ``unrelated`` part of the same data, or on other folds."""
     if other.split == "unrelated":
         return given.value - other.value > GAP and given.low > other.value and given.value > other.high
     error = math.hypot(given.high - given.low, other.high - other.low) / _WIDTH

@@ -56,10 +56,7 @@ def given_validation(data: AuditSet, seed: int) -> Validation | None:
 
 
 def cross_validation(data: AuditSet, groups: Ints | None, seed: int) -> Validation | None:
-    """Cross-validate over all data, with whole ``groups`` (N,), or random folds; None without two classes.
-
-    Classes of fewer examples (or groups) than folds are left out.
-    """
+    """Cross-validate over all data with whole ``groups`` (N,), or random folds; None if classes are few."""
     units = np.arange(len(data)) if groups is None else groups
     pairs = np.unique(np.stack((data.labels, units), axis=1), axis=0)
     sizes = np.bincount(pairs[:, 0], minlength=len(data.classes))

@@ -173,10 +173,7 @@ def sample_windows(
     occupied: OccupiedIntervals,
     rng: np.random.Generator,
 ) -> list[Window | None]:
-    """Sample a window for each positive, codes (n,), the long ones first; None if there is none left.
-
-    Windows have no ambiguous letter, equal no sequence in use, and are added to ``occupied``.
-    """
+    """Sample a new window for each positive, codes (n,), the long ones first; None if there is none left."""
     drawn: list[Window | None] = [None] * len(positives)
     unknown = genome.alphabet.unknown
     lengths = np.array([len(codes) for codes in positives], dtype=np.int64)
@@ -209,10 +206,7 @@ def sample_windows(
 def candidates(
     room: Mapping[str, Intervals], wanted: int, rng: np.random.Generator
 ) -> Iterator[tuple[Ints, np.ndarray]]:
-    """Yield starts and strands (True: minus) of windows in chunks, uniformly at random.
-
-    Some are drawn with replacement, nearly always enough; then come all others, or `MAX_CANDIDATES`.
-    """
+    """Yield starts and strands (True: minus) of windows in chunks, uniformly at random."""
     sizes = np.concatenate([room[strand].ends - room[strand].starts for strand in STRANDS])
     first = np.concatenate([room[strand].starts for strand in STRANDS])
     edges = np.cumsum(sizes)
@@ -302,10 +296,7 @@ def make_negatives(
     alphabet: Alphabet,
     context: GenomeContext | None = None,
 ) -> NegativeSet:
-    """Make negatives for positives with unique ids; recipes that take windows need the genome.
-
-    Each positive gets the same number (within one), assigned to recipes at random; too few windows: fewer.
-    """
+    """Make negatives, equally many for each positive (with a unique id), by recipes at random."""
     if not positives:
         raise InputError("there are no positives to make negatives for")
     _check(options, alphabet, context)

@@ -86,10 +86,7 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def parse_mix(words: Sequence[str]) -> dict[str, Fraction]:
-    """Read ``NAME`` or ``NAME=SHARE`` words into shares that sum to 1, in the order given.
-
-    Either all words name a share or none does; shares are relative: 1 and 3 are 25 % and 75 %.
-    """
+    """Read ``NAME`` words, or ``NAME=SHARE`` words, into shares that sum to 1, in the order given."""
     weights: dict[str, Fraction] = {}
     for name, _, text in (word.partition("=") for word in words):
         if name not in RECIPES:

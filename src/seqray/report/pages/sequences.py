@@ -54,10 +54,7 @@ _CHECK_COLUMNS = ("method", "measure", "against", "value", "95 % interval", "rec
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Report:
-    """What a page of explanations needs; ``omitted`` counts records that are too many for it.
-
-    ``checked`` says in a sentence which records the checks of ``faithfulness`` used, empty if all.
-    """
+    """What a page of explanations needs; ``omitted`` counts records that are too many for it."""
 
     title: str
     card: Card

@@ -121,10 +121,7 @@ def draw_surroundings(
     threshold: float | None,
     name: str,
 ) -> Markup:
-    """Draw the surroundings of a call: genes that overlap them, scores, boxes and the arrow of the start.
-
-    Profiles are scores of either strand, (2 * CALL_REACH + 1,) in reading direction.
-    """
+    """Draw the surroundings of a call: genes that overlap them, scores, boxes and the arrow of the start."""
     body = _score_curves(profiles, threshold) if profiles else ""
     same, other = _UP + 4, _UP + 8 + _LANE  # top of the genes of each strand
     lines = "".join(f"M{_LEFT} {top + _LANE // 2}h{_WIDTH}" for top in (same, other))

@@ -174,10 +174,7 @@ def train_locator(
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
-    """Train the members on genomes, measure them on development regions, and save one model file.
-
-    ``hold_out`` names species and groups left out; ``folds`` are models that have not seen some species.
-    """
+    """Train the members on genomes, measure them on development regions, and save one model file."""
     classes = check_config(config)
     if teacher is not None:
         check_teacher(teacher, config, classes)

@@ -242,10 +242,7 @@ def _read_genes(
 def _place_sites(
     sites: Sequence[Site], contigs: Mapping[str, LabeledContig], class_of: Callable[[Site], int]
 ) -> int:
-    """Give each contig its sites, each of them once; return how many rows repeated another one.
-
-    Tables of transcription starts name a start once for each gene or condition. The largest weight holds.
-    """
+    """Give each contig its sites, once, with the largest weight; return how many rows repeated another."""
     places: dict[tuple[str, int, str, int], float] = {}
     for site in sites:
         contig = _contig(contigs, site.contig, site.where)
