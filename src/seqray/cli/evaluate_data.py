@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.predictions import Table, numeric_column, probability_column, scores_and_calls
 from seqray.kinds.kinds import LabeledFiles
-
-if TYPE_CHECKING:
-    pass
 
 NO_FLOOR = "these figures have no baseline, so they do not show what a simple rule would reach"
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from seqray.cli.explain_options import ExplainRequest, faithfulness_path, track_names
 from seqray.cli.inputs import GenomeInput, describe_input
-from seqray.core.arrays import Reservoir
 from seqray.core.errors import ConfigError, InputError, SeqrayError, lacks_memory
 from seqray.core.explanation import AlignmentExplanation, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.core.records import Alignment, SequenceRecord, omits_letters
@@ -38,6 +37,7 @@ from seqray.explanations.sequences import check, check_heads, explain_records, h
 from seqray.explanations.targets import wanted_class
 from seqray.genome.genes import tracks_reader
 from seqray.inference.alignments import depth_read
+from seqray.inference.origin import Reservoir
 from seqray.io import explanations as tables
 from seqray.io.files import write_file
 from seqray.io.gff3 import CalledFile

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core.alphabet import DNA
+from seqray.core.arrays import Codes
 from seqray.core.errors import ConfigError, InputError, missing_package, setting
 from seqray.core.records import SequenceRecord
 from seqray.genome.genes import Annotation, Gene, check_genes, genes_on_circle, sort_genes
@@ -392,49 +394,71 @@ def choose_genes(
     ahead: bool = False,
     introns: bool = False,
 ) -> tuple[Annotation | None, str]:
-    """Read or predict the genes that were asked for."""
-    predicted = isinstance(genes, str) and genes in ("auto", "predict")
+    """Read or predict the genes that were asked for; without any, the reason is told."""
+    predicted, needed = genes in ("auto", "predict"), genes == "predict" or table is not None
     if table is not None and not predicted:
         raise ConfigError(
             f"{setting('codon_table', table)} is for predicted genes, but "
             f"{setting('genes', genes.source if isinstance(genes, Annotation) else genes)} was given",
             remedy="give one of them",
         )
-    if isinstance(genes, str) and genes == "none":
-        return None, ""
-    needed, known = genes == "predict" or table is not None, f"give {setting('genes')} as GFF3 or GenBank"
     if introns and needed:
         raise ConfigError(
             "the model is for genomes whose genes have introns, which are not predicted",
-            remedy=f"{known}, or {setting('genes', 'none')}",
+            remedy=f"give {setting('genes')} as GFF3 or GenBank, or {setting('genes', 'none')}",
         )
+    if genes == "none":
+        return None, ""
     circles = {record.id: len(record) for record in records if is_circular(record)}
     contigs = ((record.id, DNA.encode(record.sequence.replace("U", "T"))) for record in records)
+    annotation, reason = None, ""
     if not predicted:
         annotation = genes if isinstance(genes, Annotation) else read_genes(genes, circles)
-        return check_genes(annotation, contigs, introns=introns), ""
-    if genes == "auto" and own is not None:
-        try:
-            annotation = own(circles)
-            if annotation.count:
-                check_genes(annotation, contigs, introns=introns)
-        except InputError as error:
-            without = f"or give {setting('genes', None if introns else 'predict')}"
-            remedy = error.remedy if without in error.remedy else f"{error.remedy or 'correct it'}, {without}"
-            raise InputError(error.what, where=error.where, remedy=remedy) from None
-        if annotation.count and table is not None:
-            raise ConfigError(
-                f"{setting('codon_table', table)} is for predicted genes, but {annotation.file} names genes",
-                remedy=f"give {setting('genes', 'predict')}, too",
-            )
-        if annotation.count:
-            return annotation, ""
+        annotation = check_genes(annotation, contigs, introns=introns)
+    elif genes == "auto" and own is not None:
+        annotation = _own_genes(partial(own, circles), contigs, table, introns)
+    if annotation is None:
+        first = is_circular if ahead else None
+        annotation, reason = _predict_if_possible(records, table, first, introns, needed)
+    return annotation, reason
+
+
+def _own_genes(
+    own: Callable[[], Annotation], contigs: Iterable[tuple[str, Codes]], table: int | None, introns: bool
+) -> Annotation | None:
+    """The genes that the sequences come with; None if they come without."""
+    try:
+        annotation = own()
+        if not annotation.count:
+            return None
+        check_genes(annotation, contigs, introns=introns)
+    except InputError as error:
+        without = f"or give {setting('genes', None if introns else 'predict')}"
+        remedy = error.remedy if without in error.remedy else f"{error.remedy or 'correct it'}, {without}"
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
+    if table is not None:
+        raise ConfigError(
+            f"{setting('codon_table', table)} is for predicted genes, but {annotation.file} names genes",
+            remedy=f"give {setting('genes', 'predict')}, too",
+        )
+    return annotation
+
+
+def _predict_if_possible(
+    records: Iterable[SequenceRecord],
+    table: int | None,
+    is_circular: Callable[[SequenceRecord], bool] | None,
+    introns: bool,
+    needed: bool,
+) -> tuple[Annotation | None, str]:
+    """Predicted genes, or why there are none, which is an error if they are needed."""
     if introns:
+        known = f"give {setting('genes')} as GFF3 or GenBank"
         return None, f"{known}, for genes with introns are not predicted"
     if not needed and find_spec("pyrodigal") is None:
         return None, f"give {setting('genes')}, or pip install pyrodigal to predict them"
     try:
-        return predicted_genes(list(records), table, is_circular=is_circular if ahead else None), ""
+        return predicted_genes(list(records), table, is_circular=is_circular), ""
     except InputError as error:
         if needed:
             raise

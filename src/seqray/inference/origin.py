@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from seqray.calibration.signature import (
     SketchCount,
     signature_of,
 )
-from seqray.core.arrays import Codes, Floats, Reservoir
+from seqray.core.arrays import Codes, Floats
 from seqray.core.card_parts import Sketch
 from seqray.core.errors import InputError, setting
 from seqray.core.records import Alignment, SequenceRecord, looks_unaligned
@@ -380,6 +380,34 @@ def find_shifted_site(model: TrainedModel, windows: Sequence[Codes]) -> ShiftedS
     if gained - lost < MIN_GAIN * len(before) or p_value > MAX_P_VALUE:
         return None
     return ShiftedSite(card.site + shift, len(before), int(before.sum()), int(after.sum()))
+
+
+# --- A random sample of a stream
+
+T = TypeVar("T")
+
+
+class Reservoir(Generic[T]):
+    """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R)."""
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.offered = 0
+        self._size = size
+        self._rng = np.random.default_rng(seed)
+        self._kept: list[tuple[int, T]] = []
+
+    def offer(self, thing: T) -> None:
+        """Offer an item."""
+        self.offered += 1
+        if len(self._kept) < self._size:
+            self._kept.append((self.offered, thing))
+        elif (place := int(self._rng.integers(self.offered))) < self._size:
+            self._kept[place] = (self.offered, thing)
+
+    @property
+    def kept(self) -> list[T]:
+        """The items kept, in the order in which they were offered."""
+        return [thing for _, thing in sorted(self._kept, key=lambda pair: pair[0])]
 
 
 # --- What is said of a file that is unlike the training data of a model: a line a cause, three at most

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.special import expit
 
-from seqray.core.arrays import Reservoir, logistic, mark_intervals, pick_evenly
+from seqray.core.arrays import logistic, mark_intervals, pick_evenly
 from seqray.core.card import Card
 from seqray.core.errors import (
     ConfigError,
@@ -24,6 +24,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence, parse_region
 from seqray.core.run_config import DataConfig
 from seqray.core.text import class_counts, format_interval, format_number, round_number, truncate
+from seqray.inference.origin import Reservoir
 
 
 def test_numbers_have_six_significant_digits():
