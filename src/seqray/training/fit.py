@@ -17,6 +17,7 @@ from seqray.core.errors import ConfigError, OnProgress
 from seqray.core.records import Alignment, Example, LabeledSequence
 from seqray.core.run_config import RunConfig, change_settings
 from seqray.core.serialization import check_plain
+from seqray.core.text import counted
 from seqray.modelfile.backbones import resolve_backbone
 from seqray.modelfile.file import save_model
 from seqray.modelfile.header import check_model_path
@@ -210,6 +211,8 @@ def train_best(
             folder = own.folder(changed, part.classes, sha256, part=part.sha256())
             run.claim(folder)
             calls.append({"config": changed, "number": 1, "part": part, "folder": folder})
+        if tried := sum(call["folder"].result(1) is not None for call in calls):
+            run.note(f"resumes from {run.work_dir}: {tried} of {counted(len(calls), 'trial')} finished")
         run = replace(run, threads=torch.get_num_threads())
         processes, threads = run.plan(config, len(calls), count_letters(data, part.train))
         call_side_by_side(

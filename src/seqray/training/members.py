@@ -255,8 +255,8 @@ class RunOptions:
         how = (self.resume, self.restart_if_changed, is_main_process(config), self.callbacks)
         return WorkDir(Path(self.work_dir), identity, part, *how)
 
-    def claim(self, folder: WorkDir) -> None:
-        """Claim the folder of a run, and set the threads that its training began with."""
+    def claim(self, folder: WorkDir, networks: int = 0) -> None:
+        """Claim the folder of a run, with the threads that its training began with; say if it resumes."""
         asked = torch.get_num_threads()
         threads = folder.claim(asked)
         if threads != asked:
@@ -265,6 +265,10 @@ class RunOptions:
                 f"the training in {folder.path} began with {counted(threads, 'thread')} and goes on so, not "
                 f"with {asked}: others give other weights"
             )
+        numbers = range(1, networks + 1)
+        finished = sum(folder.result(number) is not None for number in numbers)
+        if folder.writes and (finished or any(folder.checkpoint(number, LAST) for number in numbers)):
+            self.note(f"resumes from {folder.path}: {finished} of {counted(networks, 'network')} finished")
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets; see `plan_processes`."""
@@ -340,7 +344,7 @@ def train_members(
     calls: list[dict[str, Any]] = [{"config": config, "number": 1 + i} for i in range(config.members)]
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
-        run.claim(folder)
+        run.claim(folder, config.members)
         before = torch.get_num_threads()
         try:
             processes, threads = run.plan(config, len(calls), letters)

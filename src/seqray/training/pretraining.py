@@ -203,7 +203,7 @@ def pretrain(
 
     with quiet(config):
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
-        run.claim(folder)
+        run.claim(folder, 1)
         network, result = fit_member(config, 1, folder, build, progress=run.progress)
     figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
     seen, asked = train_set.letter_counts() + 1.0, held_out.letter_counts()

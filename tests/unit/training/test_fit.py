@@ -135,9 +135,12 @@ def test_an_interrupted_run_resumes_to_the_same_model(
         with pytest.raises(KeyboardInterrupt):
             fit.train(config, data, None, RunOptions(tmp_path / "parts", threads=threads, note=notes.append))
     resumed = fit.train(config, data, None, RunOptions(tmp_path / "parts", threads=2, note=notes.append))
-    assert [note.partition("began ")[2] for note in notes] == [
-        "with 1 thread and goes on so, not with 2: others give other weights"
-    ] * 2
+    parts = tmp_path / "parts"
+    began = (
+        f"the training in {parts} began with 1 thread and goes on so, not with 2: others give other weights"
+    )
+    resumes = [f"resumes from {parts}: {n} of 2 networks finished" for n in (0, 1)]
+    assert notes == [began, resumes[0], began, resumes[1]]
     assert [len(history) for history in resumed.history] == [3, 3]
     assert resumed.history == whole.history
     assert same_weights(resumed, whole)
