@@ -199,13 +199,19 @@ def test_the_recipe_for_start_codons_writes_those_that_are_known(tmp_path, monke
     assert found == [["one.1", *row] for row in (("11", "+"), ("91", "+"), ("160", "-"), ("240", "-"))]
 
 
-def test_the_recipe_that_divides_predictions_gives_the_rows_of_the_whole(seqray_forks, tmp_path):
+def test_the_recipe_that_divides_predictions_gives_the_rows_of_the_whole_or_fails(seqray_forks, tmp_path):
     (tmp_path / "sequences.fa").write_bytes((ROOT / "data/example/promoters.fa").read_bytes())
-    blocks = [
+    [recipe] = (
         block[2] for block in FENCE.finditer(read("docs/how-to/cluster.md")) if "part.$i.fa" in block[2]
-    ]
+    )
+    predict, done, join = recipe.partition("\ndone\n")
     whole = "seqray predict sequences.fa --model ecoli-promoter --out whole.tsv"
-    run(f"{blocks[0]}{whole}", tmp_path, seqray_forks.folder)
+    run(f"{predict}{done}{whole}", tmp_path, seqray_forks.folder)
+    for loss in ("mv part.3.tsv kept", "mv kept part.3.tsv; cp part.2.tsv kept; sed -i '$d' part.2.tsv"):
+        with pytest.raises(RuntimeError, match=r"part\.3\.tsv: No such file|predict the parts again"):
+            run(f"set -euo pipefail; {loss}; {join}", tmp_path)
+        assert not (tmp_path / "predictions.tsv").exists()
+    run(f"mv kept part.2.tsv; {join}", tmp_path)
     tables = [(tmp_path / f"{name}.tsv").read_text().splitlines() for name in ("predictions", "whole")]
     rows = [sorted(line.split("\t") for line in lines if not line.startswith("#")) for lines in tables]
     for own, others in zip(*rows, strict=True):  # the last of six digits may differ

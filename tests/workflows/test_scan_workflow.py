@@ -117,8 +117,10 @@ def test_a_sample_that_fails_has_a_row_until_it_is_mended(run, seqray_forks, tin
     assert done.returncode != 0
     alpha, beta = read_table(summary)
     assert [alpha] == read_table(folder / "results" / "alpha" / "summary.tsv")
+    why = "data/beta.fa: record 'ring': unknown letter '!' at position 5; "
+    assert beta.pop("cautions").startswith(why)
     about = {"sample": "beta", "model": "tiny", "status": "failed"}
-    assert beta == {**dict.fromkeys(alpha, "."), **about}
+    assert {"cautions": ".", **beta} == {**dict.fromkeys(alpha, "."), **about}
     assert "failed" in summary.with_suffix(".html").read_text()
     write(folder / "data" / "beta.fa", fasta({"ring": letters(250, 2)}))
     done = run(folder, "--cores", "1", commands=seqray_forks.folder)
@@ -250,8 +252,10 @@ def test_a_folder_of_results_with_a_space_stays_one_word(run, tmp_path, tiny_mod
     assert f"--skipped 'my results/alpha/tiny/skipped.tsv'{option} > {log}" in " ".join(told.split())
 
 
-def test_genes_of_the_sheet_go_to_models_that_read_them(run, tmp_path, tiny_model_file):
-    sheet = "sample\tfasta\tgenes\nalpha\tdata/alpha.fa\tdata/alpha.gff3\nbeta\tdata/beta.fa\t\n"
+def test_genes_and_species_of_the_sheet_go_to_models_that_read_them(run, tmp_path, tiny_model_file):
+    sheet = (
+        "sample\tfasta\tgenes\tspecies\nalpha\tdata/alpha.fa\tdata/alpha.gff3\tAn E\nbeta\tdata/beta.fa\t\t\n"
+    )
     models = [str(tiny_model_file), "bacteria-genome"]
     folder = make_project(tmp_path / "genes", tiny_model_file, sheet, models=models, explain={"calls": 1})
     write(folder / "data" / "alpha.gff3", "##gff-version 3\n")
@@ -261,6 +265,10 @@ def test_genes_of_the_sheet_go_to_models_that_read_them(run, tmp_path, tiny_mode
     words = [line.split() for line in told.splitlines() if "--genes" in line]
     assert {line[line.index("seqray") + 1] for line in words} == {"scan", "explain"}
     assert all({"data/alpha.fa", "data/alpha.gff3", "bacteria-genome"} <= {*line} for line in words)
+    [named] = (line for line in told.splitlines() if "--species" in line)
+    assert (
+        "seqray scan data/alpha.fa --model bacteria-genome --genes data/alpha.gff3 --species 'An E'" in named
+    )
 
 
 @pytest.fixture(scope="module")

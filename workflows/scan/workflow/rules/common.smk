@@ -169,8 +169,8 @@ def check_extra(section):
                 )
 
 
-def reads_genes(model):
-    """Whether a model takes genes, as far as it is known here."""
+def is_for_genomes(model):
+    """Whether a model is for genomes and so takes genes and a species, as far as it is known here."""
     try:
         from seqray.modelfile.header import locate_model, read_card
     except ModuleNotFoundError:
@@ -184,7 +184,7 @@ def reads_genes(model):
 def check_genes_table():
     """Raise for a table of genes from a model that reads none."""
     for model in MODELS:
-        if config["scan"]["genes_table"] and not reads_genes(model):
+        if config["scan"]["genes_table"] and not is_for_genomes(model):
             raise WorkflowError(
                 f"models, scan.genes_table: '{model}' is a model of windows; a table of genes is for models for genomes"
             )
@@ -222,7 +222,7 @@ def model_name(wildcards):
 def genes_file(wildcards):
     """The file of genes of a sample, if its row names one and the model reads genes."""
     genes = SAMPLES[wildcards.sample].get("genes")
-    return [genes] if genes and reads_genes(wildcards.model) else []
+    return [genes] if genes and is_for_genomes(wildcards.model) else []
 
 
 def sequences(wildcards):
@@ -280,6 +280,9 @@ def scan_options(wildcards):
         options.append("--allow-empty")
     for genes in genes_file(wildcards):
         options += ["--genes", genes]
+    species = SAMPLES[wildcards.sample].get("species")
+    if species and is_for_genomes(wildcards.model):
+        options += ["--species", species]
     return options + extra_options("scan", wildcards)
 
 
@@ -291,6 +294,22 @@ def explain_options(wildcards):
 def share(wildcards):
     """Shard number and count: 2-of-8 in Snakemake is 2/8 in seqray."""
     return wildcards.scatteritem.replace("-of-", "/")
+
+
+def why_failed(sample, model):
+    """The error in the logs of a scan that has no result."""
+    folder = Path(OUTDIR, "logs", "scan", sample, model)
+    for log in [
+        *sorted(folder.glob("*.log")),
+        Path(OUTDIR, "logs", "gather", sample, f"{model}.log"),
+    ]:
+        text = (
+            log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        )
+        errors = re.findall("^seqray: (error: .+|terminated|interrupted)$", text, re.M)
+        if errors:
+            return " ".join(errors[-1].removeprefix("error: ").split())
+    return f"was not run, or ended without an error in {folder}"
 
 
 def list_failures():
@@ -308,7 +327,8 @@ def list_failures():
         for model in MODELS:
             done = (sample, model) not in left
             table = f"{sample}={OUTDIR}/{sample}/{model}/calls.tsv"
-            words += [table] if done else ["--failed", f"{sample}={model}"]
+            why = "" if done else why_failed(sample, model)
+            words += [table] if done else ["--failed", f"{sample}={model}={why}"]
     words += ["--out", f"{summary}.tsv", "--html", f"{summary}.html"]
     subprocess.run(
         ["seqray", "summary", *words, "--title", "Calls in all samples"], check=True
