@@ -43,6 +43,7 @@ from seqray.kinds.objects import as_records, is_path
 from seqray.modelfile.file import load_model
 from seqray.modelfile.header import SUFFIX
 from seqray.modelfile.model import TrainedModel
+from seqray.training.final_card import card_cautions
 from seqray.training.members import RunOptions
 from seqray.training.plan import TrainSettings, model_name, plan_training
 from seqray.training.recalibration import seen_in_training
@@ -109,12 +110,14 @@ def train(
     Returns
     -------
     TrainedModel
-        For `predict`, `scan` and `explain`. Its card holds the settings and the figures.
+        For `predict`, `scan` and `explain`. Its card holds the settings and the figures, also those of the
+        baseline: ``card.training["floor"]``.
 
     Warns
     -----
     UserWarning
-        For what speaks against the data, such as copies with several labels.
+        For what speaks against the data, such as copies with several labels, and against the figures: few or
+        related held-out sequences, and networks that add nothing to a linear baseline.
 
     Examples
     --------
@@ -128,7 +131,7 @@ def train(
 
     def note(line: str) -> None:
         if line.startswith(CAUTION):
-            warnings.warn(line, stacklevel=2)
+            warnings.warn(line, stacklevel=6)
 
     plan = plan_training(model_name(str(out or "model")), labeled_files(data, columns), settings, note=note)
     with temporary_folder() as folder, restored_state(threads):
@@ -143,7 +146,10 @@ def train(
             note=warnings.warn,
         )
         plan.train(out=path, run=run, metrics=metrics)
-        return load_model(path)
+        model = load_model(path)
+    for line in card_cautions(model.card):
+        warnings.warn(CAUTION + line, stacklevel=3)
+    return model
 
 
 @as_guest

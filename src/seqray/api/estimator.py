@@ -20,7 +20,6 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from seqray.calibration.fit import calibration_shortfalls
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
 from seqray.core.errors import ConfigError, fields_named, require, require_number
@@ -37,6 +36,7 @@ from seqray.modelfile.header import SUFFIX, available_models
 from seqray.modelfile.model import TrainedModel
 from seqray.models.batches import torch_device, trainer_device
 from seqray.training.data_facts import data_cautions, measure_data
+from seqray.training.final_card import card_cautions
 from seqray.training.fit import train, train_best
 from seqray.training.members import RunOptions
 from seqray.training.plan import settings_of
@@ -267,8 +267,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            For sequences with several labels, labels that differ only in case, and what the calibration could
-            not reach, such as a temperature at the limit of its range.
+            For what speaks against the data or the figures, as `seqray.train` does.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -314,8 +313,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
                 classes=names,
             )
             self.model_ = load_model(out)
-        shortfalls = calibration_shortfalls(self.model_.card.training["calibration"])
-        for text in (*data_cautions(data), *shortfalls):
+        for text in (*data_cautions(data), *card_cautions(self.model_.card)):
             warnings.warn(text, stacklevel=4)  # past the context manager around this method
         return self
 

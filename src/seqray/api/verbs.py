@@ -28,6 +28,7 @@ from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
 from seqray.explanations.calls import explain_calls, extract_call_windows
+from seqray.explanations.methods import method_cautions
 from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Annotation
@@ -350,8 +351,9 @@ def explain(
         A row per letter with ``record``, ``position``, ``base``, ``method``, ``score``, ``rank``,
         ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
         ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Its ``attrs`` hold the ``flags`` of
-        sequences that have some, as `predict` gives them, by name, and the ``skipped`` ones. Arrays,
-        attention and rows: `explain_records` and `seqray.explanations.alignments.explain_alignments`.
+        sequences that have some, as `predict` gives them, by name, the ``skipped`` ones, and ``findings``:
+        what of the model a method can't show, which are warnings, too. Arrays, attention and rows:
+        `explain_records` and `seqray.explanations.alignments.explain_alignments`.
 
     Notes
     -----
@@ -398,7 +400,8 @@ def explain(
     explained = _bar(explained, progress, unit="explanations")
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     frame = explanation_frame(rows, kind.explanation_columns)
-    frame.attrs |= {"flags": flags, "skipped": _warned_of(skipped)}
+    findings = warned(CAUTION + text for text in method_cautions(loaded, methods))
+    frame.attrs |= {"flags": flags, "skipped": _warned_of(skipped), "findings": findings}
     if loaded.is_locator:
         frame.attrs["site"] = loaded.locators[0].radius
     return frame

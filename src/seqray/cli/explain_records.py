@@ -31,7 +31,7 @@ from seqray.explanations.calls import (
     input_shares,
 )
 from seqray.explanations.checks import MIN_RECORDS
-from seqray.explanations.methods import METHODS
+from seqray.explanations.methods import METHODS, method_cautions
 from seqray.explanations.options import MAX_SHOWN_RADIUS, AlignmentOptions, ExplainOptions
 from seqray.explanations.sequences import check, check_heads, explain_records, heads
 from seqray.explanations.targets import wanted_class
@@ -76,22 +76,10 @@ class Explainer(ABC):
         request, model = self.request, self.model
         self.options = self._options()
         self.count = self.truncated = 0
-        self.cautions: list[str] = []
+        self.cautions = method_cautions(model, self.options.methods)
         self.shown: list[Any] = []
         size = request.checks.check_records or self.most_checked
         self._called, self._any = (Reservoir[Any](size, request.checks.seed) for _ in range(2))
-        blind = [name for name in self.options.methods if not METHODS[name].predicts and name != "linear"]
-        seeing = " and ".join(name for name, method in METHODS.items() if method.predicts)
-        shown_by = "" if model.card.model.reads_alignments else " (--method linear)"
-        for reads, part in (
-            (model.card.model.composition, "the composition of the sequence beside its attention"),
-            (model.card.model.linear, f"k-mers and their places by a linear part{shown_by}"),
-        ):
-            if blind and reads:
-                self.cautions.append(
-                    f"model '{model.card.name}' reads {part}, and {', '.join(blind)} can't show that part; "
-                    f"{seeing} do"
-                )
 
     def explain(
         self,
@@ -280,7 +268,7 @@ class SequenceExplainer(Explainer):
         return remarks
 
     def check(self, records: Iterable[Any]) -> Faithfulness:
-        return check(self.model, records, self.options)
+        return check(self.model, records, self.options, note=lambda _: None)  # noted before
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
         places = None
@@ -490,7 +478,7 @@ class AlignmentExplainer(Explainer):
         return facts
 
     def check(self, records: Iterable[Alignment]) -> Faithfulness:
-        return check_alignments(self.model, records, self.options)
+        return check_alignments(self.model, records, self.options, note=lambda _: None)
 
     def _explanations(self, records: Iterable[Alignment]) -> Iterator[AlignmentExplanation]:
         return explain_alignments(self.model, records, self.options)

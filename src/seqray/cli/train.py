@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,9 @@ from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import THREADS, use_threads
 from seqray.cli.options import Options, Outcome, Request, given, option, refuse_unused
-from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import ConfigError, Terminated, reset_termination
 from seqray.core.run_config import RunConfig
 from seqray.core.text import Truncation
-from seqray.homology.options import INSEPARABLE
 from seqray.modelfile.header import check_model_path
 
 if TYPE_CHECKING:
@@ -233,13 +231,10 @@ def refuse_others(request: TrainRequest, config: RunConfig | None) -> None:
 
 # --- The summary at the end of a training
 
-FEW_HELD_OUT = 50
-"""Fewer examples give figures that can be off by .2 and more: the standard error of an MCC of 0 is 1/√n."""
-
 
 def summary(result: TrainResult) -> list[str]:
     """What was tried and trained, and its metrics on validation data."""
-    from seqray.calibration.fit import calibration_shortfalls
+    from seqray.training.final_card import card_cautions
 
     card, facts = result.card, result.card.training
     lines = []
@@ -262,29 +257,13 @@ def summary(result: TrainResult) -> list[str]:
         f"({'' if several else f'threshold {card.threshold:.3f}, '}calibrated by "
         f"{facts['calibration']['method']}, temperature {card.temperature:.3f})",
     ]
-    if facts["held_out"] < FEW_HELD_OUT:
-        lines.append(
-            f"caution: {facts['held_out']} held-out {kind} are few: these figures may be far off; "
-            "'seqray evaluate' gives intervals"
-        )
-    if facts["related_validation"]:
-        strands = ", on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
-        remedy = "'seqray split' keeps relatives together"
-        if facts["related_validation"] == counts["validation"]:
-            remedy += f", but {INSEPARABLE}"
-        word = f", or {facts['related_word']} positions in common{strands}" if facts["related_word"] else ""
-        lines.append(
-            f"caution: {facts['related_validation']} validation {kind} have a relative in training (same "
-            f"group, the same sequence{word}), so these figures are too good; {remedy}"
-        )
-    lines += (f"caution: {text}" for text in calibration_shortfalls(facts["calibration"]))
-    return [*lines, *_floor_lines(facts.get("floor"))]
+    if floor := facts.get("floor"):
+        lines.append(_baseline_line(floor))
+    return [*lines, *(f"caution: {text}" for text in card_cautions(card))]
 
 
-def _floor_lines(facts: Mapping[str, Any] | None) -> Iterator[str]:
-    """What a linear model reaches on the same sequences, and what that means for the networks."""
-    if facts is None:
-        return
+def _baseline_line(facts: Mapping[str, Any]) -> str:
+    """What a linear model reaches on the same sequences."""
 
     def shown(name: str) -> str:
         return " ".join(f"{key} {facts[name][key]:.3f}" for key in ("mcc", "auroc") if key in facts[name])
@@ -293,16 +272,11 @@ def _floor_lines(facts: Mapping[str, Any] | None) -> Iterator[str]:
     kept = {0: "the networks alone", 1: "the baseline alone"}.get(
         share, f"their sum, {share:.0%} of it the baseline"
     )
-    yield (
+    return (
         "baseline, a linear model of k-mers and places, on these sequences: "
         f"{shown('linear')}; networks alone: "
         f"{shown('networks')}; the model is {kept}: {shown('together')}"
     )
-    if facts["linear"]["loss"] <= facts["together"]["loss"]:
-        yield (
-            "caution: the networks add nothing to the baseline; a logistic regression would do, unless more "
-            "examples are at hand"
-        )
 
 
 def genome_summary(result: TrainResult) -> list[str]:

@@ -194,7 +194,7 @@ def describe_card(card: Card) -> list[str]:
             "classes": list(card.classes),
             "calls": calls if len(card.classes) <= 2 else "the most probable class",
             "networks": card.members,
-            "measured": headline_metric(card.metrics, card.training.get("validation")).strip("-"),
+            "measured": headline_metric(card.metrics, card.training).strip("-"),
             "trained on": ", ".join(
                 f"{number} {unit if name == 'letters' else name}" for name, number in counts.items()
             ),

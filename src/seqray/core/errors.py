@@ -130,6 +130,14 @@ def setting(name: str, value: Any = ..., form: str = "") -> str:
     return f"{option} {'none' if value is None else shlex.quote(value) if isinstance(value, str) else text}"
 
 
+def verb(name: str, **settings: Any) -> str:
+    """Write a verb as its user would: ``seqray.split(identity=0.8)`` or ``'seqray split --identity 0.8'``."""
+    words = [setting(key, value) for key, value in settings.items()]
+    if _names is None:
+        return f"seqray.{name}" + (f"({', '.join(words)})" if words else "")
+    return f"'{' '.join(('seqray', name, *words))}'"
+
+
 def field_name(name: str) -> str:
     """The name of a setting alone, as its user knows it."""
     return _fields.get().get(name) or (_names or {}).get(name) or f"'{name}'"

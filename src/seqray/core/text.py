@@ -83,15 +83,17 @@ def format_interval(low: float, high: float, style: str = ".3f") -> str:
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
 
 
-def headline_metric(metrics: Mapping[str, Any], validation: Mapping[str, float] | None = None) -> str:
-    """Write the figure of a card that lists show, else one of its ``validation``; ``-`` without any."""
+def headline_metric(metrics: Mapping[str, Any], training: Mapping[str, Any] | None = None) -> str:
+    """Write the figure of a card that lists show, else one of its ``training``; ``-`` without any."""
     figure = metrics.get("headline")
     if not isinstance(figure, Mapping) or "value" not in figure:
-        known = ((name, (validation or {}).get(name)) for name in ("auroc", "macro_f1", "mcc"))
-        told = (
-            f"{name.upper()} {value:.2f}, validation part of its training" for name, value in known if value
-        )
-        return next(told, "-")
+        validation, floor = ((training or {}).get(name) or {} for name in ("validation", "floor"))
+        name = next((name for name in ("auroc", "macro_f1", "mcc") if validation.get(name)), None)
+        if name is None:
+            return "-"
+        beside = floor.get("linear", {}).get(name)
+        of_linear = "" if beside is None else f" (its linear baseline alone: {beside:.2f})"
+        return f"{name.upper()} {validation[name]:.2f}{of_linear}, validation part of its training"
     with reading_card("metrics"):
         text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
         if "low" in figure and "high" in figure:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.explanation import AlignmentExplanation, Faithfulness
 from seqray.core.records import Alignment
 from seqray.explanations.checks import MIN_RECORDS, SHARES, Evidence, conclude
-from seqray.explanations.methods import occlude_columns, score_alignment
+from seqray.explanations.methods import method_cautions, occlude_columns, score_alignment
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.targets import AlignmentTarget, class_explained, randomized_network, wanted_class
 from seqray.inference.alignments import alignment_networks, cells_read, depth_read, score_alignments
@@ -79,10 +80,19 @@ def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) 
 
 
 def check_alignments(
-    model: TrainedModel, alignments: Iterable[Alignment], options: AlignmentOptions | None = None
+    model: TrainedModel,
+    alignments: Iterable[Alignment],
+    options: AlignmentOptions | None = None,
+    *,
+    note: Callable[[str], None] = warnings.warn,
 ) -> Faithfulness:
-    """Measure how reliable rankings of columns are: hidden in order of their ranks, and shown again."""
+    """Measure how reliable rankings of columns are: hidden in order of their ranks, and shown again.
+
+    ``note`` gets what of the model the methods can't show.
+    """
     chosen = options or AlignmentOptions()
+    for caution in method_cautions(model, chosen.methods):
+        note(caution)
     methods, networks = dict.fromkeys([*chosen.methods, REFERENCE]), alignment_networks(model)
     rest, random_weights = iter(alignments), randomized_network(model)
     first = list(islice(rest, MIN_RECORDS))

@@ -11,12 +11,14 @@ from torch import Tensor
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes, Floats, Ints
+from seqray.core.errors import setting
 from seqray.core.explanation import AlignmentScores
 from seqray.explanations import rollout as roll
 from seqray.explanations.checks import shuffled_copies
 from seqray.explanations.options import COLUMN_BLOCK, LETTER_BLOCK, MethodSettings
 from seqray.explanations.targets import AlignmentTarget, LetterTarget
-from seqray.explanations.trace import Trace
+from seqray.explanations.trace import Trace, trace
+from seqray.modelfile.model import TrainedModel
 
 AT_ONCE = 1 << 22  # letters of changed sequences held at a time
 REFERENCES = 4  # shuffled copies that occlusion takes letters from
@@ -171,6 +173,33 @@ OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] 
         None,
     ),
 }
+
+
+@torch.inference_mode(False)
+@torch.enable_grad()
+def method_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
+    """What of a model some methods can't show."""
+    settings, name, cautions = model.card.model, f"model '{model.card.name}'", []
+    blind = [method for method in methods if not METHODS[method].predicts and method != "linear"]
+    known = OF_ALIGNMENTS if settings.reads_alignments else METHODS
+    seeing = " and ".join(method for method in known if METHODS[method].predicts)
+    shown_by = "" if settings.reads_alignments else f" ({setting('method', 'linear')})"
+    for reads, part in (
+        (settings.composition, "the composition of the sequence beside its attention"),
+        (settings.linear, f"k-mers and their places by a linear part{shown_by}"),
+    ):
+        if blind and reads:
+            cautions.append(f"{name} reads {part}, and {', '.join(blind)} can't show that part; use {seeing}")
+    of_start = [method for method in methods if method in ("rollout", "value-rollout")]
+    if of_start and settings.kind == "own":
+        codes = np.arange(min(model.card.window, 50), dtype=np.uint8) % len(model.alphabet.letters)
+        tokens = torch.from_numpy(model.tokenizer.encode_codes(codes[None])).to(model.device)
+        if trace(model.networks[0], tokens, gradients=True).complete is False:
+            cautions.append(
+                f"{name} reads other tokens than the first, which {' and '.join(of_start)} explain; "
+                "give its module a method 'tokens_read', or use grad-rollout"
+            )
+    return cautions
 
 
 def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -19,7 +20,7 @@ from seqray.core.host import as_guest
 from seqray.core.records import SequenceRecord
 from seqray.core.text import kept_parts
 from seqray.explanations.checks import MIN_RECORDS, Evidence, conclude, curves, p_values, q_values
-from seqray.explanations.methods import METHODS, member_effects, member_scores
+from seqray.explanations.methods import METHODS, member_effects, member_scores, method_cautions
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import (
     LetterTarget,
@@ -97,10 +98,19 @@ def _explain_numbered(
 
 
 def check(
-    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
+    model: TrainedModel,
+    records: Iterable[SequenceRecord],
+    options: ExplainOptions | None = None,
+    *,
+    note: Callable[[str], None] = warnings.warn,
 ) -> Faithfulness:
-    """Measure how reliable the rankings are, for this model and these records; some hundred suffice."""
+    """Measure how reliable the rankings are, for this model and these records; some hundred suffice.
+
+    ``note`` gets what of the model the methods can't show.
+    """
     chosen = options or ExplainOptions()
+    for caution in method_cautions(model, chosen.methods):
+        note(caution)
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
     letters, random_weights = max((len(item.codes) for item in items), default=0), randomized_network(model)
     assert isinstance(random_weights, SequenceNetwork)

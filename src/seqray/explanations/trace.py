@@ -451,9 +451,16 @@ def trace(
         watched = _Pass(twin(network), gradients, attention, embedded, site)
         given = map(_recordable, (tokens, *masks))
         logits, start = watched.run(watched.network, *given, **_recordable(named))
-        complete = watched.known or _is_first_alone(logits, watched.layers)
+        known = watched.known or (isinstance(tokens, Tensor) and _tokens_read(network))
+        complete = bool(known) or _is_first_alone(logits, watched.layers)
     assert isinstance(watched.embedded, Tensor)
     return Trace(logits, tuple(watched.layers), watched.embedded, start, complete)
+
+
+def _tokens_read(network: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """How a network of the user's says which tokens its answer is read from, if it does."""
+    own = network.module if isinstance(network, OwnNetwork) else network
+    return getattr(own, "tokens_read", None)
 
 
 def _is_first_alone(logits: Tensor, layers: Sequence[AttentionLayer]) -> bool | None:
@@ -540,7 +547,11 @@ class _Pass:
             self.embedded = next(value for value in values if isinstance(value, Tensor))
         if not isinstance(output, Tensor):
             output = output.logits if hasattr(output, "logits") else output[0]
-        return output, first_token(output.detach(), *layers[0].tokens)
+        start = first_token(output.detach(), *layers[0].tokens)
+        if (read := _tokens_read(network)) and isinstance(tokens, Tensor):
+            shares = read(tokens).to(start)
+            start = shares / shares.sum(dim=-1, keepdim=True)
+        return output, start
 
     @run.register
     def _(

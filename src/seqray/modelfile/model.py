@@ -86,7 +86,7 @@ class TrainedModel:
             "reads": f"genomes of {letters}" if self.is_locator else windows,
             "networks": counted(card.members, "network") + (f" of {weights:,} weights" if weights else ""),
             "classes": first_and_more(card.classes, 12),
-            "measured": headline_metric(card.metrics, card.training.get("validation")),
+            "measured": headline_metric(card.metrics, card.training),
             "file": f"sha256 {self.sha256[:12]}" if self.sha256 else "not saved",
         }
 

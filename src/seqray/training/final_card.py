@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -14,16 +14,24 @@ import torch
 from scipy.special import log_softmax
 
 from seqray.calibration.domain import fit_domain
-from seqray.calibration.fit import Calibration, calibrated_card, choose_threshold, fit_temperature
+from seqray.calibration.fit import (
+    Calibration,
+    calibrated_card,
+    calibration_shortfalls,
+    choose_threshold,
+    fit_temperature,
+)
 from seqray.calibration.signature import make_sketch
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.arrays import log_probabilities
 from seqray.core.card import Card
+from seqray.core.errors import verb
 from seqray.core.records import Example, LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import to_mapping
 from seqray.core.text import round_number
 from seqray.core.version import __version__
+from seqray.homology.options import INSEPARABLE
 from seqray.modelfile.file import count_parameters
 from seqray.modelfile.model import TrainedModel
 from seqray.models.sequence import Network
@@ -133,6 +141,38 @@ def build_card(
     sample = make_sketch(partitions.learned_keys(card, given))
     domain = replace(card.domain, learned=sample) if card.domain else None
     return replace(card, domain=domain), tuple(networks), figures
+
+
+FEW_HELD_OUT = 50
+"""Fewer examples give figures that can be off by .2 and more: the standard error of an MCC of 0 is 1/√n."""
+
+
+def card_cautions(card: Card) -> Iterator[str]:
+    """What speaks against the figures of a trained model, and against its networks; of a locator nothing."""
+    facts = card.training
+    if card.model.is_locator:
+        return
+    kind = "alignments" if card.model.reads_alignments else "sequences"
+    if facts["held_out"] < FEW_HELD_OUT:
+        intervals = f"{verb('evaluate')} gives intervals"
+        yield f"{facts['held_out']} held-out {kind} are few: these figures may be far off; {intervals}"
+    if related := facts["related_validation"]:
+        strands = ", on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
+        remedy = f"{verb('split')} keeps relatives together"
+        if related == sum(facts["counts"]["validation"].values()):
+            remedy += f", but {INSEPARABLE}"
+        word = f", or {facts['related_word']} positions in common{strands}" if facts["related_word"] else ""
+        yield (
+            f"{related} validation {kind} have a relative in training (same group, the same sequence{word}), "
+            f"so these figures are too good; {remedy}"
+        )
+    yield from calibration_shortfalls(facts["calibration"])
+    floor = facts.get("floor")
+    if floor and floor["linear"]["loss"] <= floor["together"]["loss"]:
+        yield (
+            "the networks add nothing to the baseline; a logistic regression would do, unless more examples "
+            "are at hand"
+        )
 
 
 def _floor_facts(card: Card, linear: LinearFit, labels: np.ndarray) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The verbs of labeled data give what the commands give, from data in memory; networks of users."""
 
 import json
+import warnings
 
 import lightning
 import numpy as np
@@ -12,6 +13,7 @@ from torch import nn
 import seqray
 from seqray.cli.main import main
 from seqray.core.errors import InputError
+from seqray.explanations.sequences import check
 from seqray.modelfile import file
 
 QUICK = {
@@ -249,6 +251,74 @@ class Small(nn.Module):
 
     def forward(self, tokens):
         return self.out(self.encoder(self.letters(tokens), src_key_padding_mask=tokens == 0)[:, 0])
+
+
+class Mean(Small):
+    """The same, which reads the mean of the tokens."""
+
+    def forward(self, tokens):
+        states = self.encoder(self.letters(tokens), src_key_padding_mask=tokens == 0)
+        real = (tokens != 0).float()
+        return self.out((states * real[..., None]).sum(1) / real.sum(1, keepdim=True))
+
+
+class Stating(Mean):
+    """The same, which says so."""
+
+    def tokens_read(self, tokens):
+        return tokens != 0
+
+
+def test_rollout_explains_the_tokens_that_an_own_network_reads_or_warns(data):
+    explained = {}
+    for network in (Mean, Stating):
+        seqray.register_network("mean", network)
+        own = {"model.kind": "own", "model.network": "mean", "trainer.max_epochs": 1, "data.positive": "yes"}
+        model = seqray.train(data[:20], set=own, **HOW)
+        record = {"x": data[1].sequence}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            frame = seqray.explain(model, record, "rollout", shuffles=0)
+            seqray.explain(model, record, "grad-rollout", shuffles=0)
+        assert [str(one.message) for one in caught] == frame.attrs["findings"]
+        assert ["method 'tokens_read'" in one for one in frame.attrs["findings"]] == [True] * (
+            network is Mean
+        )
+        explained[network] = frame.sort_values("position").score.to_numpy()
+    tokens = torch.from_numpy(model.tokenizer.encode(data[1].sequence))[None]
+    traced = seqray.trace(model.networks[0].module, tokens)
+    by_token = seqray.rollout(traced, query=torch.ones(tokens.shape[1]))[0, 1:].numpy()
+    assert explained[Stating] == pytest.approx(by_token / by_token.sum(), rel=1e-4)
+    assert explained[Mean] != pytest.approx(explained[Stating], rel=1e-2)
+    unstated = type("Unstated", (Mean,), {})(model.card.model, 9)
+    model.networks[0].module = unstated
+    with pytest.warns(UserWarning, match="reads other tokens"):
+        check(model, [seqray.SequenceRecord("x", data[1].sequence)], seqray.ExplainOptions(effects=False))
+
+
+def test_a_training_warns_as_the_command_cautions(data, tmp_path, capsys):
+    sets = {"trainer.max_epochs": 1, "data.positive": "yes"}
+    frame = pd.DataFrame([[one.sequence, one.label] for one in data], columns=["sequence", "label"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = f"train --train {tmp_path / 't.csv'} --out {tmp_path / 'm.safetensors'} --members 1 --seed 3"
+    words += " --device cpu --threads 1" + "".join(f" --set {key}={value}" for key, value in sets.items())
+    assert main(words.split()) == 0
+    said = [line.partition("caution: ")[2] for line in capsys.readouterr().err.splitlines()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = seqray.train(frame, set=sets, **HOW)
+    warned = [str(one.message).partition("caution: ")[2] for one in caught]
+    in_python = [line.replace("'seqray evaluate'", "seqray.evaluate") for line in said if line]
+    assert [line.replace("'seqray split'", "seqray.split") for line in in_python] == list(
+        filter(None, warned)
+    )
+    assert "held-out sequences are few" in warned[0]
+    assert "networks add nothing to the baseline" in warned[-1]  # the share of T tells the class
+    auroc = model.card.training["floor"]["linear"]["auroc"]
+    assert f"(its linear baseline alone: {auroc:.2f})" in repr(model)
+    linear = seqray.explain(model, {"x": data[0].sequence}, ["rollout", "linear"], shuffles=0)
+    [finding] = linear.attrs["findings"]
+    assert "by a linear part (method='linear'), and rollout can't show that part" in finding
 
 
 def test_an_own_network_is_trained_loaded_and_explained(data, tmp_path):

@@ -172,7 +172,10 @@ def test_the_headline_is_one_figure():
         == "AUROC 0.90"
     )
     assert headline_metric(make_card(metrics={}).metrics) == "-"
-    assert headline_metric({}, {"auroc": 0.875, "mcc": 0.5}) == "AUROC 0.88, validation part of its training"
+    facts = {"validation": {"auroc": 0.875, "mcc": 0.5}}
+    assert headline_metric({}, facts) == "AUROC 0.88, validation part of its training"
+    facts |= {"floor": {"linear": {"auroc": 0.9}}}
+    assert "AUROC 0.88 (its linear baseline alone: 0.90), valid" in headline_metric({}, facts)
 
 
 def test_a_locator_is_described_without_its_tables():
