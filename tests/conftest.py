@@ -12,7 +12,7 @@ import torch
 from hypothesis import settings
 
 from commands import Process, Run
-from forking import Forks
+from forking import Forks, forks_of
 from networks import locator_config, random_network
 from seqray.calibration.domain import fit_domain
 from seqray.core.alphabet import DNA
@@ -60,14 +60,14 @@ def _turn(item: pytest.Item) -> int:
 @pytest.fixture(scope="session")
 def seqray_forks() -> Iterator[Forks]:
     """``seqray`` in processes that begin at once."""
-    with Forks("seqray") as forks:
+    with forks_of("seqray") as forks:
         yield forks
 
 
 @pytest.fixture(scope="session")
 def snakemake_forks() -> Iterator[Forks]:
     """``snakemake`` in processes that begin at once."""
-    with Forks("snakemake") as forks:
+    with forks_of("snakemake") as forks:
         yield forks
 
 

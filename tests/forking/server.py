@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import resource
-import selectors
+import select
 import signal
 import socket
 import sys
@@ -21,7 +21,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import Any, NoReturn
 
 LIBRARIES = {
     "seqray": ("torch", "jinja2", "scipy.stats", "sklearn.linear_model"),
@@ -65,14 +65,10 @@ def take_place(job: dict[str, Any], streams: list[int]) -> None:
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
 
 
-def run(command: str, job: dict[str, Any], streams: list[int], inherited: list[Any]) -> None:
+def run(command: str, job: dict[str, Any], streams: list[int]) -> NoReturn:
     """Run the command in this process, and end it as the interpreter would."""
     status = 1
     try:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for source in inherited:
-            source.close()
         take_place(job, streams)
         sys.argv = job["words"]
         status = import_module(PROGRAMS[command]).main() or 0
@@ -93,58 +89,44 @@ def run(command: str, job: dict[str, Any], streams: list[int], inherited: list[A
             os._exit(status)
 
 
-def receive(client: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """A job, and its streams."""
-    data, streams, _, _ = socket.recv_fds(client, 1 << 16, 3)
-    while not data.endswith(b"\n") and (more := client.recv(1 << 16)):
-        data += more
-    return json.loads(data), streams
-
-
-def tell(client: socket.socket, answer: object) -> None:
-    """Answer a client; one that was killed waits for nothing."""
+def attend(command: str, client: socket.socket, job: dict[str, Any], streams: list[int]) -> NoReturn:
+    """Fork the command, and tell the client, unless it was killed, how it ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    started = time.monotonic()
+    if not (pid := os.fork()):
+        client.close()
+        run(command, job, streams)
+    for stream in streams:
+        os.close(stream)
     with contextlib.suppress(OSError):
-        client.sendall(json.dumps(answer).encode() + b"\n")
+        client.sendall(b"%d\n" % pid)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with contextlib.suppress(OSError):
+        client.sendall(json.dumps([status, time.monotonic() - started]).encode() + b"\n")
+    os._exit(0)
 
 
 def serve(path: str, command: str) -> None:
-    """Fork for each client, and tell it how the fork ended."""
+    """Fork for each client, until the input ends."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()
-    wake, waker = socket.socketpair()
-    waker.setblocking(False)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(waker.fileno())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     os.write(1, b"ready\n")
-    running: dict[int, tuple[socket.socket, float]] = {}
-    selector = selectors.DefaultSelector()
-    for source in (0, listener, wake):
-        selector.register(source, selectors.EVENT_READ)
-    while 0 not in (ready := [key.fileobj for key, _ in selector.select()]):
-        if wake in ready:
-            wake.recv(1 << 12)
-            with contextlib.suppress(ChildProcessError):
-                while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                    client, started = running.pop(ended[0])
-                    tell(client, [os.waitstatus_to_exitcode(ended[1]), time.monotonic() - started])
-                    client.close()
-        if listener in ready:
-            client, _ = listener.accept()
-            job, streams = receive(client)
-            load(command, job["words"][1:2] in (["train"], ["pretrain"]))
-            started = time.monotonic()
-            if not (pid := os.fork()):
-                others = [one for one, _ in running.values()]
-                run(command, job, streams, [listener, wake, waker, selector, client, *others])
-            for stream in streams:
-                os.close(stream)
-            running[pid] = client, started
-            tell(client, pid)
-    for pid in running:
-        os.kill(pid, signal.SIGKILL)
-    os._exit(0)
+    while 0 not in select.select([0, listener], [], [])[0]:
+        client, _ = listener.accept()
+        data, streams, _, _ = socket.recv_fds(client, 1 << 16, 3)
+        while not data.endswith(b"\n") and (more := client.recv(1 << 16)):
+            data += more
+        job = json.loads(data)
+        load(command, job["words"][1:2] in (["train"], ["pretrain"]))
+        if not os.fork():
+            listener.close()
+            attend(command, client, job, streams)
+        for handle in (*streams, client.detach()):
+            os.close(handle)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
