@@ -61,15 +61,7 @@ class Ended(NamedTuple):
 
 
 class Run:
-    """Calls of ``seqray`` in this process.
-
-    Parameters
-    ----------
-    capture
-        Fixture of pytest that reads standard output and error.
-    words
-        Begin every command.
-    """
+    """Calls of ``seqray`` in this process that begin with the same words; ``capture`` reads what they say."""
 
     def __init__(self, capture: pytest.CaptureFixture[str], *words: Word) -> None:
         self._capture, self._words = capture, words_of(*words)
@@ -88,10 +80,7 @@ class Run:
     def refused(self, *words: Word, names: str | Sequence[str] = ()) -> str:
         """Run a command that must be refused: by one line that names these, exit 2, and no new file.
 
-        Returns
-        -------
-        str
-            The line after ``seqray: error: ``.
+        Gives the line after ``seqray: error: ``.
         """
         before = sorted(Path().iterdir())
         ended = self(*words, status=2)

@@ -48,23 +48,11 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a verb.
+    """One argument of a verb."""
 
-    Attributes
-    ----------
-    verb
-        With its subcommand, such as ``models show``.
-    name
-        The long option, or the name of a positional argument.
-    takes
-        What it takes; empty where nobody has said.
-    metavar
-        The name of its value in the help.
-    """
-
-    verb: str
-    name: str
-    takes: str
+    verb: str  # with its subcommand, such as ``models show``
+    name: str  # the long option, or the name of a positional argument
+    takes: str  # empty where nobody has said
     metavar: str = ""
 
     @property

@@ -166,19 +166,7 @@ MAY_BE = {"zero": set(ZERO.split()), "minus one": {"evaluate --threshold"}}
 
 @dataclass(frozen=True)
 class Case:
-    """A command line with one bad value.
-
-    Attributes
-    ----------
-    argument
-        What gets the value.
-    kind
-        How it is bad.
-    value
-        As on the command line.
-    content
-        Of the file that the value names, where there is one to be made.
-    """
+    """A command line with one bad value, and the content of the file that it names, if one is made."""
 
     argument: Argument
     kind: str

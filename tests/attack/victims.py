@@ -32,19 +32,7 @@ WRITING = {
 
 
 class Victim:
-    """A verb that is run again and again in a folder, and killed.
-
-    Parameters
-    ----------
-    forks
-        Runs it.
-    verb
-        Its name.
-    folder
-        Empty; its parent holds the inputs.
-    quiet
-        Whether it says nothing but errors.
-    """
+    """A verb that is run again and again in an empty folder, whose parent holds the inputs, and killed."""
 
     def __init__(self, forks: Forks, verb: str, folder: Path, *, quiet: bool = True) -> None:
         self._forks, self._folder = forks, folder

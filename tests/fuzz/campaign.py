@@ -39,22 +39,12 @@ MOST_BYTES = 65536
 
 @dataclass(frozen=True)
 class Slice:
-    """What one process of atheris did on one target.
-
-    Attributes
-    ----------
-    executions, cpu_seconds
-        Inputs read, and the processor time for that.
-    curve
-        After how many inputs how many edges of seqray had been reached, each time that it was more.
-    corpus
-        Inputs that reach them.
-    """
+    """What one process of atheris did on one target."""
 
     executions: int
     cpu_seconds: float
-    curve: list[tuple[int, int]]
-    corpus: int
+    curve: list[tuple[int, int]]  # after how many inputs how many edges had been reached, when it was more
+    corpus: int  # inputs that reach them
 
 
 def import_targets() -> dict[str, Any]:
@@ -77,22 +67,7 @@ def plant(target: Any, folder: Path) -> None:
 
 
 def start(atheris: Any, target: Any, folder: Path, seconds: float) -> int:
-    """Fuzz one target in a process of its own, which shares what was imported.
-
-    Parameters
-    ----------
-    atheris
-        The module.
-    target, folder
-        Which, and where corpus and findings are.
-    seconds
-        How long.
-
-    Returns
-    -------
-    int
-        The number of the process.
-    """
+    """Fuzz one target in a process of its own, which shares what was imported; gives its number."""
     process = os.fork()
     if not process:
         _fuzz_here(atheris, target, folder, seconds)
@@ -100,15 +75,7 @@ def start(atheris: Any, target: Any, folder: Path, seconds: float) -> int:
 
 
 def wait(running: dict[int, str], folder: Path) -> tuple[str, Slice]:
-    """Wait for the process that ends first, and return its target and what it did.
-
-    Parameters
-    ----------
-    running
-        Targets by the numbers of their processes; loses the one that ended.
-    folder
-        Where corpus and findings are.
-    """
+    """Wait for the process that ends first, no longer among those that run; its target and what it did."""
     process, status, usage = os.wait4(-1, 0)
     name = running.pop(process)
     text = (folder / f"{name}.log").read_text(errors="replace")
@@ -161,15 +128,7 @@ def parse_log(text: str, cpu_seconds: float) -> Slice:
 
 
 def row(done: Sequence[Slice], findings: int) -> tuple[int, ...]:
-    """The figures of a target, in the order of `COLUMNS`.
-
-    Parameters
-    ----------
-    done
-        Its slices in their order.
-    findings
-        How many it has.
-    """
+    """The figures of a target in the order of `COLUMNS`, of its slices in their order."""
     before, curve = 0, [done[0].curve[0]]
     for one in done:
         curve += [(before + executions, edges) for executions, edges in one.curve if edges > curve[-1][1]]

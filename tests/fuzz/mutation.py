@@ -46,17 +46,7 @@ def mutate(value: Any, rng: random.Random) -> None:
 
 
 def mutate_json(data: bytes, seed: int, limit: int) -> bytes:
-    """Change some values of the JSON up to the first line end; other bytes stay.
-
-    Parameters
-    ----------
-    data
-        The input; one that isn't JSON is returned as it is.
-    seed
-        Decides on the changes.
-    limit
-        Most bytes of the result; above it, the input is returned.
-    """
+    """Change some values of the JSON up to the first line end, unless it is none or would get too long."""
     text, end, rest = data.partition(b"\n")
     rng = random.Random(seed)
     try:

@@ -25,33 +25,19 @@ _UNIT = 1e6 if sys.platform == "darwin" else 1e3  # of ru_maxrss in a MB
 
 @dataclass(frozen=True)
 class Target:
-    """Something that reads a file.
-
-    Attributes
-    ----------
-    name
-        In tables and file names.
-    read
-        Reads all of a file. Raises any `SeqrayError` of exit status 2 for one that can't be read.
-    seeds
-        Makes valid inputs.
-    build
-        Turns an input into the bytes of the file, such as one with a checksum that holds.
-    suffix
-        Of the file.
-    tokens
-        Words of the format, for the mutator.
-    is_json
-        Whether inputs are JSON up to the first line end, so that `mutation.mutate_json` applies.
-    """
+    """Something that reads all of a file, or raises a `SeqrayError` of exit status 2."""
 
     name: str
     read: Callable[[Path], object]
     seeds: Callable[[], list[bytes]]
+    """Makes valid inputs."""
     build: Callable[[bytes], bytes] = bytes
+    """Turns an input into the bytes of the file, such as one with a checksum that holds."""
     suffix: str = ".txt"
     tokens: tuple[bytes, ...] = ()
+    """Words of the format, for the mutator."""
     is_json: bool = False
+    """Whether inputs are JSON up to the first line end, so that `mutation.mutate_json` applies."""
 
 
 @cache
@@ -63,15 +49,7 @@ def write_beside(path: Path, content: bytes) -> Path:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an input did that no input may do.
-
-    Attributes
-    ----------
-    what
-        One line.
-    trace
-        Where it happened.
-    """
+    """What an input did that no input may do, in one line, and where it happened."""
 
     what: str
     trace: str
@@ -87,15 +65,7 @@ class Hang(BaseException):
 
 
 def examine(target: Target, data: bytes, path: Path) -> Finding | None:
-    """Read one input, and return a finding unless it was read or refused within the bounds.
-
-    Parameters
-    ----------
-    target, data
-        Who reads, and the input.
-    path
-        Where to write the file that is read.
-    """
+    """Read one input, from a file at the path, and return a finding unless it was read or refused in time."""
     before, started = _peak_megabytes(), time.process_time()
     try:
         with _limited_time(SECONDS), warnings.catch_warnings():

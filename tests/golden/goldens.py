@@ -20,21 +20,11 @@ THREADED = ("predict", "scan", "explain", "train", "pretrain", "evaluate", "cali
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
-
-    Attributes
-    ----------
-    name
-        Of its folder.
-    words
-        After ``seqray``; of ``python-`` the name of a function of `verbs`.
-    stdin
-        Its standard input; empty for none.
-    """
+    """One command, in a folder of its name."""
 
     name: str
-    words: tuple[str, ...]
-    stdin: str = ""
+    words: tuple[str, ...]  # after ``seqray``; of ``python-`` the name of a function of `verbs`
+    stdin: str = ""  # its standard input; empty for none
 
 
 def commands() -> list[Command]:
