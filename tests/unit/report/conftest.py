@@ -46,8 +46,6 @@ from seqray.report.pages.scan import ScanReport, shown_calls
 from seqray.report.pages.sequences import SequenceReport
 from seqray.report.svg.genome import CALL_REACH, STRIP_END, STRIP_START
 
-METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
-
 
 def made_card(**more: Any) -> Card:
     """Card of a model that doesn't exist."""
@@ -64,94 +62,68 @@ def made_card(**more: Any) -> Card:
     return Card(**{**settings, **more})
 
 
-def planted(rng: np.random.Generator, length: int, alphabet: Alphabet) -> str:
-    """Random letters with TTGACA and TATAAT where they belong, if they fit."""
-    letters = rng.choice(list(alphabet.letters), length)
-    for start, box in ((25, "TTGACA"), (48, "TATAAT")):
-        if alphabet.is_nucleotide and length > start + len(box):
-            kept = rng.random(len(box)) < 0.8
-            letters[start : start + len(box)] = np.where(kept, list(box), letters[start : start + len(box)])
-    return "".join(letters)
-
-
-def made_effects(rng: np.random.Generator, sequence: str, alphabet: Alphabet) -> np.ndarray:
-    """(n, A) effects, largest in the boxes; 0 for the letter itself."""
-    size = np.full(len(sequence), 0.12)
-    size[25:31] = 0.9
-    size[48:54] = 1.5
-    effects = -np.abs(rng.normal(0.6, 0.7, (len(sequence), len(alphabet.letters)))) * size[:, None]
-    effects *= np.where(rng.random(len(sequence)) < 0.25, -0.5, 1.0)[:, None]
-    effects[np.arange(len(sequence)), [alphabet.letters.index(letter) for letter in sequence]] = 0.0
-    return effects
-
-
 def made_record(rng: np.random.Generator, record: int, length: int, alphabet: Alphabet) -> list[Explanation]:
-    """Three methods on one record; p and q belong to the first."""
-    sequence = planted(rng, length, alphabet)
-    effects = made_effects(rng, sequence, alphabet)
+    """Three methods on one record, whose scores favor two boxes; p and q belong to those with a sign."""
+    size, codes = np.full(length, 0.12), rng.integers(0, len(alphabet.letters), length)
+    size[25:31], size[48:54] = 0.9, 1.5
+    effects = -np.abs(rng.normal(0.6, 0.7, (length, len(alphabet.letters)))) * size[:, None]
+    effects *= np.where(rng.random(length) < 0.25, -0.5, 1.0)[:, None]
+    effects[np.arange(length), codes] = 0.0
     signed = -effects.sum(axis=1) / (effects.shape[1] - 1)
     attention = rng.gamma(0.3, size=(2, 4, length)) * (1 + 4 * np.abs(signed))
-    probability = float(rng.beta(6, 2))
-    place = Place("NC_000913.3", 999 * record, 999 * record + length, "-+"[record % 2], 4_641_652)
-    scores = {
-        "ism": signed,
-        "rollout": np.abs(signed) + rng.gamma(0.5, 0.2, length),
-        "integrated-gradients": signed + rng.normal(0, 0.1, length),
-    }
+    shares = np.abs(signed) + rng.gamma(0.5, 0.2, length)
     p = np.clip(np.exp(-3 * signed) * 0.2, 0.001, 1)
-    return [
-        Explanation(
-            record=record,
-            id=f"promoter_{record + 1:03d}",
-            sequence=sequence,
-            label="promoter" if probability >= 0.5 else "background",
-            target="promoter",
-            probability=probability,
-            method=method,
-            member="mean",
-            signed=is_signed,
-            scores=scores[method] if is_signed else scores[method] / scores[method].sum(),
-            effects=effects if method == "ism" else None,
-            p=p if method != "rollout" else None,
-            q=np.minimum(1, 2 * p) if method != "rollout" else None,
-            attention=attention / attention.sum(axis=2, keepdims=True) if method == "rollout" else None,
-            place=place,
-        )
-        for method, is_signed in METHODS
-    ]
+    own = {
+        "ism": {"scores": signed, "effects": effects, "p": p, "q": np.minimum(1, 2 * p)},
+        "rollout": {
+            "scores": shares / shares.sum(),
+            "attention": attention / attention.sum(axis=2, keepdims=True),
+        },
+        "integrated-gradients": {
+            "scores": signed + rng.normal(0, 0.1, length), "p": p, "q": np.minimum(1, 2 * p),
+        },
+    }  # fmt: skip
+    probability = float(rng.beta(6, 2))
+    known: dict[str, Any] = {
+        "record": record,
+        "id": f"promoter_{record + 1:03d}",
+        "sequence": alphabet.decode(codes.astype(np.uint8)),
+        "label": "promoter" if probability >= 0.5 else "background",
+        "target": "promoter",
+        "probability": probability,
+        "member": "mean",
+        "place": Place("NC_000913.3", 999 * record, 999 * record + length, "-+"[record % 2], 4_641_652),
+    }
+    return [Explanation(method=name, signed=name != "rollout", **known, **more) for name, more in own.items()]
 
 
 def made_faithfulness(rng: np.random.Generator) -> Faithfulness:
     """Curves and checks: ism good, rollout middling."""
-    shares = np.linspace(0, 1, 11)
-    curves = []
+    shares, curves = np.linspace(0, 1, 11), []
     for kind in ("deletion", "insertion"):
         for method, steep in (("ism", 9.0), ("integrated-gradients", 6.0), ("rollout", 3.0), ("random", 1.6)):
-            fall = 2.4 - 5.1 * (1 - np.exp(-steep * shares)) / (1 - np.exp(-steep))
-            mean = fall if kind == "deletion" else -0.3 - fall
+            mean = np.exp(-steep * shares) if kind == "deletion" else -np.exp(-steep * shares)
             band = 0.3 + 0.1 * rng.random(11)
             curves.append(Curve(method, kind, shares, mean, mean - band, mean + band))
     checks = (
         Check("ism", "deletion_gain", "random", 1.62, 1.4, 1.83, 81),
         Check("integrated-gradients", "rank_correlation", "ism", 0.84, 0.8, 0.87, 81),
         Check("rollout", "share_of_reference", "ism", 0.13, -0.02, 0.28, 81),
-        Check("rollout", "stability", "other members", float("nan"), float("nan"), float("nan"), 81),
+        Check("rollout", "stability", "other members", np.nan, np.nan, np.nan, 81),
     )
     verdicts = {"ism": "Faithful: far more than random.", "rollout": "Not told apart from random."}
     return Faithfulness(checks, tuple(curves), verdicts)
 
 
-def made_motif(rng: np.random.Generator, number: int, box: str, start: int, letters: str) -> Motif:
-    """A motif around a box."""
-    counts = rng.integers(2, 12, (len(box), len(letters))).astype(float)
-    counts[np.arange(len(box)), [letters.index(letter) for letter in box]] = rng.integers(35, 70, len(box))
+def made_motif(rng: np.random.Generator, number: int, box: str, start: int) -> Motif:
+    """A motif of DNA around a box."""
+    counts = rng.integers(2, 12, (len(box), 4)).astype(float)
+    counts[np.arange(len(box)), DNA.encode(box)] = rng.integers(35, 70, len(box))
     shares = counts / counts.sum(axis=1, keepdims=True)
-    bits = np.log2(len(letters)) + (shares * np.log2(shares)).sum(axis=1)
+    bits = 2 + (shares * np.log2(shares)).sum(axis=1)
     positions = np.clip(np.rint(rng.normal(start, 4, 71)), 0, 70).astype(np.int64)
-    known = "-10 box TATAAT" if box == "TATAAT" else ""
-    return Motif(
-        f"motif_{number}", letters, counts, bits, 71, positions, box, known, 0.81 if known else np.nan
-    )
+    known = ("-10 box TATAAT", 0.81) if box == "TATAAT" else ("", np.nan)
+    return Motif(f"motif_{number}", "ACGT", counts, bits, 71, positions, box, *known)
 
 
 @pytest.fixture(scope="session")
@@ -166,7 +138,7 @@ def make_report() -> Callable[..., SequenceReport]:
             for place in itertools.product((1, 2), (1, 2), (1, 2, 3, 4))
         ]
         boxes = (("TATAAT", 48), ("TTGACA", 25)) if alphabet is DNA else ()
-        motifs = [made_motif(rng, i, box, at, alphabet.letters) for i, (box, at) in enumerate(boxes, start=1)]
+        motifs = [made_motif(rng, i, box, at) for i, (box, at) in enumerate(boxes, start=1)]
         settings: dict[str, Any] = {
             "title": "Explanations of 81 promoters",
             "explanations": explanations,
@@ -346,16 +318,16 @@ def made_up_evaluation(classes: Sequence[str] = ("background", "promoter"), cont
     return evaluate_scores(labels, scores(), classes, classes[-1], beside=beside, subsets=parts, draws=20)
 
 
-@pytest.fixture(scope="session", name="made_scan")
-def _made_scan() -> Callable[..., ScanReport]:
+@pytest.fixture(scope="session")
+def made_scan() -> Callable[..., ScanReport]:
     return made_call_report
 
 
-@pytest.fixture(scope="session", name="made_audit")
-def _made_audit() -> Callable[..., Audit]:
+@pytest.fixture(scope="session")
+def made_audit() -> Callable[..., Audit]:
     return made_up_audit
 
 
-@pytest.fixture(scope="session", name="made_evaluation")
-def _made_evaluation() -> Callable[..., Evaluation]:
+@pytest.fixture(scope="session")
+def made_evaluation() -> Callable[..., Evaluation]:
     return made_up_evaluation
