@@ -140,11 +140,11 @@ def test_calls_across_an_origin_are_explained_on_a_circle(verb, explain, locator
     genes = write(tmp_path / "genes.gff3", "##gff-version 3\n" + "".join(
         f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a\n" for a, b in ((1, 60), (102, 161))
     ))  # fmt: skip
-    verb("scan", "genome.fa --genes genes.gff3 --circular-id one --per-kb 60 --out calls.gff3")
+    verb("scan", "genome.fa --genes genes.gff3 --circular-id one --per-kb 40 --out calls.gff3")
     rows = explain("--genes genes.gff3").rows
     assert "." not in {row["genomic_position"] for row in rows if row["contig"] == "one"}
     expected = [float(row["score"]) for row in rows]
-    frame = seqray.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=60)
+    frame = seqray.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=40)
     assert frame.attrs["circular"] == ["one"]
     told = frame.assign(score=frame.score)
     told.attrs = {}

@@ -16,8 +16,8 @@ CONTIGS = {
     "ring": letters(1501, seed=2),
     "gaps": letters(300, seed=3) + "N" * 100 + letters(300, seed=4),
 }
-OUTPUTS = "--out c.gff3 --out c.tsv --out c.bed --skipped s.tsv --track x.bedgraph --track x.bw"
-NAMES = ("c.gff3", "c.tsv", "c.bed", "s.tsv")
+OUTPUTS = "--out c.gff3 --out c.tsv --out c.bed --skipped s.tsv --track x.bedgraph --track x.bw --html page.html"
+NAMES = ("c.gff3", "c.tsv", "c.bed", "s.tsv", "page.html")
 NAMES += tuple(f"x.{strand}.{end}" for strand in ("plus", "minus") for end in ("bedgraph", "bw"))
 
 
@@ -42,7 +42,7 @@ def gathered(run):
 
 SETTINGS = {
     "engine": "--engine onnx --threshold 0.5 --null-mb 0",
-    "threshold": "--threshold 0.55 --stride 3 --null-mb 0.02",
+    "threshold": "--threshold 0.55 --stride 7 --null-mb 0.02",
     "fdr": "--fdr 0.9 --null-mb 0.05 --circular-id ring",
     "parts": "--threshold 0.5 --region long:55000-62000 --region ring:1-40 --circular",
     "one strand": "--strand minus --null-mb 0 --min-distance 200 --threshold 0.5",
@@ -53,12 +53,16 @@ SETTINGS = {
     ("name", "total"), [("threshold", 5), ("fdr", 3), ("parts", 2), ("one strand", 20), ("engine", 2)]
 )
 def test_gathered_shards_are_the_whole_scan(scan, gathered, tmp_path, name, total):
-    scan(SETTINGS[name], OUTPUTS)
+    told = scan(SETTINGS[name], OUTPUTS)
     whole = {file: (tmp_path / file).read_bytes() for file in NAMES}
-    gathered(scan, total, SETTINGS[name], OUTPUTS)
+    ended = gathered(scan, total, SETTINGS[name], OUTPUTS)
     for file in NAMES:
         assert (tmp_path / file).read_bytes() == whole[file], file
     assert whole["c.tsv"].count(b"\n") > 20
+    assert b"<article class=card" in whole["page.html"]
+    assert b"<h2 id=card-title>Model description" in whole["page.html"]
+    cautions = [[line for line in said.err.splitlines() if "caution" in line] for said in (told, ended)]
+    assert cautions[0] == cautions[1]
 
 
 @pytest.mark.parametrize(
@@ -78,18 +82,6 @@ def test_shards_without_calls_are_the_whole_scan(scan, gathered, tmp_path, conti
     gathered(scan, total, f"{words} --null-mb 0")
     assert (tmp_path / "c.tsv").read_text() == whole
     assert {row.split("\t")[1] for row in body(whole)[1:]} <= {"first"}
-
-
-@pytest.mark.parametrize("name", ["threshold", "parts", "one strand"])
-def test_the_page_of_gathered_shards_is_that_of_the_whole_scan(scan, gathered, name):
-    told = scan(SETTINGS[name], "--out c.tsv --html page.html").err
-    whole = Path("page.html").read_bytes()
-    ended = gathered(scan, 3, SETTINGS[name], "--out c.tsv --html page.html")
-    assert Path("page.html").read_bytes() == whole
-    assert b"<article class=card" in whole
-    assert b"<h2 id=card-title>Model description" in whole
-    cautions = [[line for line in text.splitlines() if "caution" in line] for text in (told, ended.err)]
-    assert cautions[0] == cautions[1]
 
 
 def test_the_page_of_gathered_calls_of_a_locator_lacks_only_what_needs_the_model(
