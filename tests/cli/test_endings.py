@@ -48,32 +48,9 @@ def test_a_fault_late_in_the_file_leaves_nothing(run, out, tiny_model_file, verb
     """Most rows are written before the fault is met."""
     records = {f"r{i}": letters(20, i) for i in range(800)} | {"bad": letters(500) + "*"}
     write(out.parent / "in.fa", fasta(records))
-    more = "--quiet --truncate none" if verb == "predict" else "--quiet --null-mb 0"
+    more = "--quiet --threads 1 " + {"predict": "--truncate none", "scan": "--null-mb 0"}[verb]
     run.refused(verb, "in.fa", more, OUTPUTS[verb], "--model", tiny_model_file, names=("in.fa", "'bad'"))
     assert list(out.iterdir()) == []
-
-
-def test_an_old_table_is_replaced_and_a_failed_run_leaves_it(run, out, tiny_model_file):
-    predict = run.to("predict -o out/p.tsv --model", tiny_model_file)
-    write(out / "p.tsv", "old")
-    write(out.parent / "bad.fa", RECORD + ">x\n!!\n")
-    predict.refused("bad.fa")
-    assert (out / "p.tsv").read_text() == "old"
-    predict("in.fa")
-    assert (out / "p.tsv").read_text().startswith("# seqray")
-
-
-def test_an_input_is_not_overwritten_by_another_name(run, out, tiny_model_file):
-    write(out.parent / "in.tsv", RECORD)
-    (out / "link.tsv").symlink_to(out.parent / "in.tsv")
-    run.refused("predict in.tsv -o out/link.tsv --model", tiny_model_file, names=("link.tsv", "input"))
-    assert (out.parent / "in.tsv").read_text() == RECORD
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:-10], lambda data: data[:-10] + bytes(10)])
-def test_a_damaged_model_is_named(run, out, tiny_model_file, damage):
-    model = write(out.parent / "bad.safetensors", damage(tiny_model_file.read_bytes()))
-    run.refused("predict in.fa -o out/x.tsv --model", model, names="bad.safetensors")
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])
@@ -82,12 +59,6 @@ def test_a_pickle_is_refused_unread(run, out, protocol):
     model = write(out.parent / "bad.safetensors", content)
     run.refused("predict in.fa -o out/x.tsv --model", model, names="bad.safetensors")
     assert not (out / "ran").exists()
-
-
-def test_two_million_letters_on_one_line_can_be_scanned(run, out, tiny_model_file):
-    write(out.parent / "in.fa", ">long\n" + "ACGTACGGTC" * 200_000 + "\n")
-    run("scan in.fa --stride 10000 --threshold 1 --null-mb 0 -q -o out/x.gff3 --model", tiny_model_file)
-    assert "2000000" in (out / "x.gff3").read_text()
 
 
 # --- stopped half-way -----------------------------------------------------------------------------

@@ -172,12 +172,6 @@ def test_what_the_scan_states_of_its_calls_is_repeated(of_calls, tiny_model, tmp
     assert missing in (tmp_path / "page.html").read_text()
 
 
-def test_records_that_are_no_calls_have_no_statement_of_a_scan(explain, tmp_path):
-    ended = explain("in.fa --no-check --shuffles 0 --html page.html")
-    assert "# scan" not in ended.out
-    assert "Are these calls right?" not in (tmp_path / "page.html").read_text()
-
-
 # --- limits ----------------------------------------------------------------------------------------
 
 
@@ -190,14 +184,6 @@ def test_an_empty_file_gives_valid_empty_outputs_where_asked(explain, tmp_path):
     assert table((tmp_path / "o.tsv").read_text()) == []
     assert (tmp_path / "r.html").stat().st_size > 1000
     assert explain("in.fa --calls none.gff3 --allow-empty").rows == []
-
-
-def test_a_hostile_name_is_shown_and_not_run(explain, tmp_path):
-    write(tmp_path / "x.fa", fasta({"<script>alert(1)</script>": "ACGTACGTACGTACGT"}))
-    explain("x.fa --html r.html --no-check")
-    page = (tmp_path / "r.html").read_text()
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert" in page
 
 
 def test_a_composition_is_named_as_what_rollout_does_not_show(run, explain, tiny_model, tmp_path):

@@ -56,15 +56,6 @@ def test_no_verb_shows_help_as_an_error(run):
     assert (out, err.splitlines()[0]) == ("", "usage: seqray VERB [OPTIONS]")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["predict", "--help"], ["scan", "--help"]])
-def test_help_loads_nothing_heavy(words):
-    done = python(
-        f"import sys\nfrom seqray.cli.main import main\nassert main({words!r}) == 0\n"
-        "print('LOADED', *{m.split('.')[0] for m in sys.modules} & {'torch', 'yaml', 'pandas'})"
-    )
-    assert done.stdout.rpartition("LOADED")[2].split() == [], done.stderr
-
-
 def test_version_also_as_a_module_and_by_the_words_of_the_process(run, monkeypatch, capfd):
     command = [sys.executable, "-m", "seqray", "--version"]
     assert (

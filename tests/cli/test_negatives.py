@@ -1,10 +1,8 @@
 """``seqray negatives``: positives and annotation in, a labeled table out, the same bytes again."""
 
 import gzip
-import os
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -208,10 +206,3 @@ def test_an_empty_file_and_repeated_ids(negatives, tmp_path):
     write(tmp_path / "p.fa", ">a\nACGTTGCATT\n>a\nGGCATTGCAACC\n")
     negatives("p.fa --recipe shuffle -o o.tsv --duplicates rename")
     assert [e.id for e in read(tmp_path / "o.tsv")["shuffle"]] == ["shuffle:a:1", "shuffle:a_2:1"]
-
-
-def test_file_names_in_another_encoding_are_read_and_written(negatives, tmp_path):
-    source, out = (os.fsdecode(name) for name in (b"Erg\xe4nzung.fa", b"\xe4.tsv"))
-    write(Path(source), (tmp_path / "positives.fa").read_bytes())
-    negatives([source], "--recipe shuffle --out", [out])
-    assert "Erg?nzung.fa" in facts(Path(out).read_text())["command"]

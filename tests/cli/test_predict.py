@@ -97,19 +97,6 @@ def test_the_header_tells_how_the_table_was_made(predict, tiny_model, tmp_path):
     assert str(tmp_path.parent) not in ended.out
 
 
-def test_all_formats_say_the_same(predict, tmp_path):
-    rows = cells(predict("in.fa").out)
-    for name in ("p.tsv", "p.tsv.gz", "p.parquet"):
-        assert predict("in.fa --out", name).out == ""
-    assert cells((tmp_path / "p.tsv").read_text()) == rows
-    assert cells(gzip.decompress((tmp_path / "p.tsv.gz").read_bytes()).decode()) == rows
-    parquet = pq.read_table(tmp_path / "p.parquet")
-    assert parquet.column_names == rows[0]
-    assert [[str(row["id"]), format_number(row["p_promoter"])] for row in parquet.to_pylist()] == [
-        [row[0], row[3]] for row in rows[1:]
-    ]
-
-
 def test_threshold_and_prior(predict):
     plain = column(predict("in.fa"))
     middle = sum(sorted(plain)[14:16]) / 2
@@ -120,11 +107,6 @@ def test_threshold_and_prior(predict):
     assert ended.facts["prior"].startswith("0.01 ")
     odds = np.array(plain) / (1 - np.array(plain)) * (0.01 / 0.99) / (0.2 / 0.8)
     np.testing.assert_allclose(column(ended), odds / (1 + odds), rtol=1e-4)
-
-
-def test_bfloat16_is_near(predict):
-    plain, rough = (np.array(column(predict("in.fa --dtype", name))) for name in ("fp32", "bf16"))
-    assert 0 < np.abs(rough - plain).max() < 0.05
 
 
 def test_skipped_records_are_told_and_written(predict, tmp_path):

@@ -52,17 +52,6 @@ def test_the_model_of_the_kingdom_is_chosen(run, tmp_path):
     assert any("archaea-genome is taken" in line for line in calls.attrs["findings"])
 
 
-@pytest.mark.parametrize(("words", "distance"), [("", 25), ("--min-distance 40", 40)])
-def test_calls_keep_their_distance(scan, words, distance):
-    ended = scan("genome.fa --genes none --per-kb 90", words)
-    assert f"at least {distance} apart" in ended.facts["peaks"]
-    sites: dict[tuple[str, str], list[int]] = {}
-    for row in ended.rows:
-        sites.setdefault((row["contig"], row["strand"]), []).append(int(row["site"]))
-    gaps = np.concatenate([np.diff(sorted(found)) for found in sites.values()])
-    assert distance <= gaps.min() < distance + 5
-
-
 def test_calls_state_their_surroundings(scan, tmp_path):
     scan("genome.fa --genes genes.gff3 --out c.gff3 --out c.bed --out c.tsv")
     rows = table((tmp_path / "c.tsv").read_text())
@@ -300,9 +289,6 @@ def test_calls_of_a_trust_or_more(scan, run, locator, tmp_path):
         assert float(threshold) == pytest.approx(0.5 + 0.4 * part)
         assert why == f"so that each call has {words[1]} trust{' or more' * ('medium' in words)}"
         assert f"threshold {0.5 + 0.4 * part:.4g}" in ended.err
-        for number in (1, 2):
-            figured(words, f"--shard {number}/2 --out {number}.shard")
-        assert run("gather 1.shard 2.shard").out == ended.out
     ended = figured("--trust high")  # .6 is the highest
     assert "caution: no score has high trust for such sequences: the output is empty" in ended.err
     assert (ended.rows, ended.facts["threshold"]) == ([], "none has high trust")

@@ -84,18 +84,6 @@ def test_padding_and_neighbours_change_nothing(config, lengths, seed, extra):
         assert_near(together[i : i + 1], model(tokens[i : i + 1, : 1 + n]).logits)
 
 
-@settings(max_examples=40)
-@given(config=configs, letters=st.integers(1, LONGEST), seed=seeds, data=st.data())
-@torch.inference_mode()
-def test_order_and_size_of_the_batch_change_nothing(config, letters, seed, data):
-    model, tokens = network(config), draw(9, letters, seed)
-    expected = model(tokens).logits
-    order = data.draw(st.permutations(range(9)))
-    assert_near(model(tokens[order]).logits, expected[order])
-    size = data.draw(st.integers(1, 8))
-    assert_near(torch.cat([model(part).logits for part in tokens.split(size)]), expected)
-
-
 @settings(max_examples=60)
 @given(config=configs, lengths=lengths, seed=seeds)
 def test_inference_training_and_explicit_paths_agree(config, lengths, seed):
@@ -224,14 +212,6 @@ def test_ambiguous_letters_are_those_of_the_unknown_code(case):
     ambiguous = sum(letter not in alphabet.letters for letter in sequence)
     assert ambiguous == np.count_nonzero(codes == alphabet.unknown)
     assert codes.shape == (len(sequence),)
-
-
-@given(text_of(DNA.letters + "N"), st.data())
-def test_normalizing_is_blind_to_case_and_changes_nothing_twice(sequence, data):
-    upper = data.draw(st.lists(st.booleans(), min_size=len(sequence), max_size=len(sequence)))
-    mixed = "".join(c if u else c.lower() for c, u in zip(sequence, upper, strict=True))
-    assert DNA.normalize(mixed) == DNA.normalize(sequence) == sequence
-    assert DNA.encode(mixed).tolist() == DNA.encode(sequence).tolist()
 
 
 @given(CODES)

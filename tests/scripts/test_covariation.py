@@ -114,18 +114,6 @@ def test_best_pairs_and_their_precision():
     assert math.isnan(pair_precision(scores, np.array([[4, 0]]), 2, separation=5))
 
 
-def test_a_stem_is_found_above_the_background():
-    """Columns 0-4 pair with 15-11; half of the rows share four columns, which thus covary, too."""
-    rng = np.random.default_rng(7)
-    codes = rng.integers(0, 4, (200, 16)).astype(np.uint8)
-    codes[:100, 6:10] = codes[0, 6:10]
-    truth = np.array([[i, 15 - i] for i in range(5)])
-    for left, right in truth:
-        codes[:, right] = 3 - codes[:, left]
-    scores = average_product_correction(mutual_information(codes, 4))
-    assert pair_precision(scores, truth, 5) == 1.0
-
-
 def weights_in_loops(codes: np.ndarray) -> list[float]:
     counts = []
     for a in codes:
@@ -141,11 +129,3 @@ def weights_in_loops(codes: np.ndarray) -> list[float]:
 @given(some_codes)
 def test_weights_against_plain_loops(codes):
     np.testing.assert_allclose(row_weights(codes, LETTERS), weights_in_loops(codes))
-
-
-def test_weights_at_the_limit_by_hand():
-    """Of ten letters eight are the same as in row 0 (80 %), then seven; gaps make no row alike."""
-    a = [0] * 10
-    rows = np.array([a, [*a[:8], 1, 1], [*a[:7], 2, 2, 2], [5] * 10], dtype=np.uint8)
-    assert row_weights(rows, LETTERS).tolist() == [1 / 2, 1 / 2, 1, 1]
-    assert row_weights(np.repeat(rows, 3, axis=0), LETTERS).sum() == pytest.approx(3)

@@ -15,12 +15,9 @@ import genome_splits
 import prepare_genomes
 import start_quality
 from genome_sources import Genome
-from grouping import SHARED_WORD
 from invented import Letters, opposite, write_gzip, write_rows
-from loci import Finder, intervals, words
-from seqray.core.alphabet import DNA
+from loci import Finder, words
 from seqray.genome.genes import Gene, GeneIndex
-from seqray.homology.kmers import KmerSet
 from start_classes import StartClass, classify
 from starts import Start, place_contexts, read_bed, read_contexts, read_windows
 
@@ -39,16 +36,6 @@ def test_words_are_equal_where_the_letters_of_either_strand_are(text: str, seed:
     one_strand = [min(kmer, opposite(kmer)) for kmer, known in zip(kmers, clean, strict=True) if known]
     numbers = hashes[clean].tolist()
     assert len(set(numbers)) == len(set(one_strand)) == len(set(zip(numbers, one_strand, strict=True)))
-
-
-def test_masks_cover_what_either_strand_shares_and_no_more():
-    locus = letters(60)
-    own = "A" + locus + "C"
-    other = letters(200) + "C" + opposite(locus) + "A" + letters(100)
-    assert intervals(KmerSet([DNA.encode(own)], SHARED_WORD).marks(DNA.encode(other))) == [(201, 261)]
-    one = KmerSet([DNA.encode(own[:40])], SHARED_WORD)
-    assert not one.marks(DNA.encode(opposite(own[1:40]))).any()
-    assert not KmerSet([], SHARED_WORD).marks(DNA.encode(other)).any()
 
 
 def kuo_row(strand: str, tss: int, gene: tuple[int, int], end10: int, parts: list[str]) -> str:

@@ -202,13 +202,6 @@ def test_columns_without_letters_in_the_rows_read_move_nothing(alignment_model):
         assert np.isnan(np.delete(broad.by_column(b), kept)).all()
 
 
-def test_rows_that_are_not_asked_for_are_not_read(alignment_model):
-    [explained] = explain(alignment_model, made(9, 6), rows=2)
-    assert len(explained.rows) == 2
-    [query] = explain(alignment_model, made(9, 6, top=3), rows=1)
-    assert query.rows.tolist() == [0]
-
-
 # --- checks -----------------------------------------------------------------------------------------------
 
 

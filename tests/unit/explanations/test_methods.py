@@ -176,18 +176,16 @@ def test_the_sum_of_the_letters_is_that_of_the_tokens(tokenizer, letters, stride
     np.testing.assert_allclose(found.sum(1), scores[:, 1 : 1 + merged].sum(1), atol=1e-12)
 
 
-def test_letters_are_tokens_without_a_stem():
-    np.testing.assert_array_equal(to_letters([9, 1, 2, 3], TOKENIZERS[0], 1, 3), [1, 2, 3])
-
-
-def test_a_stem_spreads_evenly_and_the_last_token_may_be_short():
-    found = to_letters([9, 3, 6, 2, 99], TOKENIZERS[0], 3, 7)  # tokens of 3, 3 and 1 letters; one of padding
-    np.testing.assert_allclose(found, [1, 1, 1, 2, 2, 2, 2])
-
-
-def test_a_word_spreads_over_its_letters():
-    """ACG and CGT of ACGT: the middle letters lie in both."""
-    np.testing.assert_allclose(to_letters([0, 3, 6], KmerTokenizer(DNA, 3), 1, 4), [1, 3, 3, 2])
+@pytest.mark.parametrize(
+    ("scores", "tokenizer", "stride", "expected"),
+    [
+        ([9, 1, 2, 3], TOKENIZERS[0], 1, [1, 2, 3]),
+        ([9, 3, 6, 2, 99], TOKENIZERS[0], 3, [1, 1, 1, 2, 2, 2, 2]),  # 3, 3 and 1 letters; one of padding
+        ([0, 3, 6], KmerTokenizer(DNA, 3), 1, [1, 3, 3, 2]),  # ACG and CGT of ACGT: the middle lies in both
+    ],
+)
+def test_a_token_spreads_evenly_over_its_letters(scores, tokenizer, stride, expected):
+    np.testing.assert_allclose(to_letters(scores, tokenizer, stride, len(expected)), expected)
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)

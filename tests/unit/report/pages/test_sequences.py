@@ -140,10 +140,6 @@ def test_records_of_one_name_stay_apart():
     assert "id=r1 " in page
 
 
-def test_omitted_records_are_told():
-    assert "1 record on this page; 7 records left out" in render_sequences(page_of(single(), omitted=7))
-
-
 def test_verdicts_come_first_then_the_letters(make_report):
     data = make_report(records=1)
     page = render_sequences(data)
@@ -172,34 +168,6 @@ def test_badges_follow_the_gains_over_random_and_the_check_with_random_weights(b
     page = render_sequences(page_of(single(), faithfulness=Faithfulness(checks, (), {"rollout": "So so."})))
     badges = re.findall(r"<span class='badge[^>]*>. ([^<]+)<", page)
     assert badges == ([badge] if badge else [])
-
-
-@pytest.mark.parametrize(
-    ("reference", "words"),
-    [("ism", "agrees with exhaustive substitution (ism)"), ("occlusion", "agrees with occlusion")],
-)
-def test_the_reference_is_the_one_of_the_checks(reference, words):
-    checks = (Check("rollout", "share_of_reference", reference, 0.5, 0.4, 0.6, 9),)
-    faithfulness = Faithfulness(checks, (), {"rollout": "So so."})
-    text = text_of(render_sequences(page_of(single(), faithfulness=faithfulness, checked="Nine of ten.")))
-    assert words in text
-    assert text.count("(ism)") == (reference == "ism")
-    assert "It does not show what happens in the cell. Nine of ten." in text
-
-
-def test_unchecked_rankings_are_called_so(make_report):
-    page = render_sequences(make_report(records=1, faithfulness=None))
-    assert "not checked (--no-check)" in page
-    assert "Deletion and insertion" not in page
-
-
-def test_unsigned_methods_say_what_they_are():
-    note = (
-        "shares of attention-based relevance: unsigned, and the same for every class (rollout, value-rollout)"
-    )
-    assert note in render_sequences(page_of(single()))
-    assert note not in render_sequences(page_of(single(method="ism", signed=True)))
-    assert note not in render_sequences(page_of(single(method="grad-rollout")))
 
 
 def test_missing_parts_are_left_out():
