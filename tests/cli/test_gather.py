@@ -16,7 +16,9 @@ CONTIGS = {
     "ring": letters(1501, seed=2),
     "gaps": letters(300, seed=3) + "N" * 100 + letters(300, seed=4),
 }
-OUTPUTS = "--out c.gff3 --out c.tsv --out c.bed --skipped s.tsv --track x.bedgraph --track x.bw --html page.html"
+OUTPUTS = (
+    "--out c.gff3 --out c.tsv --out c.bed --skipped s.tsv --track x.bedgraph --track x.bw --html page.html"
+)
 NAMES = ("c.gff3", "c.tsv", "c.bed", "s.tsv", "page.html")
 NAMES += tuple(f"x.{strand}.{end}" for strand in ("plus", "minus") for end in ("bedgraph", "bw"))
 
