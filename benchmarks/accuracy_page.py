@@ -46,19 +46,18 @@ runs all of it.
 ALIGNMENTS = """
 ## Alignments: type of RNA
 
-The data are seed alignments of Rfam with ten types of RNA. Five folds keep whole clans on one side
+The data are seed alignments of Rfam with nine classes of RNA. Five folds keep whole clans on one side
 ([rna_type.tsv](../benchmarks/results/rna_type.tsv), `python benchmarks/rna_type.py`). Brackets contain
-95 % intervals from the bootstrap over clans. Macro-F1 is the mean of F1 over the ten types. The last
-column is the macro-F1 of `alignment` minus that of the row.
+95 % intervals from the bootstrap over clans. Macro-F1 is the mean of F1 over the classes. The last column is
+the macro-F1 of `network with linear part`, which is what `rna-family-type` is, minus that of the row.
 
-- The first four rows: baselines (random forests and regressions).
-- `alignment`: the model `rna-family-type`, two networks that read six rows.
-- `alignment, one member`, `alignment, N rows`: one of these networks alone; both networks with fewer
-  rows.
-- `single sequence`: two ordinary networks on first rows.
-- `single sequence, helices`: one alignment network, trained on first rows alone with the helices that
-  these can form. Compare with one member.
-- `alignment, columns shuffled`: one alignment network on shuffled columns. Compare with one member.
+- `random forest` and `logistic regression`: baselines on length, composition, k-mers, helices and ends.
+  What is asked about first rows is trained on first rows.
+- `network`, `network with linear part`: one network that is trained on alignments and reads six rows or
+  fewer, without and with its [linear part](concepts/alignments.md#the-linear-part).
+- `without other`: the same answers for families of the eight other classes, when `other` is no answer.
+- `not in the trial`: the families that had no part in the choice of this form of the model
+  ([decision 12](decisions/0012-zoo.md#rna-family-type)).
 """
 GENERA = """
 ## Prokaryotes of a genus that was not trained on
@@ -268,12 +267,21 @@ def _genera(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _alignments(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    lines = [ALIGNMENTS, "| model | macro-F1 | MCC | gain of the alignment |", "|---|---|---|---|"]
+    columns = "| families | rows | model | macro-F1 | MCC | gain of the model |"
+    lines = [ALIGNMENTS, columns, "|---|---|---|---|---|---|"]
     for row in rows:
-        cells = [_figure(row, name) for name in ("macro_f1", "mcc")]
-        gain = {"gain": row["alignment_gain"], "gain_low": row["gain_low"], "gain_high": row["gain_high"]}
-        last = "-" if row["model"] == "alignment" else _figure(gain, "gain")
-        lines.append(f"| {row['model']} | {' | '.join(cells)} | {last} |")
+        cells = [row["families"], row["rows"], row["model"]]
+        cells += [_figure(row, name) for name in ("macro_f1", "mcc")]
+        gain = {"gain": row["model_gain"], "gain_low": row["gain_low"], "gain_high": row["gain_high"]}
+        last = "-" if row["model"] == "network with linear part" else _figure(gain, "gain")
+        lines.append(f"| {' | '.join(cells)} | {last} |")
+    names = [column for column in rows[0] if column.startswith("f1_")]
+    heads = [f"{row['model']}, {row['rows']}" for row in rows if row["families"] == "all"]
+    lines += ["", "F1 of each class, of all families:", "", f"| class | {' | '.join(heads)} |"]
+    lines.append("|---" * (1 + len(heads)) + "|")
+    for name in names:
+        cells = [_short(row[name]) for row in rows if row["families"] == "all"]
+        lines.append(f"| {name.removeprefix('f1_')} | {' | '.join(cells)} |")
     return lines
 
 

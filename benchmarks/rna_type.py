@@ -1,38 +1,37 @@
-"""Type of RNA from a seed alignment of Rfam, by clan: floors, single sequences, alignments, and ablations.
+"""Type of RNA from a seed alignment of Rfam, by clan: the network, its linear part, and baselines.
 
     python data/rna_type.py --out runs/data/rna-type.tsv
     python benchmarks/rna_type.py --labels runs/data/rna-type.tsv
 
 Five folds, whole clans on one side. On each, with the same training families:
 
-- ``length + composition`` of the first row, by a random forest;
-- ``k-mers of the first row`` (`seqray.metrics`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
-  over the rows, by a logistic regression;
-- ``helices, ends and k-mers of all rows``: what the network is told beside the letters, and words, by a
-  random forest;
-- ``single sequence``: the network of the configuration as a model of sequences, on the first row;
-- ``single sequence, helices``: the axial network, trained and tested on the first row alone, with the helices
-  that this row can form;
-- ``alignment``: the axial network, whole, and with the rows cut to 1, 2, 4 where it predicts;
-- ``alignment, columns shuffled``: trained and tested on alignments whose columns stand in random order, all
-  rows alike. What is left is composition, conservation and depth.
+- ``random forest`` and ``logistic regression`` on length, composition, words of 1 to 4 letters, helices and
+  ends; of the regression, the roots of the shares of words, all standardized. Asked about the first row,
+  they are trained on first rows.
+- ``network``: the axial network of the configuration alone, and ``network with linear part`` as it is saved.
+  Both are trained on alignments, whatever they are asked about.
 
-``single sequence`` and ``alignment`` have as many members as the configuration says; ``single sequence,
-helices`` and ``columns shuffled`` have one, and are to be compared with ``alignment, one member``.
+Each is asked about all rows (the networks read at most as many as the configuration says), and about the
+first row. Epoch, temperature and the share of the linear part are chosen on a part of the training folds.
+``without other`` are the same answers for families of the other classes, when ``other`` is no answer. ``not
+in the trial`` are the families that had no part in the choice of this form of the model, see
+docs/decisions/0012-zoo.md.
 
-Epoch and temperature of each network are chosen on a part of its training folds. Writes macro-F1 and Matthews
-correlation over all folds together with 95 % intervals (bootstrap over clans), and the difference of each
-network to the axial one (paired bootstrap).
+Writes macro-F1 and Matthews correlation over all folds together with 95 % intervals (bootstrap over clans),
+the macro-F1 of ``network with linear part`` minus that of the row (paired bootstrap), and F1 by class.
 """
 
 from __future__ import annotations
 
+import copy
+import csv
 import hashlib
 import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,16 +49,13 @@ from cross_validation import write_card_figures
 from machine import add_data, describe, script_parser, with_decimals
 from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, SequenceRecord, crop_alignment
+from seqray.core.records import Alignment, crop_alignment
 from seqray.core.run_config import RunConfig, load_run_config
 from seqray.core.serialization import to_mapping
 from seqray.homology.split import grouped_folds
-from seqray.inference.alignments import predict_alignments
-from seqray.inference.sequences import predict_records
+from seqray.inference.alignments import alignment_networks, predict_alignments
 from seqray.io.alignments import read_labeled_stockholm
 from seqray.io.tables import write_table
-from seqray.kinds.kinds import queries
-from seqray.metrics.baselines import KmerPositionalBaseline
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import helix_profile
 from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
@@ -67,16 +63,18 @@ from seqray.training.fit import train
 from seqray.training.members import RunOptions
 from seqray.training.partitions import data_sha256
 
-DEPTHS = (1, 2, 4)
-COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"
-TOLD = "helices, ends and k-mers of all rows"
-SINGLE, FOLDED = "single sequence", "single sequence, helices"
-AXIAL, SHUFFLED = "alignment", "alignment, columns shuffled"
-ALONE = "one member"
+FOREST, REGRESSION = "random forest", "logistic regression"
+NETWORK, MODEL = "network", "network with linear part"
+METHODS = (FOREST, REGRESSION, NETWORK, MODEL)
+ALL_ROWS, FIRST_ROW = "all", "first"
+OTHER = "other"
+EVERY, NOT_OTHER, NOT_TRIED = "all", "without other", "not in the trial"
 RESAMPLES = 1000
 STRETCHES = 12
+TRIAL_FAMILIES = 25  # that a type had to have in the trial
+TRIAL_FOLDS = 2
 
-Calls = dict[str, list[str]]
+Answers = dict[str, np.ndarray]  # by method and rows: probabilities (N, K)
 
 
 def composition(data: Sequence[Alignment]) -> np.ndarray:
@@ -117,107 +115,89 @@ def helix_and_end_features(data: Sequence[Alignment], settings: ModelConfig, col
     return np.array(features)
 
 
-def shuffled(data: Sequence[Alignment]) -> list[Alignment]:
-    """Columns in random order, another one for each alignment."""
-    rng = np.random.default_rng(0)
-    return [one.take_columns(rng.permutation(one.columns)) for one in data]
-
-
-def floors(rest: Sequence[Alignment], test: Sequence[Alignment], config: RunConfig) -> Calls:
-    """Calls of the cheap classifiers."""
-    window = config.data.window
-    labels = [one.label for one in rest]
-    forest = RandomForestClassifier(500, min_samples_leaf=2, class_weight="balanced", random_state=0)
-    linear = make_pipeline(
-        StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
-    )
-    words = KmerPositionalBaseline(alphabet="rna")
-    words.fit([one.sequence[:window] for one in rest], np.array(labels))
-    known, asked = (
-        np.hstack((composition(part), mean_words(part), helix_and_end_features(part, config.model, window)))
-        for part in (rest, test)
-    )
-    large = RandomForestClassifier(500, min_samples_leaf=3, class_weight="balanced", random_state=0)
+def baseline_features(data: Sequence[Alignment], config: RunConfig, rows: str) -> dict[str, np.ndarray]:
+    """What forest and regression read of all rows, or of the first one."""
+    if rows == FIRST_ROW:
+        data = [crop_alignment(one, 1, one.columns) for one in data]
+    words, others = mean_words(data), helix_and_end_features(data, config.model, config.data.window)
     return {
-        TOLD: list(large.fit(known, labels).predict(asked)),
-        COMPOSITION: list(forest.fit(composition(rest), labels).predict(composition(test))),
-        FIRST_ROW: list(words.predict([one.sequence[:window] for one in test])),
-        ALL_ROWS: list(linear.fit(mean_words(rest), labels).predict(mean_words(test))),
+        FOREST: np.hstack((composition(data), words, others)),
+        REGRESSION: np.hstack((composition(data), np.sqrt(words), others)),
     }
 
 
-def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
-    """Calls of the network as a model of sequences."""
-    model = replace(config.model, kind="sequence", helices=False)
-    augment = replace(config.augment, query=0.0)
-    settings = replace(config, model=model, augment=augment)
-    result = train(settings, queries(list(rest), config.data.window), None, RunOptions(work))
-    records = [SequenceRecord(one.id, one.sequence[: config.data.window]) for one in test]
-    trained = TrainedModel(result.card, result.networks)
-    return {SINGLE: [answer.label for answer in predict_records(trained, records)]}
+def baseline_answers(features: Mapping[str, np.ndarray], labels: np.ndarray, test: np.ndarray) -> Answers:
+    """Probabilities by the cheap classifiers."""
+    models: dict[str, Any] = {
+        FOREST: RandomForestClassifier(500, min_samples_leaf=3, class_weight="balanced", random_state=0),
+        REGRESSION: make_pipeline(
+            StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
+        ),
+    }
+    return {
+        name: model.fit(features[name][~test], labels[~test]).predict_proba(features[name][test])
+        for name, model in models.items()
+    }
 
 
-def axial(
-    config: RunConfig,
-    rest: Sequence[Alignment],
-    test: Sequence[Alignment],
-    work: Path,
-    name: str,
-    depths: Sequence[int],
-) -> Calls:
-    """Calls of the axial network, and of the same network with fewer rows."""
-    result = train(config, list(rest), None, RunOptions(work))
-    trained = TrainedModel(result.card, result.networks)
-
-    def calls(model: TrainedModel, rows: int | None) -> list[str]:
-        return [answer.label for answer in predict_alignments(model, test, rows=rows)]
-
-    found = {name: calls(trained, None)}
-    if config.members > 1:
-        found[f"{name}, {ALONE}"] = calls(TrainedModel(result.card, result.networks[:1]), None)
-    return found | {f"{name}, {depth} rows": calls(trained, depth) for depth in depths}
-
-
-def folded(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
-    """Calls of the axial network that has never seen a second row."""
-    settings = replace(
-        config,
-        members=1,
-        model=replace(config.model, max_rows=1),
-        augment=replace(config.augment, query=0.0),
-    )
-    return axial(settings, rest, test, work, FOLDED, ())
+def network_answers(
+    config: RunConfig, data: Sequence[Alignment], test: np.ndarray, work: Path
+) -> tuple[Answers, float]:
+    """Probabilities by the network alone and with its linear part, and the share of that part."""
+    rest = [replace(data[i], split=None) for i in np.flatnonzero(~test).tolist()]
+    held = [data[i] for i in np.flatnonzero(test).tolist()]
+    result = train(config, rest, None, RunOptions(work))
+    alone = copy.deepcopy(result.networks)
+    models = {MODEL: TrainedModel(result.card, result.networks), NETWORK: TrainedModel(result.card, alone)}
+    for network in alignment_networks(models[NETWORK]):
+        network.linear = None
+    order = np.argsort(result.card.classes)  # the card has the positive class last
+    answers = {
+        f"{name}, {shown}": np.array([x.probabilities for x in predict_alignments(model, held, rows=rows)])[
+            :, order
+        ]
+        for name, model in models.items()
+        for shown, rows in ((ALL_ROWS, None), (FIRST_ROW, 1))
+    }
+    return answers, result.card.training["floor"]["share"]
 
 
-def fingerprint(config: RunConfig, data: Sequence[Alignment], test: np.ndarray) -> str:
+def fold_identity(config: RunConfig, data: Sequence[Alignment], test: np.ndarray) -> str:
     """What the answers of a fold depend on."""
     settings = json.dumps(to_mapping(replace(config, card={}, summary="")), sort_keys=True, default=str)
     return hashlib.sha256((settings + data_sha256(data)).encode() + test.tobytes()).hexdigest()[:16]
 
 
-def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, work: Path) -> Calls:
-    """Everything on one fold; kept in a file, so that a second run goes on where the first one ended."""
-    kept = work / f"calls-{fingerprint(config, data, test)}.json"
-    calls: Calls = json.loads(kept.read_text()) if kept.exists() else {}
-    held = [data[i] for i in np.flatnonzero(test).tolist()]
-    rest = [replace(data[i], split=None) for i in np.flatnonzero(~test).tolist()]
-    mixed_rest, mixed_held = shuffled(rest), shuffled(held)
-    one = replace(config, members=1)
-    steps: dict[str, Callable[[], Calls]] = {
-        TOLD: lambda: floors(rest, held, config),
-        SINGLE: lambda: single(config, rest, held, work / "single"),
-        AXIAL: lambda: axial(config, rest, held, work / "axial", AXIAL, DEPTHS),
-        FOLDED: lambda: folded(config, rest, held, work / "folded"),
-        SHUFFLED: lambda: axial(one, mixed_rest, mixed_held, work / "shuffled", SHUFFLED, ()),
+def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, work: Path) -> Answers:
+    """The networks of one fold; kept in a file, so that a second run goes on where the first one ended."""
+    kept = work / f"answers-{fold_identity(config, data, test)}.npz"
+    if not kept.exists():
+        began = time.monotonic()
+        answers, share = network_answers(config, data, test, work / "axial")
+        stored: dict[str, Any] = {name.replace(" ", "_"): value for name, value in answers.items()}
+        np.savez(kept, share=share, **stored)
+        print(f"{work.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    with np.load(kept) as found:
+        return {name.replace("_", " "): found[name] for name in found.files}
+
+
+def families_of_trial(table: Path) -> set[str]:
+    """The families on which the form of the model was chosen: two of five folds of the classes of that time.
+
+    These were the types with 25 families or more, by their last part; ``Gene`` is no class any more.
+    """
+    with open(table, encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle, delimiter="\t"))
+    types = [row["type"].rstrip("; ").split("; ")[-1] for row in rows]
+    counts = Counter(types)
+    chosen = [i for i, kind in enumerate(types) if counts[kind] >= TRIAL_FAMILIES]
+    clans = np.array([rows[i]["clan"] or rows[i]["acc"] for i in chosen])
+    folds = grouped_folds(np.array([types[i] for i in chosen]), clans, 5, seed=0)
+    return {
+        rows[i]["acc"]
+        for i, fold in zip(chosen, folds, strict=True)
+        if fold < TRIAL_FOLDS and types[i] != "Gene"
     }
-    for name, step in steps.items():
-        if name not in calls:
-            began = time.monotonic()
-            calls |= step()
-            work.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps({key: [str(c) for c in value] for key, value in calls.items()}))
-            print(f"{work.name} {name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    return calls
 
 
 def macro_f1(truth: np.ndarray, calls: np.ndarray) -> float:
@@ -228,8 +208,8 @@ def mcc(truth: np.ndarray, calls: np.ndarray) -> float:
     return float(matthews_corrcoef(truth, calls))
 
 
-def summarize(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Figures over all folds, with intervals over resampled clans, and differences to the axial network."""
+def summarize(truth: np.ndarray, groups: np.ndarray, calls: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Figures over all folds, with intervals over resampled clans, and differences to the shipped model."""
     keys, owner = np.unique(groups, return_inverse=True)
     members = [np.flatnonzero(owner == i) for i in range(len(keys))]
     rng = np.random.default_rng(0)
@@ -243,27 +223,47 @@ def summarize(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray
     }
     rows = []
     for name, answer in calls.items():
-        row: dict[str, Any] = {"model": name, "n": len(truth)}
+        model, read = name.split(", ")
+        best = f"{MODEL}, {read}"
+        row: dict[str, Any] = {"rows": read, "model": model, "n": len(truth)}
         for f in (macro_f1, mcc):
             row[f.__name__] = f(truth, answer)
             row[f"{f.__name__}_low"], row[f"{f.__name__}_high"] = np.percentile(drawn[name][f], (2.5, 97.5))
-        gain = drawn[AXIAL][macro_f1] - drawn[name][macro_f1]
-        row["alignment_gain"] = macro_f1(truth, calls[AXIAL]) - row["macro_f1"]
+        gain = drawn[best][macro_f1] - drawn[name][macro_f1]
+        row["model_gain"] = macro_f1(truth, calls[best]) - row["macro_f1"]
         row["gain_low"], row["gain_high"] = np.percentile(gain, (2.5, 97.5))
         rows.append(row)
     return rows
 
 
+def views(
+    truth: np.ndarray, groups: np.ndarray, answers: Answers, classes: np.ndarray, tried: np.ndarray
+) -> list[dict[str, Any]]:
+    """The figures of all families, of those of a class, and of those that were not in the trial."""
+    rows = []
+    for view, inside in ((EVERY, truth == truth), (NOT_OTHER, truth != OTHER), (NOT_TRIED, ~tried)):
+        offered = classes != OTHER if view == NOT_OTHER else classes == classes
+        names = classes[offered]
+        calls = {name: names[one[inside][:, offered].argmax(axis=1)] for name, one in answers.items()}
+        of_view = summarize(truth[inside], groups[inside], calls)
+        for row, call in zip(of_view, calls.values(), strict=True):
+            of_class = {name: float(f1_score(truth[inside] == name, call == name)) for name in names}
+            rows.append({"families": view, **row, **{f"f1_{name}": of_class.get(name) for name in classes}})
+    return rows
+
+
 def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the model card shows: figures with intervals, of the network, the floors and the ablations."""
+    """What the model card shows: figures with intervals, of the model and the baselines."""
     split = "Rfam seeds, clan folds"
     shown: dict[str, Any] = {}
     for row in rows:
-        shown[f"{split}, {row['model']}"] = {
-            name: {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
-            for name in ("macro_f1", "mcc")
-        }
-    best = shown[f"{split}, {AXIAL}"]["macro_f1"]
+        if row["families"] != NOT_TRIED:
+            families = "" if row["families"] == EVERY else f", {row['families']}"
+            shown[f"{split}, {row['model']}, {row['rows']} rows{families}"] = {
+                name: {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
+                for name in ("macro_f1", "mcc")
+            }
+    best = shown[f"{split}, {MODEL}, {ALL_ROWS} rows"]["macro_f1"]
     return {"headline": {"metric": "macro_f1", "split": split, **best}, **shown}
 
 
@@ -282,17 +282,29 @@ def main() -> None:
     config = load_run_config(args.config)
     [data], _ = read_labeled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)
     truth, groups = np.array([one.label for one in data]), np.array([one.group for one in data])
-    folds = grouped_folds(truth, groups, args.folds, seed=0)
+    classes, folds = np.unique(truth), grouped_folds(truth, groups, args.folds, seed=0)
     began = time.monotonic()
-    found: dict[str, np.ndarray] = {}
-    for fold in args.only or range(args.folds):
-        for name, calls in run_fold(config, data, folds == fold, args.work_dir / f"fold{fold}").items():
-            found.setdefault(name, np.empty(len(data), dtype=truth.dtype))[folds == fold] = calls
+    of_folds = {
+        fold: run_fold(config, data, folds == fold, args.work_dir / f"fold{fold}")
+        for fold in args.only or range(args.folds)
+    }
     if args.only:
         return
-    rows = summarize(truth, groups, found)
+    features = {rows: baseline_features(data, config, rows) for rows in (ALL_ROWS, FIRST_ROW)}
+    found: Answers = {}
+    for fold, of_networks in of_folds.items():
+        answers = {name: values for name, values in of_networks.items() if name != "share"}
+        for rows, read in features.items():
+            for name, values in baseline_answers(read, truth, folds == fold).items():
+                answers[f"{name}, {rows}"] = values
+        for name, values in answers.items():
+            found.setdefault(name, np.zeros((len(data), len(classes))))[folds == fold] = values
+    tried = families_of_trial(args.data / "rfam_seed" / "labels.tsv")
+    ordered = {f"{name}, {rows}": found[f"{name}, {rows}"] for rows in features for name in METHODS}
+    rows = views(truth, groups, ordered, classes, np.array([one.id in tried for one in data]))
     head = [*describe(sys.argv), f"config: {args.config.name}; one thread"]
     head += [f"families: {len(data)}, clans: {len(np.unique(groups))}, folds: {args.folds}"]
+    head += ["shares of the linear part: " + " ".join(str(float(one["share"])) for one in of_folds.values())]
     head += [f"seconds of this run: {time.monotonic() - began:.0f}"]
     write_table(args.out, list(rows[0]), [with_decimals(row.values()) for row in rows], head)
     if args.card:

@@ -4,9 +4,11 @@
     seqray train --config configs/rna-family-type.yaml --train $SEQRAY_DATA/rfam_seed/seed.sto.gz \
         --alignment-labels runs/data/rna-type.tsv --out rna-family-type.safetensors
 
-Types are named by their last part (``Gene; snRNA; snoRNA; CD-box`` is ``CD-box``); those with fewer than 25
-families are left out. ``Gene`` and ``Cis-reg`` alone are families whose curators said no more. A family
-without a clan is a group of its own.
+A type is named by its last part (``Gene; snRNA; snoRNA; CD-box`` is ``CD-box``). Antisense RNA and antitoxins
+count as ``sRNA``: the gene that they lie on makes them what they are, not their shape. A type with fewer
+than 25 families has no class of its own: one of ``Cis-reg`` counts as that, all others as ``other``, such as
+ribosomal, transfer and splicing RNA, ribozymes and introns. ``Gene`` alone is left out: the curators said no
+more. A family without a clan is a group of its own.
 """
 
 from __future__ import annotations
@@ -20,17 +22,19 @@ from pathlib import Path
 from seqray.io.files import open_output
 
 MIN_FAMILIES = 25
+SMALL = {"antisense": "sRNA", "antitoxin": "sRNA"}
 
 
 def labels(table: Path) -> list[tuple[str, str, str]]:
-    """Accession, type and group of each family of a type that is frequent enough."""
+    """Accession, class and group of each family whose type is known."""
     with open(table, encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
-    named = [
-        (row["acc"], row["type"].rstrip("; ").split("; ")[-1], row["clan"] or row["acc"]) for row in rows
-    ]
-    counts = Counter(kind for _, kind, _ in named)
-    return [row for row in named if counts[row[1]] >= MIN_FAMILIES]
+        rows = [row for row in csv.DictReader(handle, delimiter="\t") if row["type"] != "Gene;"]
+    parts = [row["type"].rstrip("; ").split("; ") for row in rows]
+    types = [SMALL.get(last, last) for *_, last in parts]
+    counts = Counter(types)
+    rare = ["Cis-reg" if first == "Cis-reg" else "other" for first, *_ in parts]
+    named = [kind if counts[kind] >= MIN_FAMILIES else rest for kind, rest in zip(types, rare, strict=True)]
+    return [(row["acc"], kind, row["clan"] or row["acc"]) for row, kind in zip(rows, named, strict=True)]
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import tables
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.text import counted
 from seqray.modelfile import header
 from seqray.modelfile.file import build_network, load_model, save_model
 from seqray.modelfile.header import checksum, read_card
@@ -288,7 +289,8 @@ def test_a_model_shows_itself_in_three_lines_and_a_small_table(name):
     lines = repr(model).splitlines()
     assert lines[0] == f"TrainedModel '{name}': {model.card.summary}"
     assert len(lines) == 3
-    assert f"{model.card.members} networks of {model.card.training['parameters']:,} weights" in lines[1]
+    networks = counted(model.card.members, "network")
+    assert f"{networks} of {model.card.training['parameters']:,} weights" in lines[1]
     page = model._repr_html_()
     assert len(page) < 1000
     assert page.count("<tr>") == 7
