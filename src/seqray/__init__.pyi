@@ -6,12 +6,7 @@ from .api.data import (
     train as train,
 )
 from .api.estimator import SequenceClassifier as SequenceClassifier
-from .api.verbs import (
-    explain as explain,
-    origin as origin,
-    predict as predict,
-    scan as scan,
-)
+from .api.verbs import explain as explain, origin as origin, predict as predict, scan as scan
 from .core.errors import (
     ConfigError as ConfigError,
     InputError as InputError,

@@ -514,11 +514,7 @@ def find_relatives(
     if options.identity:
         name = f"an identity of {options.identity:g} or more{where}, found by seqray"
         kinds[name] = homology_groups(
-            sequences,
-            options.identity,
-            alphabet,
-            both_strands=options.both_strands,
-            on_progress=on_progress,
+            sequences, options.identity, alphabet, both_strands=options.both_strands, on_progress=on_progress
         )
     kinds |= others or {}
     reasons = {}

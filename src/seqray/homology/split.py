@@ -295,10 +295,7 @@ def split_data(
 
 
 def assign_parts(
-    data: Sequence[LabeledSequence],
-    groups: Ints,
-    options: SplitOptions,
-    before: Division | None = None,
+    data: Sequence[LabeledSequence], groups: Ints, options: SplitOptions, before: Division | None = None
 ) -> Division:
     """Assign each example a part or fold by ``groups`` (N,); after another division, where most were."""
     for name in options.keep:

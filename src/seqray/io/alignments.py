@@ -104,10 +104,7 @@ _LABEL_COLUMNS = ("id", "label", "group", "split")
 
 
 def read_labeled_alignments(
-    path: Any,
-    alphabet: Alphabet,
-    on_unread: OnUnread | None = None,
-    columns: Columns | None = None,
+    path: Any, alphabet: Alphabet, on_unread: OnUnread | None = None, columns: Columns | None = None
 ) -> list[Alignment]:
     """Read the alignments of a table with the columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 

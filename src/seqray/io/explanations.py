@@ -13,14 +13,7 @@ import numpy.typing as npt
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Floats, Ints
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.explanation import (
-    AlignmentExplanation,
-    Check,
-    Explanation,
-    HeadFigures,
-    InputShares,
-    Motif,
-)
+from seqray.core.explanation import AlignmentExplanation, Check, Explanation, HeadFigures, InputShares, Motif
 from seqray.core.records import conservation, occupancy
 from seqray.io.files import write_file
 from seqray.io.scores import TrackWriter

@@ -276,10 +276,7 @@ _OF_ONE_LOCUS = re.compile(r"CDS|pseudogene|(?:.*_)?gene|.*RNA|(?:primary_)?tran
 
 
 def parse_gff3_annotation(
-    handle: Iterable[bytes],
-    name: str,
-    wanted: Callable[[str], bool] | None,
-    circles: Mapping[str, int],
+    handle: Iterable[bytes], name: str, wanted: Callable[[str], bool] | None, circles: Mapping[str, int]
 ) -> AnnotatedFile:
     """Features, each of all its lines; see `seqray.io.features.read_annotated`. GTF has no genes."""
     lengths: dict[str, int] = {}

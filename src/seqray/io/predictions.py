@@ -107,10 +107,7 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
 
 
 def read_labels(
-    path: str | Path,
-    alphabet: Alphabet,
-    on_unread: OnUnread | None = None,
-    columns: Columns | None = None,
+    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None, columns: Columns | None = None
 ) -> list[LabeledSequence]:
     """Read labels by id: a labeled table, perhaps without sequences, or two columns without a header."""
     needed = ("id", "label")

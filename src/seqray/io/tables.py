@@ -214,10 +214,7 @@ def open_table(
 
 
 def write_table(
-    path: str | Path,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    provenance: Iterable[str] = (),
+    path: str | Path, columns: Sequence[str], rows: Iterable[Sequence[object]], provenance: Iterable[str] = ()
 ) -> int:
     """Write a TSV and return the number of rows; see `open_table`."""
     with open_table(path, columns, provenance) as write:

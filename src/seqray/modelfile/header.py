@@ -173,9 +173,7 @@ def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> Non
         raise ModelFileError("has a damaged header", where=where, remedy=_AGAIN) from None
     if end != available:
         raise ModelFileError(
-            f"holds {available} bytes of tensors where its header says {end}",
-            where=where,
-            remedy=_AGAIN,
+            f"holds {available} bytes of tensors where its header says {end}", where=where, remedy=_AGAIN
         )
 
 

@@ -178,11 +178,7 @@ class SequenceTransformer(layers.Transformer):
         return self.dropout(x), mask, self.rotation(coordinates)
 
     def answer(
-        self,
-        states: Tensor,
-        real: Tensor | None,
-        *inputs: Any,
-        steps: tuple[AttentionStep, ...] = (),
+        self, states: Tensor, real: Tensor | None, *inputs: Any, steps: tuple[AttentionStep, ...] = ()
     ) -> ModelOutput:
         """As in `Transformer`, with the logits of the linear part of the tokens (B, L)."""
         output = super().answer(states, real, steps=steps)

@@ -104,11 +104,7 @@ Sections = Mapping[str, tuple[str, str]]
 
 
 def document(
-    title: str,
-    summary: Mapping[str, str],
-    sections: Sections,
-    provenance: Sequence[str],
-    **parts: Any,
+    title: str, summary: Mapping[str, str], sections: Sections, provenance: Sequence[str], **parts: Any
 ) -> str:
     """Write a page that refers to nothing outside itself and runs at most its own script."""
     shown = {anchor: section for anchor, section in sections.items() if section[1].strip()}

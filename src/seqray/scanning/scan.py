@@ -341,10 +341,7 @@ class Scan:
 
 
 def scan_sequences(
-    scorer: Scorer,
-    records: Iterable[SequenceRecord],
-    callbacks: ScanCallbacks,
-    origin: Origin | None = None,
+    scorer: Scorer, records: Iterable[SequenceRecord], callbacks: ScanCallbacks, origin: Origin | None = None
 ) -> ScanResult:
     """Scan sequences in one pass; any ``piece`` of the options gives the same. ``origin`` watches them."""
     scan, options = Scan(scorer, callbacks), scorer.options

@@ -101,10 +101,7 @@ def build_card(
         model=config.model,
         members=len(networks),
         domain=fit_domain(
-            known.windows(),
-            alphabet,
-            known.labels,
-            contexts=[one.context for one in sequences] or None,
+            known.windows(), alphabet, known.labels, contexts=[one.context for one in sequences] or None
         ),
         metrics=dict(metrics or {}),
         info=dict(config.card),

@@ -30,15 +30,7 @@ from seqray.training.final_card import build_card
 from seqray.training.members import RunOptions, TrainResult, call_side_by_side, fit_member, train_members
 from seqray.training.module import Classifier, model_logits
 from seqray.training.partitions import Partition, data_sha256, partition
-from seqray.training.trainer import (
-    BEST,
-    LAST,
-    WorkDir,
-    fingerprint,
-    is_main_process,
-    make_trainer,
-    quiet,
-)
+from seqray.training.trainer import BEST, LAST, WorkDir, fingerprint, is_main_process, make_trainer, quiet
 
 # --- Knowledge distillation: the student also learns the probabilities of a trained model
 

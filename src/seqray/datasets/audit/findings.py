@@ -286,8 +286,7 @@ _FEATURES = {
     "first_letter": _Feature("the first letter", _END.format("first")),
     "last_letter": _Feature("the last letter", _END.format("last")),
     "initial_m": _Feature(
-        "an initial M",
-        "cut off the initial M, or use negatives that start alike (fragments with fragments)",
+        "an initial M", "cut off the initial M, or use negatives that start alike (fragments with fragments)"
     ),
     "letter_case": _Feature("the share of lower-case letters", _UPPER, 0.55, 0.55),
     "first_capital": _Feature("the position of the first capital letter", _UPPER, 0.55, 0.55),

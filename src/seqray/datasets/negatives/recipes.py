@@ -60,10 +60,7 @@ RECIPES: Mapping[str, Recipe] = {
         genome=True,
     ),
     "antisense": Recipe(
-        "fragments of coding sequence read on the other strand",
-        _TEACHES_CODING,
-        genome=True,
-        annotation=True,
+        "fragments of coding sequence read on the other strand", _TEACHES_CODING, genome=True, annotation=True
     ),
     "convergent": Recipe(
         "windows between two genes that point at each other",
@@ -72,10 +69,7 @@ RECIPES: Mapping[str, Recipe] = {
         annotation=True,
     ),
     "coding": Recipe(
-        "fragments of coding sequence on the sense strand",
-        _TEACHES_CODING,
-        genome=True,
-        annotation=True,
+        "fragments of coding sequence on the sense strand", _TEACHES_CODING, genome=True, annotation=True
     ),
     "substitution": Recipe(
         "positives with most segments replaced by random bases or residues",

@@ -366,11 +366,7 @@ class CallCard:
 
 def call_card(report: ScanReport, index: int) -> CallCard:
     """Draw the call of an index."""
-    call, profiles, letters = (
-        report.calls[index],
-        report.profiles.get(index),
-        report.letters.get(index, ""),
-    )
+    call, profiles, letters = (report.calls[index], report.profiles.get(index), report.letters.get(index, ""))
     contig = next(c for c in report.contigs if c.name == call.contig)
     forward, context = call.strand == "+", call.context or CallContext()
     circle = contig.length if contig.circular else 0

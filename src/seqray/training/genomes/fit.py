@@ -49,14 +49,7 @@ from seqray.training.genomes.evaluation import (
     species_metrics,
     threshold_of_best_f1,
 )
-from seqray.training.genomes.sheet import (
-    REGION,
-    SPECIES,
-    GenomeRow,
-    LabeledGenome,
-    data_sha256,
-    read_genomes,
-)
+from seqray.training.genomes.sheet import REGION, SPECIES, GenomeRow, LabeledGenome, data_sha256, read_genomes
 from seqray.training.members import RunOptions, TrainResult, fit_member, train_members
 from seqray.training.module import NetworkModule
 from seqray.training.trainer import WorkDir, is_main_process, on_gpu
