@@ -122,10 +122,7 @@ class ExpectedPrecision:
     def threshold_for(
         self, precision: float, genes: bool, species: str | None = None, *, single: bool = False
     ) -> float | None:
-        """Lowest threshold at which this precision is to be expected; None if no threshold will do.
-
-        It is that of all calls together, or of each ``single`` one as in `of_calls`.
-        """
+        """Lowest threshold to expect a precision from, of all calls or each ``single`` one; None without."""
         figures = self.of_calls if single else self.precisions
 
         def is_enough(threshold: float) -> bool:

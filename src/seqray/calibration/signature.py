@@ -103,10 +103,7 @@ class ContextDistance:
 def fit_signature(
     stack: CodeStack, labels: np.ndarray, contexts: Sequence[str | None]
 ) -> tuple[ContextWords, ...] | None:
-    """Count the 4-mers of N training sequences, by context; None if every context has too few.
-
-    Where any context is known, sequences of unknown ones are left out, as are classes (N,) of few 4-mers.
-    """
+    """Count the 4-mers of N training sequences by context, without unknown ones; None if all are few."""
     names = np.array([name or "" for name in contexts], dtype=str)
     entries = []
     for name in sorted({name for name in contexts if name}) or [""]:

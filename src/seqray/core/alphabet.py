@@ -226,10 +226,7 @@ _LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
 
 
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
-    """Turn aligned rows, R of C letters each, into codes (R, C).
-
-    A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it.
-    """
+    """Turn aligned rows, R of C letters each, into codes (R, C); a stop (``*``) at the end becomes a gap."""
     if alphabet.name == "protein":
         rows = [_LAST_STOP.sub(b"-", row) for row in rows]
     joined = b"".join(rows)
@@ -332,10 +329,7 @@ def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
 
 
 def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
-    """Draw codes (n,) uniformly from all that have the same dinucleotide counts and the same first letter.
-
-    The last letter then is the same, too. Unknown letters are letters like any other.
-    """
+    """Draw codes (n,) uniformly from all with the same dinucleotide counts, first and last letter."""
     if len(codes) < 4:  # no other sequence has the same dinucleotides
         return codes.copy()
     order = np.argsort(codes[:-1], kind="stable")  # radix sort on bytes

@@ -28,10 +28,7 @@ _NOT_THE_OTHER = ("non", "not", "no", "un", "in")
 
 
 def known_positive(names: Collection[str]) -> str | None:
-    """The positive class of two, where their names tell; else None.
-
-    Names are compared without case, with spaces, ``-`` and ``_`` alike, and numbers by their value.
-    """
+    """The positive class of two, where their names tell, whatever their case and spaces; else None."""
     by_form = {_form(name): name for name in names}
     if len(names) != 2 or len(by_form) != 2:
         return None

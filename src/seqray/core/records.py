@@ -403,10 +403,7 @@ _RELATED = 0.15  # of the way from chance to identity: what two rows of an align
 
 
 def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
-    """Whether rows (R, C) look like separate sequences of one length, as in a FASTA file that nobody aligned.
-
-    No row has a gap, and two rows share hardly more letters of a column than two letters drawn from all.
-    """
+    """Whether rows (R, C) have no gap, and share hardly more letters of a column than by chance."""
     rows = len(codes)
     if rows < 2 or (codes > alphabet.unknown).any():
         return False
@@ -450,10 +447,7 @@ def _most_different(codes: Codes, count: int) -> list[int]:
 
 
 def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
-    """Choose the columns of codes (R, C) that a model reads, ascending: all, unless there are too many.
-
-    Those without codes below ``letters`` go first, then those with the fewest, from the right of as many.
-    """
+    """Choose the columns of codes (R, C) that a model reads, ascending: those with the most letters."""
     occupied = np.count_nonzero(codes < letters, axis=0)
     kept = np.flatnonzero(occupied)
     if len(kept) > budget:

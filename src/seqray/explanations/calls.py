@@ -83,10 +83,7 @@ def cut_stretches(
     circular: Collection[str] = (),
     source: str = "",
 ) -> list[Stretch]:
-    """Cut the stretch around the site of each call of a locator, as `extract_call_windows` does.
-
-    ``tracks_of`` gives the genes; ``circular`` names contigs that are circular beside those that are marked.
-    """
+    """Cut the stretch around the site of each call of a locator; ``tracks_of`` gives its genes."""
     network, alphabet = model.locators[0], model.alphabet
     radius, stretches = network.radius, dict[str, Stretch]()
     named = best_calls(calls)

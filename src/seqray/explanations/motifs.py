@@ -347,10 +347,7 @@ _SUPPORT_DEVIATIONS = 4.0
 def scores_prefer(
     motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
 ) -> bool:
-    """Whether the scores under the best matches to a motif rank higher in their records than chance allows.
-
-    Matches are half as many as sites, in records without one, too. ``background`` (A,) are shares of letters.
-    """
+    """Whether scores under the best matches to a motif rank higher in their records than chance allows."""
     smooth = motif.counts + _SITE_PSEUDOCOUNT * background
     odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
     width, weights = len(odds), np.pad(odds, ((0, 0), (0, 1)))  # unknown letters, last, weigh nothing

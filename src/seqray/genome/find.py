@@ -1,7 +1,4 @@
-"""Genes of a genome: read from GenBank or GFF3, or predicted by Pyrodigal, as they are asked for.
-
-Pyrodigal (the extra ``genes``) is imported where it is used: genes of a file are read without it.
-"""
+"""Genes of a genome: read from GenBank or GFF3, or predicted by Pyrodigal, which is imported where used."""
 
 from __future__ import annotations
 
@@ -368,10 +365,7 @@ def predicted_genes(
 def predict_all(
     records: Sequence[SequenceRecord], *, table: int | None = None, threads: int = 1
 ) -> Annotation:
-    """Predict the genes of all contigs of a genome, so many at a time, after training on all of them.
-
-    The longest contig takes about 30 bytes a letter on top of the records.
-    """
+    """Predict the genes of all contigs of a genome, so many at a time, after training on all of them."""
     predictor = GenePredictor.train((record.sequence for record in records), table)
 
     def predict(record: SequenceRecord) -> tuple[Gene, ...]:

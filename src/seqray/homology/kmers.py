@@ -252,10 +252,7 @@ class KmerSet:
 
 
 def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
-    """Polynomial hash of every window of ``k`` codes, modulo 2^64: uint64 (T - k + 1,).
-
-    It is a difference of prefix sums, shifted back to power 0, with bits mixed by splitmix64.
-    """
+    """Polynomial hash of every window of ``k`` codes, modulo 2^64, its bits mixed: uint64 (T - k + 1,)."""
     n = len(codes)
     if n < k:
         return np.empty(0, dtype=np.uint64)

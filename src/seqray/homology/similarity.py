@@ -130,10 +130,7 @@ def make_plan(
     *,
     budget: float = MAX_SEED_PAIRS,
 ) -> SeedPlan:
-    """Choose the longest seeds that find pairs of an ``identity``, or the shortest that the budget allows.
-
-    ``lengths`` (N,), ``others`` (M,) are letters on either side; ``budget`` pairs of equal seeds by pattern.
-    """
+    """Choose the longest seeds that find pairs of an ``identity``, or the shortest that the budget allows."""
     letters, total = len(alphabet.letters), float(others.sum())
     most = min(max(_MAX_SEEDS_PER_LETTER * total, _MIN_SEEDS), _MAX_SEEDS)  # a larger table gains nothing
     affordable = []
@@ -399,10 +396,7 @@ def _proposed(
 
 
 def _top_pairs(query: Ints, target: Ints, value: Floats, count: int) -> tuple[Ints, Ints, Floats]:
-    """Keep the ``count`` pairs of each query, in order, with the largest values (0 to 1), ties by target.
-
-    The three are packed into one number each, which sort ten times faster; 20 bits are for values.
-    """
+    """Keep the ``count`` best pairs of each query, ties by target, packed into numbers that sort fast."""
     fresh = np.concatenate(([0], np.flatnonzero(query[1:] != query[:-1]) + 1)) if len(query) else query
     rank = np.zeros(len(query), dtype=np.uint64)
     rank[fresh[1:]] = 1

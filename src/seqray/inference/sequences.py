@@ -1,7 +1,4 @@
-"""From records to predictions.
-
-The score of a record depends on it alone; threads and batch size change no bit on the CPU.
-"""
+"""From records to predictions: a score depends on the record alone, on a CPU to the last bit."""
 
 from __future__ import annotations
 

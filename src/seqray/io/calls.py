@@ -51,10 +51,7 @@ def write_bed(
     *,
     contigs: Mapping[str, int] | None = None,
 ) -> int:
-    """Write calls as BED6 and more columns, by start in each contig, and return how many calls (not lines).
-
-    The site is 0-based. By ``contigs``, their lengths, a call across the origin of a circle is two lines.
-    """
+    """Write calls as BED6 and more columns, and return how many; one across an origin takes two lines."""
     named = list(call_ids(calls))
     columns = (*_BED6, "call_score", "site", *context) if context else BED_COLUMNS
     with open_table(path, columns, provenance, quotes=False) as write:

@@ -57,10 +57,7 @@ def read_annotated(
 
 
 def read_features(path: str | Path) -> AnnotatedFile:
-    """Read all features of GFF3, GTF, GenBank, BED or a table of positions; count what can't be placed.
-
-    The kind of a feature of BED is empty; that of a position, 0-based, is ``TSS``.
-    """
+    """Read all features of GFF3, GTF, GenBank, BED or a table of positions; count what can't be placed."""
     with open_input(path) as handle:
         return _parse_features(handle.read(), display_name(path))
 

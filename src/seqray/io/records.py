@@ -109,10 +109,7 @@ class _SeenTexts:
 
 
 class UniqueIds:
-    """Apply the user's policy to ids that occur more than once; ``where`` names the file in errors.
-
-    ``error`` refuses them, ``rename`` writes the second ``x`` as ``x_2``, ``keep`` lets them be.
-    """
+    """Apply the user's policy to ids that occur again: ``error``, ``rename`` (to ``x_2``) or ``keep``."""
 
     def __init__(self, duplicates: Duplicates, where: str) -> None:
         if duplicates not in get_args(Duplicates):

@@ -44,10 +44,7 @@ def track_paths(path: str | Path) -> dict[str, Path]:
 
 
 class TrackWriter:
-    """A score along the contigs: bedGraph or bigWig, one file per strand; see `track_paths`.
-
-    Use it in ``with``; if its block fails, no file appears. A bigWig without contigs has ``none``.
-    """
+    """A score along contigs as bedGraph or bigWig, a file per strand; none appears if the block fails."""
 
     def __init__(
         self,

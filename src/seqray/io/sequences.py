@@ -40,10 +40,7 @@ def read_sequences(
     columns: Columns | None = None,
     **options: Unpack[ReadOptions],
 ) -> Iterator[SequenceRecord]:
-    """Read the records of a FASTA or GenBank file in order; the content decides on the format, not the name.
-
-    With ``columns``, which may be empty, it may also be a table; see `seqray.io.tables.Columns`.
-    """
+    """Read the records of FASTA or GenBank in order, by content; with ``columns`` also of a table."""
     where = display_name(path)
     with open_input(path) as handle:
         split, head = split_fasta, handle.peek(1)

@@ -54,10 +54,7 @@ def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict
 
 
 def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
-    """Measure a ranking: ``auroc`` counts a tie as a half, ``auprc`` is the average precision.
-
-    ``labels`` (N,) are 0 and 1, ``weights`` (W, N); records of one score are one step of the curves.
-    """
+    """Measure a ranking by weights (W, N): ``auroc``, where a tie counts a half, and ``auprc``."""
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of each run of ties
     drawn, y = weights[:, order], labels[order].astype(np.float64)
@@ -241,10 +238,7 @@ UNCLAIMED = -1
 
 
 def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, tolerance: int) -> Ints:
-    """Index of the site (M,), rising, that each call (N,) within the tolerance claims, or -1: (N,).
-
-    The best calls claim first; of equal scores the lower position.
-    """
+    """Index of the site (M,), rising, that each call (N,) within the tolerance claims, best first, or -1."""
     place, known = np.asarray(positions, dtype=np.int64), np.asarray(sites, dtype=np.int64)
     order = np.lexsort((place, -np.asarray(scores, dtype=np.float64)))
     low = np.searchsorted(known, place - tolerance, "left").tolist()

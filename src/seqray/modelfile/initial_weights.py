@@ -136,10 +136,7 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 
 
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:
-    """Copy the weights into a network, except head, contexts, gain and matrix.
-
-    A locator's head is copied with as many classes; ends, k-mers and helices if the source has them.
-    """
+    """Copy the weights into a network, but for the head (except a locator's), contexts, gain and matrix."""
     given = network.state_dict()
     own = _OWN
     if start.config.is_locator and start.config.classes == network.config.classes:

@@ -336,10 +336,7 @@ _SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
 
 
 class AlignmentExamples(Examples):
-    """Alignments with their classes; ``config.data.window`` is in columns.
-
-    Each batch draws other rows of deep alignments, a third of the draws few, as of shallow ones.
-    """
+    """Alignments with their classes; each batch draws other rows of them. ``window`` is in columns."""
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:
         super().__init__(labels)

@@ -83,10 +83,7 @@ def build_card(
     sha256: str,
     metrics: Mapping[str, Any] | None = None,
 ) -> tuple[Card, tuple[Network, ...], dict[str, float]]:
-    """Add a linear part if the settings say so, calibrate on the validation part, and describe the model.
-
-    That part also chose the epochs: its figures are slightly optimistic.
-    """
+    """Add a linear part if wanted, calibrate on the validation part, which chose the epochs, and describe."""
     classes, alphabet = part.classes, ALPHABETS[config.model.alphabet]
     known = encode(data, part.labels, part.train, config)
     sequences = [one for one in (data[i] for i in part.train) if isinstance(one, LabeledSequence)]

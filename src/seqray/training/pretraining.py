@@ -48,10 +48,7 @@ class MaskedBatch(NamedTuple):
 def mask_letters(
     tokens: np.ndarray, share: float, letters: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask each known letter of tokens (B, N) with probability ``share``, at least one in each sequence.
-
-    Returns tokens to read, and letter codes to guess, `IGNORED` elsewhere; both (B, N).
-    """
+    """Mask known letters of tokens (B, N) with probability ``share``; tokens to read, letters to guess."""
     known = (tokens >= FIRST_LETTER) & (tokens < FIRST_LETTER + letters)
     draw = np.where(known, rng.random(tokens.shape), 2.0)
     chosen = draw < share
@@ -171,10 +168,7 @@ def pretrain(
     *,
     share: float = 0.15,
 ) -> PretrainResult:
-    """Train a network to predict a ``share`` of letters that are hidden, and save its weights.
-
-    Alignments or letters are cut into windows of ``data.window``; a twentieth is held out.
-    """
+    """Train a network to predict a ``share`` of letters, hidden in windows, and save its weights."""
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
     if config.model.is_locator:

@@ -191,10 +191,7 @@ def has_start(feature: Feature) -> bool:
 def near_starts(
     features: Iterable[Feature], genome: JoinedGenome, distance: int, where: str = ""
 ) -> Intervals:
-    """Letters at most ``distance`` away from a start on either strand; ``where`` is their file, for errors.
-
-    Of genes and transcripts the first letter counts (see `has_start`), of other features every letter.
-    """
+    """Letters near a start on either strand: the first letter of genes, every one of other features."""
     features = list(features)
     to_genome_coordinates(features, genome, where)  # also checks the ends of features
     starts = []

@@ -137,10 +137,7 @@ class LabeledStrand:
     def targets(
         self, start: int, end: int, classes: int, sigma: float, gap: float
     ) -> tuple[Singles, Singles]:
-        """Labels and weights (K, n) of ``[start, end)``, which lies within the strand.
-
-        Around a site its class has a Gaussian label; elsewhere the level gives the weight.
-        """
+        """Labels and weights (K, n) of ``[start, end)`` of the strand: a Gaussian around sites of a class."""
         distance = np.arange(-SURROUNDINGS, SURROUNDINGS + 1)
         bell = np.exp(-0.5 * (distance / sigma) ** 2).astype(np.float32)
         level = self.level[start:end]
@@ -186,10 +183,7 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Strands that passes over letters are drawn from: long contigs, or short ones that are ``joined``.
-
-    Joined ones come in a new order each pass, cut at random, and with their genes, if known.
-    """
+    """Strands that chunks are drawn from: long contigs, or short ones ``joined`` anew in each pass."""
 
     strands: Sequence[LabeledStrand]
     joined: bool

@@ -278,10 +278,7 @@ def locator_card(
     folds: Sequence[Card],
     metrics: Mapping[str, Any],
 ) -> tuple[Card, dict[str, float]]:
-    """Measure the members together on the development regions, and describe them but for their training.
-
-    The regions also chose the epochs: figures, means over species, are slightly optimistic.
-    """
+    """Measure the members on the development regions, which also chose the epochs, and describe them."""
     radius = config.model.radius
     card = Card(
         name=config.name,
