@@ -1,4 +1,4 @@
-"""Types of arrays, peaks of a profile, and a random sample of a stream."""
+"""Types of arrays, intervals and peaks of profiles."""
 
 from __future__ import annotations
 
