@@ -122,10 +122,12 @@ def test_python_says_the_same(explain, locator, tmp_path):
     expected = [float(row["score"]) for row in rows]
     frame = seqray.scan(locator, genome, genes=genes, per_kb=8)
     for given in (frame, calls):
-        found = seqray.explain(locator, genome, calls=given, genes=genes, shuffles=0)
+        found = seqray.explain(locator, genome, calls=given, genes=genes, shuffles=0, effects=False)
         assert found.record.tolist() == [row["record"] for row in rows]
         assert found.score.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-9)
-    best = seqray.explain(locator, genome, calls=frame.nlargest(1, "score"), genes=genes, shuffles=0)
+    best = seqray.explain(
+        locator, genome, calls=frame.nlargest(1, "score"), genes=genes, shuffles=0, effects=False
+    )
     assert len(best) == 2 * RADIUS + 1
     assert set(best.record) == set(frame.nlargest(1, "score").id)
     with pytest.raises(seqray.ConfigError, match="calls="):
@@ -146,15 +148,16 @@ def test_calls_across_an_origin_are_explained_on_a_circle(verb, explain, locator
     expected = [float(row["score"]) for row in rows]
     frame = seqray.scan(locator, genome, genes=genes, circular_ids=("one",), per_kb=40)
     assert frame.attrs["circular"] == ["one"]
+    settings = {"genes": genes, "shuffles": 0, "effects": False}
     told = frame.assign(score=frame.score)
     told.attrs = {}
     for given, circular in ((frame, None), (tmp_path / "calls.gff3", None), (told, ("one",)), (told, "one")):
-        found = seqray.explain(locator, genome, calls=given, genes=genes, shuffles=0, circular=circular)
+        found = seqray.explain(locator, genome, calls=given, **settings, circular=circular)
         assert found.score.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-9)
-    some = seqray.explain(locator, genome, calls=frame[frame.contig == "one"], genes=genes, shuffles=0)
+    some = seqray.explain(locator, genome, calls=frame[frame.contig == "one"], **settings)
     assert some.genomic_position.notna().all()
     for circular in (False, "one or two"):  # a name, no collection of letters
-        linear = seqray.explain(locator, genome, calls=told, genes=genes, shuffles=0, circular=circular)
+        linear = seqray.explain(locator, genome, calls=told, **settings, circular=circular)
         assert linear.score.tolist() != pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 

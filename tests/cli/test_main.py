@@ -198,11 +198,18 @@ def loaded(tmp_path):
     return run
 
 
-def test_verbs_without_a_network_load_none(loaded):
-    assert loaded("completion bash", "models", "models show ecoli-promoter") == {
-        "completion": set(),
-        "models": set(),
-    }
+def test_verbs_without_a_network_load_none(loaded, tmp_path):
+    rows = [(letters(40, i), "np"[i % 2]) for i in range(40)]
+    write(tmp_path / "labels.tsv", tsv("sequence label", rows))
+    found = loaded(
+        "completion bash",
+        "models",
+        "models show ecoli-promoter",
+        "split labels.tsv --out split.tsv --quiet",
+        "audit split.tsv --no-baselines --out audit.tsv --quiet",
+    )
+    assert found["completion"] == found["models"] == set()
+    assert not (found["split"] | found["audit"]) & {"sklearn", "scipy.stats", "pandas", "torch"}
 
 
 def test_predict_and_scan_load_torch_alone_and_explain_no_statistics(loaded):
@@ -215,23 +222,15 @@ def test_predict_and_scan_load_torch_alone_and_explain_no_statistics(loaded):
     assert found["explain"] <= {"torch", "scipy"}  # scipy.special, for intervals
 
 
-def test_split_and_an_audit_without_baselines_load_no_statistics(loaded, tmp_path):
-    rows = [(letters(40, i), "np"[i % 2]) for i in range(40)]
-    write(tmp_path / "labels.tsv", tsv("sequence label", rows))
-    found = loaded(
-        "split labels.tsv --out split.tsv --quiet", "audit split.tsv --no-baselines --out audit.tsv --quiet"
-    )
-    assert not set.union(*found.values()) & {"sklearn", "scipy.stats", "pandas", "torch"}
-
-
 @pytest.mark.parametrize("engine", ["onnx", "auto"])
 def test_predict_and_scan_by_onnx_runtime_load_no_torch(loaded, tmp_path, engine):
+    words = f"--engine {engine} --device cpu"
     found = loaded(
-        f"predict {INPUT} --engine {engine} --device cpu --out predictions.tsv",
-        f"scan {INPUT} --engine {engine} --device cpu --null-mb 0 --out calls.gff3",
+        f"scan {INPUT} {words} --null-mb 0 --out calls.gff3",
+        f"predict {INPUT} {words} --out predictions.tsv",
+        "scan one.fa --model bacteria-genome --engine onnx --quiet --out sites.gff3",
     )
-    assert found["predict"] == found["scan"] == {"onnx", "onnxruntime"}
-    locator = loaded("scan one.fa --model bacteria-genome --engine onnx --quiet --out sites.gff3")
-    assert not locator["scan"] & {"torch", "scipy", "pandas"}
+    assert found["predict"] == {"onnx", "onnxruntime"}  # the first scan has loaded no more
+    assert not found["scan"] & {"torch", "scipy", "pandas"}
     for name in ("predictions.tsv", "calls.gff3"):
         assert "# engine: ONNX Runtime " in (tmp_path / name).read_text()

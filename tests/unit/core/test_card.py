@@ -110,13 +110,6 @@ def test_a_damaged_mapping_is_refused(damage, words):
         card_from_mapping(mapping)
 
 
-def test_a_newer_format_names_the_version_to_install():
-    mapping = card_to_mapping(make_card()) | {"format": 5, "seqray_version": "7.1.0", "classes": "unreadable"}
-    with pytest.raises(ModelFileError) as caught:
-        card_from_mapping(mapping)
-    assert caught.value.remedy == "install seqray 7.1.0 or later"
-
-
 def test_a_fact_added_later_is_ignored():
     card = make_card()
     assert card_from_mapping(card_to_mapping(card) | {"colour": "red"}) == card

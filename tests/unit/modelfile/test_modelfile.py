@@ -141,7 +141,9 @@ def test_a_foreign_file_is_called_by_its_name(write, data, words):
 
 
 def test_a_newer_format_names_the_version_to_install(write, content):
-    newer = rebuilt(content, lambda card: card.update(format=5, seqray_version="9.4.0", wings=1))
+    newer = rebuilt(
+        content, lambda card: card.update(format=5, seqray_version="9.4.0", wings=1, classes="odd")
+    )
     for read in (load_model, read_card):
         with pytest.raises(ModelFileError, match=r"format 5, .*install seqray 9\.4\.0 or later"):
             read(write(newer))
