@@ -174,6 +174,7 @@ ERRORS = {
     "gather": """
         text.shard --out calls.tsv | text.shard
         1.shard --out x.gb | GenBank
+        1.shard --upstream 9 --out x.tsv | --upstream
     """,
     f"explain promoter.fa {TINY}": """
         --class enhancer | 'enhancer'

@@ -65,7 +65,7 @@ def test_baselines_are_fitted_unless_they_are_not_wanted(audit, tmp_path):
 def test_the_table_holds_findings_and_figures(audit, tmp_path):
     audit("cased.tsv --out a.tsv -q --no-baselines")
     text = (tmp_path / "a.tsv").read_text()
-    assert facts(text)["command"] == "seqray audit cased.tsv --out a.tsv -q --no-baselines"
+    assert facts(text)["command"] == "seqray audit cased.tsv --out a.tsv --no-baselines"
     assert facts(text)["finding"].startswith("shortcut (letter_case): ")
     head, *figures = cells(tmp_path / "a.tsv")
     assert head == ["section", "split", "class", "quantity", "value", "low", "high"]

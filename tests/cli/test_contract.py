@@ -104,12 +104,20 @@ def test_log_json_makes_every_line_an_object(seqray, source):
     ended = seqray("predict", "in.fa --out a.tsv --log-json")
     entries = [json.loads(line) for line in ended.err.splitlines()]
     assert ended.out == ""
+    figures = entries[-1].pop("resources")
     assert all(set(entry) == {"time", "level", "verb", "message"} for entry in entries)
     assert {entry["verb"] for entry in entries} == {"predict"}
     assert [e["level"] for e in entries if "skipped record" in e["message"]] == ["warning"]
-    assert LINES.match(entries[-1]["message"])
+    stated = LINES.match(entries[-1]["message"])[0]
+    assert [*figures] == ["wall_s", "cpu_s", "peak_mb", "records"]
+    assert (
+        f"wall {figures['wall_s']:.1f} s, CPU {figures['cpu_s']:.1f} s, peak memory {figures['peak_mb']} MB"
+        in stated
+    )
+    assert figures["records"] == 12
     [entry] = map(json.loads, seqray("predict", "none.fa --log-json", status=2).err.splitlines())
-    assert (entry["level"], "none.fa" in entry["message"]) == ("error", True)
+    assert (entry["level"], entry["message"]) == ("error", "seqray: error: none.fa: no such file")
+    assert entry["error"] == {"where": "none.fa", "what": "no such file", "remedy": ""}
 
 
 def test_a_terminal_gets_no_colour_either_under_log_json(process, tiny_model_file, source):

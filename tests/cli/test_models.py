@@ -86,6 +86,7 @@ def test_all_models_are_verified_and_a_damaged_one_stops_no_other(shelf, run):
         )
         assert [row["status"] for row in others] == ["failed"]
     assert "2 of 2 models" in ended.err
+    assert "sha256sum" in run("models verify", write(shelf / "calls.tsv", "contig\n"), status=2).err
 
 
 # --- export, and engines --------------------------------------------------------------------------

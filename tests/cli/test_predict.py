@@ -88,9 +88,9 @@ def test_rows_are_what_the_library_says_in_the_order_of_the_file(predict, tiny_m
 
 
 def test_the_header_tells_how_the_table_was_made(predict, tiny_model, tmp_path):
-    ended = predict("in.fa --threads 1")
+    ended = predict("in.fa -qo - --threads=1 --log-json")
     assert ended.out.startswith(f"# seqray {__version__}\n")
-    assert ended.facts["command"] == "seqray predict --model tiny.safetensors in.fa --threads 1"
+    assert ended.facts["command"] == "seqray predict --model tiny.safetensors in.fa -o -"
     assert ended.facts["model"] == f"tiny sha256:{tiny_model.sha256}"
     assert ended.facts["classes"] == "promoter (positive), background"
     assert {"alphabet", "label", "prior", "columns"} < set(ended.facts)

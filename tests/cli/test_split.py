@@ -76,7 +76,7 @@ def test_the_table_is_read_back_and_says_what_made_it_and_the_proof_is_a_table(s
     assert Counter(example.split for example in data) == {"train": 60, "validation": 6, "test": 6}
     text = (tmp_path / "out.tsv").read_text()
     header = facts(text)
-    assert header["command"] == "seqray split data.tsv -o out.tsv --proof proof.tsv -q"
+    assert header["command"] == "seqray split data.tsv -o out.tsv --proof proof.tsv"
     assert header["groups"] == "24 of 72 examples, the largest of 3"
     assert header["test"] == "3 a, 3 b"
     assert "relatives by a shared 30-mer on either strand" in header

@@ -66,13 +66,14 @@ def test_tables_of_calls_give_a_row_each(summary):
 
 def test_a_failed_command_has_a_row_of_its_model(of_tables, tmp_path):
     run, words = of_tables
-    rows = table(run(words([CALLS], "a"), "--failed b=tiny --html s.html").out)
-    assert [(row["sample"], row["model"], row["status"], row["calls"]) for row in rows] == [
-        ("a", "tiny", "ok", "3"),
-        ("b", "tiny", "failed", "."),
+    rows = table(run(words([CALLS], "a"), "--failed 'b=tiny=b.fa: a=b' --html s.html").out)
+    assert [[*row.values()][:3] for row in rows] == [
+        ["a", "tiny", "ok"],
+        ["b", "tiny", "failed"],
     ]
+    assert [(row["calls"], [*row.values()][-1]) for row in rows] == [("3", "."), (".", "b.fa: a=b")]
     assert "failed" in (tmp_path / "s.html").read_text()
-    assert run("--failed b=tiny").out == "sample\tmodel\tstatus\nb\ttiny\tfailed\n"
+    assert run("--failed b=tiny").out == "sample\tmodel\tstatus\tcautions\nb\ttiny\tfailed\t.\n"
     for wrong in ("", "--failed b"):
         run.refused(words([CALLS], "a") if wrong else [], wrong, "--out s.tsv")
 

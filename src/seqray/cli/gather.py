@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
-from seqray.cli.options import Outcome, Request, option
-from seqray.cli.scan import PYTORCH, CallOutputs, divide_words
+from seqray.cli.options import Outcome, Request, divide_words, option
+from seqray.cli.scan import OUTPUT_OPTIONS, PYTORCH, CallOutputs
 from seqray.core.errors import ConfigError, InputError
 
 
@@ -63,7 +63,7 @@ def _provenance(request: GatherRequest, header: Mapping[str, Any], extra: Mappin
     from seqray.io.tables import provenance_lines
 
     engine = {} if header["engine"] == PYTORCH else {"engine": header["engine"]}
-    command = [*header["command"], *divide_words(request.command)[1]]
+    command = [*header["command"], *divide_words(request.command, OUTPUT_OPTIONS)[0]]
     name, checksum = header["model"]
     return provenance_lines(
         command, name, checksum, header["alphabet"], {**header["facts"], **extra, **engine}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions
+from seqray.cli.messages import Resources, guard_streams, json_lines, report_versions, write_line
 from seqray.cli.model import check_address_space, prepare_process
 from seqray.core import errors
 from seqray.core.errors import ConfigError, SeqrayError
@@ -44,8 +44,6 @@ VERBS = {
     "models": ("seqray.cli.models", "list, show and verify models"),
     "completion": ("seqray.cli.completion", "print a script that completes words in your shell"),
 }
-ANYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
-"""Options that may stand before or after the subcommand of a verb that has subcommands."""
 WITH_POSITIONAL_MODEL = ("calibrate", "export", "models", "prefilter")
 """Verbs whose model needs no option; ``--model`` names it, too, as for the others."""
 RENAMED = {"--precision": "--dtype", "--no-context": "--context"}
@@ -93,6 +91,8 @@ def request_type(verb: str) -> type[Request]:
 
 def parse(verb: str, words: list[str]) -> Request:
     """The request of a verb, from the words after it."""
+    from seqray.cli.options import ANYWHERE
+
     first = [word for word in words if word in ANYWHERE]
     rest = [word for word in words if word not in ANYWHERE]
     if verb in WITH_POSITIONAL_MODEL:
@@ -172,7 +172,8 @@ def _end(words: list[str]) -> int:
     except errors.Terminated:
         return _report("terminated", 143, debug)
     except SeqrayError as error:
-        return _report(f"error: {error}", error.exit_code, debug)
+        parts = {"where": error.where, "what": error.what, "remedy": error.remedy}
+        return _report(f"error: {error}", error.exit_code, debug, error=parts)
     except Exception as error:
         if errors.lacks_memory(error):
             return _report(f"error: {LACKS_MEMORY}", 2, debug)
@@ -180,12 +181,12 @@ def _end(words: list[str]) -> int:
         return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)
 
 
-def _report(message: str, status: int, debug: bool) -> int:
+def _report(message: str, status: int, debug: bool, **more: object) -> int:
     if debug:
         import traceback
 
         traceback.print_exc()
-    print(f"seqray: {' '.join(message.split())}", file=sys.stderr)
+    write_line(f"seqray: {' '.join(message.split())}", **more)
     return status
 
 
@@ -218,7 +219,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
     prepare_process()
     request = parse(verb, words)
     if request.verbose:
-        report_versions(request.command)
+        report_versions(("seqray", verb, *words))
     outcome: Outcome = import_module(VERBS[verb][0]).run(request)
     flush_standard_output()  # a reader that went away shows itself here
     if outcome.last:

@@ -51,6 +51,14 @@ class JsonLines:
         self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
+def write_line(line: str, **more: Any) -> None:
+    """Write a line to standard error; under ``--log-json`` with what is known beside it."""
+    if isinstance(sys.stderr, JsonLines):
+        sys.stderr.event(line, **more)
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def json_lines(words: Sequence[str]) -> Iterator[None]:
     """Write standard error as JSON within the block, where ``--log-json`` is among the words."""
@@ -85,14 +93,16 @@ class Resources:
         # Of all children the largest is known, not when it ran: no larger one means none of this run.
         grown = children.ru_maxrss > self._children.ru_maxrss
         largest = max(children.ru_maxrss * RSS_UNIT if grown else 0, SERVED.peak_bytes) / 1e6
-        parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {user + system + others:.1f} s"]
-        parts.append(f"peak memory {max(_peak_memory(own), largest):.0f} MB")
+        wall, cpu = round(time.monotonic() - self._started, 3), round(user + system + others, 3)
+        peak = round(max(_peak_memory(own), largest))
+        parts = [f"wall {wall:.1f} s", f"CPU {cpu:.1f} s", f"peak memory {peak} MB"]
         parts += [] if records is None else [f"records {records}"]
         if verbose:
             parts += [f"user {user:.1f} s", f"system {system:.1f} s"]
             parts.append(f"major page faults {own.ru_majflt - self._own.ru_majflt}")
             parts.append(f"largest process that it started {largest:.0f} MB")
-        print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
+        figures = {"wall_s": wall, "cpu_s": cpu, "peak_mb": peak, "records": records}
+        write_line(f"seqray: resources: {', '.join(parts)}", resources=figures)
 
 
 def _peak_memory(own: resource.struct_rusage) -> float:
@@ -196,9 +206,6 @@ class Progress:
             style = style.replace("{rate_fmt}", f"{60 * done / elapsed:.3g} {self._unit}/min")
         unit = f" {self._unit}"
         line = tqdm.format_meter(done, total or 0, elapsed, prefix=self._phase, unit=unit, bar_format=style)
-        if not isinstance(sys.stderr, JsonLines):
-            print(line, file=sys.stderr, flush=True)
-            return
         figures = {
             "phase": self._phase,
             "unit": self._unit,
@@ -208,7 +215,7 @@ class Progress:
             "per_second": round(rate, 3) if rate else None,
             "seconds_left": round((total - done) / rate, 1) if total and rate else None,
         }
-        sys.stderr.event(line, progress=figures)
+        write_line(line, progress=figures)
 
 
 # --- Standard streams that are closed, full, or lack some letters; and what a terminal would obey

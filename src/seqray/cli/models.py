@@ -35,7 +35,7 @@ class ModelsRequest(Request):
         show = actions.add_parser("show", help="describe a model")
         show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
         show.add_argument("--full", action="store_true", help="all facts and figures of its file")
-        verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
+        verify = actions.add_parser("verify", help="check the checksum and the self-test of model files")
         verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
         add_options(verify, ModelOptions, ["backbone"])
         for action in (listing, show, verify):
@@ -114,6 +114,9 @@ def _verify(request: ModelsRequest) -> None:
         try:
             row["sha256"] = load_model(name, request.backbone).sha256
         except ModelFileError as error:
+            if Path(name).is_file() and not name.endswith(".safetensors"):
+                others = "verify checks models, and sha256sum gives the checksum of any other file"
+                error = ModelFileError(error.what, where=error.where, remedy=f"{error.remedy}; {others}")
             reason = ModelFileError(error.what, remedy=error.remedy)  # without the name once more
             row |= {"status": "failed", "reason": str(reason)}
             failures.append(error)

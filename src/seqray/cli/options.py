@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -234,6 +235,27 @@ def refuse_unused(options: Options, absent: Mapping[str, tuple[str, str]]) -> No
                 raise ConfigError(f"{about['names'][0]} {what}", remedy=remedy)
 
 
+ANYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
+"""Options of every verb, without a value; they may also stand before a subcommand."""
+_UNRECORDED = (*ANYWHERE, "--threads", "--shard")
+"""Options that change no byte of what a verb writes; the command in a header omits them."""
+
+
+def divide_words(words: Sequence[str], names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide a command line into the options of some names, with their values, and all other words."""
+    chosen: list[str] = []
+    others: list[str] = []
+    rest = iter(words)
+    for given in rest:
+        word = re.sub("^-q+(?=[^q])", "-", given)  # -qo FILE is -q -o FILE
+        name = word[:2] if re.match("-[^-]", word) else word.partition("=")[0]
+        if name not in names:
+            others.append(word)
+        else:
+            chosen += [word, next(rest, "")] if word == name and name not in ANYWHERE else [word]
+    return chosen, others
+
+
 class Request(Options):
     """A parsed command line; a verb adds its options."""
 
@@ -260,7 +282,8 @@ class Request(Options):
     @classmethod
     def of(cls, parsed: argparse.Namespace, command: Sequence[str]) -> Self:
         """Build the request from what the parser found."""
-        return _build(cls, vars(parsed) | {"command": command})
+        _, recorded = divide_words(command, _UNRECORDED)
+        return _build(cls, vars(parsed) | {"command": recorded})
 
     def say(self, *lines: str) -> None:
         """Write lines for the user to standard error, unless ``--quiet`` is given."""

@@ -23,7 +23,7 @@ from seqray.cli.model import (
     provenance,
     recognize,
 )
-from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
+from seqray.cli.options import Options, Outcome, Request, divide_words, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
 from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from seqray.scanning.results import ScanResult
     from seqray.scanning.scorers import Scorer
 
-# --- The command line that a scan records, and the share of a scan that it names
+# --- The outputs that a scan names last in its command, and the share of a scan
 
 PYTORCH = "PyTorch"
 """The engine of a shard whose outputs name none."""
@@ -47,8 +47,6 @@ OUTPUT_OPTIONS = (
     *("--out", "-o", "--html", "--track", "--format", "--skipped"),
     *("--genes-out", "--upstream", "--downstream"),
 )
-_WITHOUT_EFFECT = ("--shard", "--threads", "--quiet", "-q", "--verbose", "--log-json", "--debug")
-"""Options that change no byte of what a scan, whole or gathered, writes."""
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -59,26 +57,10 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def divide_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Divide a command line into what decides the scan, and the options that name its outputs."""
-    settings: list[str] = []
-    outputs: list[str] = []
-    rest = iter(words)
-    for given in rest:
-        word = re.sub("^-q+(?=[^q])", "-", given)  # -qo FILE is -q -o FILE
-        name = word[:2] if re.match("-[^-]", word) else word.partition("=")[0]
-        valued = name in (*OUTPUT_OPTIONS, "--shard", "--threads")
-        parts = [word, next(rest, "")] if valued and word == name else [word]
-        if name in OUTPUT_OPTIONS:
-            outputs += parts
-        elif name not in _WITHOUT_EFFECT:
-            settings += parts
-    return settings, outputs
-
-
 # --- Options of ``seqray scan``
 
 DEFAULTS = ScanOptions()
+FORMAT_HELP = "format of an output without a known suffix, such as '-'"
 
 
 class CallOutputs(Options, heading="output; all files appear together, or none"):
@@ -86,8 +68,7 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
 
     out: tuple[str, ...] = option(
         "--out -o FILE",
-        "calls as .gff3, .bed, .tsv or .csv (+ .gz), their bases as .fa, or .gb (both not of shards); may be "
-        "repeated (default: TSV on stdout)",
+        "calls as .gff3, .bed, .tsv or .csv (+ .gz); may be repeated (default: TSV on stdout)",
     )
     genes_out: tuple[str, ...] = option(
         "--genes-out FILE",
@@ -95,17 +76,11 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
         "repeated",
         only_for="whole scans, genomes",
     )
-    upstream: options.WholeNumber | None = option(
-        "--upstream N", f"bases before each start in --out FILE.fa (default: {UPSTREAM})"
-    )
-    downstream: options.WholeNumber | None = option(
-        "--downstream N", f"bases after each start in --out FILE.fa (default: {DOWNSTREAM})"
-    )
     html: str | None = option(
         "--html FILE", "a page with figures, maps of calls and a table to search", only_for="whole scans"
     )
-    format: Literal["gff3", "bed", "tsv", "genbank"] | None = option(
-        "--format", "format of an output without a known suffix, such as '-'", only_for="whole scans"
+    format: str | None = option(
+        "--format", FORMAT_HELP, choices=("gff3", "bed", "tsv"), only_for="whole scans"
     )
     track: tuple[str, ...] = option(
         "--track FILE",
@@ -114,26 +89,31 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
         only_for="whole scans",
     )
 
-    def files(self, skipped: str | None, *, is_shard: bool = False) -> CallFiles:
+    def files(self, skipped: str | None, **more: Any) -> CallFiles:
         """The files to write, see `CallFiles`."""
         from seqray.cli.scan_outputs import CallFiles
 
-        around = self.upstream, self.downstream
-        return CallFiles(
-            self.out,
-            self.format,
-            self.html,
-            self.track,
-            skipped,
-            genes=self.genes_out,
-            around=None if around == (None, None) else around,
-            is_shard=is_shard,
-        )
+        given = self.out, self.format, self.html, self.track, skipped
+        return CallFiles(*given, genes=self.genes_out, **more)
 
 
 class ScanOutputs(CallOutputs):
-    """The same, or one shard."""
+    """The same, with the bases, which a scan reads; or one shard."""
 
+    out: tuple[str, ...] = option(
+        "--out -o FILE",
+        "calls as .gff3, .bed, .tsv or .csv (+ .gz), their bases as .fa, or .gb; may be repeated (default: "
+        "TSV on stdout)",
+    )
+    format: str | None = option(
+        "--format", FORMAT_HELP, choices=("gff3", "bed", "tsv", "genbank"), only_for="whole scans"
+    )
+    upstream: options.WholeNumber | None = option(
+        "--upstream N", f"bases before each start in --out FILE.fa (default: {UPSTREAM})"
+    )
+    downstream: options.WholeNumber | None = option(
+        "--downstream N", f"bases after each start in --out FILE.fa (default: {DOWNSTREAM})"
+    )
     shard: Annotated[tuple[int, int], _parse_shard] | None = option(
         "--shard I/N",
         "do the I-th of N shares of the scan and write it to --out FILE.shard, for 'seqray gather'",
@@ -264,13 +244,14 @@ def run(request: ScanRequest) -> Outcome:
     from seqray.scanning.scorers import make_scorer
     from seqray.scanning.words import genome_cautions
 
-    settings, named_outputs = divide_words(request.command)
+    named_outputs, settings = divide_words(request.command, OUTPUT_OPTIONS)
     request = replace(request, command=(*settings, *named_outputs))
     outputs, reading = request.outputs, request.records
     if outputs.shard:
         given_both = "and --shard can't both be given", "give it to 'seqray gather'"
         refuse_unused(request, {"whole scans": given_both})
-    files = outputs.files(reading.skipped, is_shard=outputs.shard is not None)
+    around = outputs.upstream, outputs.downstream
+    files = outputs.files(reading.skipped, around=around, is_shard=outputs.shard is not None)
     beside = (request.model.model, request.windows.bed, request.genes.genes)
     inputs.check_files([request.input], files.paths(), beside=beside)
     options = _scan_options(request)
@@ -345,7 +326,8 @@ def _scan(
         if isinstance(result, tuple):
             header, arrays = result
             header |= _shard_facts(model, scorer, origin)
-            header |= {"facts": facts, "skipped": skipped.kept, "command": divide_words(request.command)[0]}
+            _, settings = divide_words(request.command, OUTPUT_OPTIONS)
+            header |= {"facts": facts, "skipped": skipped.kept, "command": settings}
             files.write_shard(header, arrays)
             also = f", {skipped.count} records skipped" if skipped.count else ""
             of = f"{header['share'][0]}/{header['share'][1]}"

@@ -50,7 +50,7 @@ class CallFiles:
         skipped: str | None,
         *,
         genes: Sequence[str] = (),
-        around: tuple[int | None, int | None] | None = None,
+        around: tuple[int | None, int | None] = (None, None),
         is_shard: bool = False,
     ) -> None:
         if is_shard and (len(calls) != 1 or not (calls[0] == "-" or calls[0].endswith(".shard"))):
@@ -65,10 +65,10 @@ class CallFiles:
             check_suffix(path, ".tsv", ".csv", ".gff3", ".gff")
         self._genes, kinds = genes, {kind for _, kind in self._calls}
         self.has_genbank, self.has_letters = GENBANK in kinds, not kinds.isdisjoint((GENBANK, FASTA))
-        if around and FASTA not in kinds:
+        if around != (None, None) and FASTA not in kinds:
             what = "--upstream and --downstream are for calls as FASTA"
             raise ConfigError(what, remedy="give --out FILE.fa, too")
-        before, after = around or (None, None)
+        before, after = around
         self._around = UPSTREAM if before is None else before, DOWNSTREAM if after is None else after
         self.staged_skipped: str | Path | None = None
 

@@ -24,8 +24,9 @@ class SummaryRequest(Request):
         "a .tsv of 'seqray predict', 'scan', 'gather' or 'evaluate', all of one kind; NAME is its row",
     )
     failed: tuple[str, ...] = option(
-        "--failed NAME=MODEL",
-        "a row for a table that is missing, because its command failed; may be repeated",
+        "--failed NAME=MODEL[=WHY]",
+        "a row for a table that is missing, because its command failed, and WHY as its caution; may be "
+        "repeated",
     )
     out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
     json: str | None = option("--json FILE", "the same as JSON")
@@ -59,10 +60,12 @@ def run(request: SummaryRequest) -> Outcome:
         if verb != verbs[0]:
             raise InputError("is a table of another kind than the first", where=path)
     for word in request.failed:
-        name, model = _named(word)
-        rows.append({"sample": name, "model": model, "status": "failed"})
+        name, failed = _named(word)
+        model, _, why = failed.partition("=")
+        rows.append({"sample": name, "model": model, "status": "failed", "cautions": why or MISSING})
     _name_models(rows)
     columns = dict.fromkeys(column for row in rows for column in row)  # models may have other classes
+    columns = sorted(columns, key="cautions".__eq__)  # they come last
     rows = [dict.fromkeys(columns, MISSING) | row for row in rows]
     with Staging() as staging:
         if request.html:  # first: what is printed can't be taken back
@@ -73,7 +76,7 @@ def run(request: SummaryRequest) -> Outcome:
             write_json(staging.path(request.json), {"rows": [plain_cells(row) for row in rows]})
         if request.multiqc:
             write_json(staging.path(request.multiqc), summary_multiqc([*verbs, "scan"][0], rows))
-        write_table(staging.path(request.out), list(columns), (list(row.values()) for row in rows))
+        write_table(staging.path(request.out), columns, (list(row.values()) for row in rows))
     return Outcome(records=len(rows))
 
 

@@ -48,10 +48,13 @@ def short_name(path: str | Path) -> str:
 def cannot_write(error: OSError, where: str, verb: str = "written") -> InputError:
     """What to raise for an error of writing, or of another verb; ``where`` names the file."""
     if isinstance(error, FileNotFoundError):
-        return InputError(
-            "no such file" if verb == "read" else "can't be written (its directory doesn't exist)",
-            where=where,
+        lacks = (
+            "takes no new files"
+            if os.path.isdir(os.path.dirname(os.path.realpath(where)))
+            else "doesn't exist"
         )
+        what = "no such file" if verb == "read" else f"can't be written (its directory {lacks})"
+        return InputError(what, where=where)
     if isinstance(error, IsADirectoryError):
         return InputError("is a directory", where=where, remedy="give a file")
     return InputError(f"can't be {verb} ({error.strerror})", where=where)

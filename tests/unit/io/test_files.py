@@ -13,7 +13,7 @@ import pytest
 from Bio.bgzf import BgzfReader
 
 from seqray.core.errors import InputError
-from seqray.io.files import keep_pipes, open_input, open_output, sha256, single_reading_of_pipes
+from seqray.io.files import cannot_write, keep_pipes, open_input, open_output, sha256, single_reading_of_pipes
 from tables import bgzip
 
 TEXT = b"".join(b"%d the quick brown fox\n" % (i * i) for i in range(20_000))
@@ -147,6 +147,11 @@ def test_sha256_of_the_example_of_the_standard(make, tmp_path):
     assert sha256(make(b"abc")) == expected
     with pytest.raises(InputError, match="no such file"):
         sha256(tmp_path / "absent")
+
+
+def test_a_folder_that_takes_no_file_is_told_from_one_that_is_not_there(tmp_path):
+    for name, why in (("out.tsv", "takes no new files"), ("none/out.tsv", "doesn't exist")):  # as in /proc
+        assert why in str(cannot_write(FileNotFoundError(), str(tmp_path / name)))
 
 
 FASTA = b">a\nACGT\n"
