@@ -1,4 +1,4 @@
-"""``seqray compare``: the starts that two strains share, and those that moved, were lost or gained."""
+"""``seqray compare``: the starts that two strains share, those that moved, were lost or gained, or may be."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ _UPSTREAM, _DOWNSTREAM = 60, 20  # bases around a start
 _LOWER_IDENTITY, _MAX_SHIFT = 0.7, 10
 _OF_GENE, _MAX_MOVE = 81, 150  # first bases that tell a gene; most bases between two starts of one gene
 _MAX_SHOWN = 5  # bases that differ
+# Scores of the same bases differ by up to .18 with the phase of the tokens: benchmarks/results/phases.tsv.
+_MAX_SCORE_CHANGE = 0.2
+_TRUST = ("doubtful", "medium", "high")
+_SAME = "the same {} bases"
 
 
 class Start(NamedTuple):
@@ -117,18 +121,35 @@ def compare_starts(
         if x and y:
             moved, weak = abs(shift) > tolerance, not (in_a and in_b)
             change = change if weak else "moved" if moved else "same"
-            told = ["below the threshold"] * weak + ["the same gene"] * (way == 2)
+            told = ["below the threshold"] if weak else _change_of_score(x, y)
+            told += ["the same gene"] * (way == 2)
             if moved and way == 2:
                 told += [f"the start of A: {places[0][x.call]}", f"that of B: {places[1][y.call]}"]
-            elif genomes and (weak or moved or way):
-                told += [_differences(y, x, -shift, of_b=True) if own else _differences(x, y, shift)]
+            elif genomes:
+                unlike = _differences(y, x, -shift, of_b=True) if own else _differences(x, y, shift)
+                told += [unlike] * bool(told or moved or way or not _is_same(unlike))
         elif genomes:
             told = [places[own][one.call]]
         elif any(start.gene == one.gene for start in (a, b)[other]):
             told = ["another start of the gene"]
+        if change in ("lost", "gained") and any(map(_is_same, told)):
+            change = "unsure"
+        gene = next((start.gene for start in (x, y) if start and start.gene != MISSING), MISSING)
         cells = [getattr(start, name) if start else None for start in (x, y) for name in _CELLS]
-        rows.append((change, one.gene, shift if x and y else None, *cells, "; ".join(told) or None))
+        rows.append((change, gene, shift if x and y else None, *cells, "; ".join(told) or None))
     return rows
+
+
+def _change_of_score(a: Start, b: Start) -> list[str]:
+    """Whether the start is weaker or stronger in B, by its trust, or by more than the phase does."""
+    if a.trust != b.trust and {a.trust, b.trust} <= {*_TRUST}:
+        return ["weaker" if _TRUST.index(b.trust) < _TRUST.index(a.trust) else "stronger"]
+    change = b.score - a.score
+    return ["weaker" if change < 0 else "stronger"] if abs(change) > _MAX_SCORE_CHANGE else []
+
+
+def _is_same(told: str) -> bool:
+    return re.match(_SAME.format("[0-9]+"), told) is not None
 
 
 def find_letters(starts: Sequence[Start], genome: Sequence[SequenceRecord], of_b: bool) -> dict[str, str]:
@@ -151,7 +172,7 @@ def _differences(start: Start, other: Start, shift: int, place: str = "", *, of_
     span = range(max(0, -ahead), min(len(start.letters), len(other.letters) - ahead))
     unlike = [at for at in span if start.letters[at] != other.letters[at + ahead]]
     if not unlike:
-        return f"the same {len(span)} bases" + (
+        return _SAME.format(len(span)) + (
             place and f"; other genes or bases farther away differ,{place}"
         )
     for at in unlike[: _MAX_SHOWN * (len(unlike) <= _MAX_SHOWN)]:
@@ -234,7 +255,7 @@ def run(request: CompareRequest) -> Outcome:
     facts = {"matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved"}
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))
     changes = Counter(str(row[0]) for row in rows)
-    told = ", ".join(f"{changes[change]} {change}" for change in ("same", "moved", "lost", "gained"))
+    told = ", ".join(f"{changes[change]} {change}" for change in ("same", "moved", "lost", "gained", "unsure"))
     left = sum(start.gene == MISSING and not start.letters for start in (*a, *b))
     without = f"; {counted(left, 'call')} without a gene left out" if left else ""
     return Outcome(records=len(rows), last=f"{told}{without}")

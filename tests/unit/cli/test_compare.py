@@ -117,8 +117,31 @@ def test_a_call_below_the_threshold_is_a_reason_for_its_own_place_alone(farther,
     letters = bases(200, 0)
     a = at("p_1", 72, letters[100:181])
     low = at("q_1", 72 + farther, letters[100 - farther : 181 - farther])._replace(score=0.2)
-    assert reasons(compare_starts([a], [low], 5, 0.3, ([], []))) == [("lost", reason)]
-    assert reasons(compare_starts([low], [a], 5, 0.3, ([], []))) == [("gained", reason)]
+    lost, gained = ("unsure", "unsure") if "same" in reason else ("lost", "gained")
+    assert reasons(compare_starts([a], [low], 5, 0.3, ([], []))) == [(lost, reason)]
+    assert reasons(compare_starts([low], [a], 5, 0.3, ([], []))) == [(gained, reason)]
+
+
+@pytest.mark.parametrize(
+    ("trust", "score", "told"),  # a start with .5, medium in A
+    [
+        ("medium", 0.3, None),
+        ("medium", 0.29, "weaker"),
+        ("medium", 0.71, "stronger"),
+        ("doubtful", 0.45, "weaker"),
+        ("high", 0.55, "stronger"),
+    ],
+)
+@pytest.mark.parametrize("unlike", [set(), {52}])
+def test_a_start_that_both_have_is_said_to_be_weaker_or_stronger(trust, score, told, unlike):
+    a = at("p_1", 1, TATAAT)._replace(trust="medium", boxes=[("-10", range(-12, -6))])
+    b = at(".", 1, other_bases(TATAAT, unlike))._replace(trust=trust, score=score)
+    [row] = compare_starts([a], [b], genomes=([], []), tolerance=5)
+    bases = "1 of 81 bases differ: -8 A>T in the -10 box" if unlike else "the same 81 bases" if told else ""
+    assert row[:2] == ("same", "p_1")
+    assert row[-1] == ("; ".join(filter(None, (told, bases))) or None)
+    [row] = compare_starts([b], [a], genomes=([], []), tolerance=5)
+    assert row[:2] == ("same", "p_1")
 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 500)), max_size=6, unique=True))
@@ -136,7 +159,7 @@ def reasons(rows):
 def test_a_start_that_one_strain_has_alone_tells_why_as_far_as_the_tables_do():
     low = at("y", 40)._replace(score=0.2)
     a, b = [at("x", 30), at("x", 80), at("y", 40), at("z", 10)], [at("x", 34), low]
-    expected = [("same", None), ("lost", "another start of the gene"), ("same", None), ("lost", None)]
+    expected = [("same", None), ("lost", "another start of the gene"), ("same", "weaker"), ("lost", None)]
     assert reasons(compare_starts(a, b, 5)) == expected
     expected[2] = ("lost", "below the threshold")
     assert reasons(compare_starts(a, b, 5, 0.3)) == expected
@@ -162,7 +185,7 @@ def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, stra
         "b", b.replace(b[300:381], own if strand == "+" else reverse_complement(own))
     )
     there = f"the same 81 bases; other genes or bases farther away differ, at b:301-381({strand})"
-    assert reasons(compare_starts(starts[:1], [], 5, 0, genomes)) == [("lost", there)]
+    assert reasons(compare_starts(starts[:1], [], 5, 0, genomes)) == [("unsure", there)]
     with pytest.raises(InputError, match="names the contig 'a', the genome has 'b'; rename one of them"):
         read_starts(tmp_path / "a.tsv", genomes[1])
 
