@@ -172,9 +172,7 @@ def _differences(start: Start, other: Start, shift: int, place: str = "", *, of_
     span = range(max(0, -ahead), min(len(start.letters), len(other.letters) - ahead))
     unlike = [at for at in span if start.letters[at] != other.letters[at + ahead]]
     if not unlike:
-        return _SAME.format(len(span)) + (
-            place and f"; other genes or bases farther away differ,{place}"
-        )
+        return _SAME.format(len(span)) + (place and f"; other genes or bases farther away differ,{place}")
     for at in unlike[: _MAX_SHOWN * (len(unlike) <= _MAX_SHOWN)]:
         bases, base = (start.letters[at], other.letters[at + ahead])[:: -1 if of_b else 1], at - start.at
         box = next((f" in the {name} box" for name, places in start.boxes if base in places), "")
@@ -255,7 +253,9 @@ def run(request: CompareRequest) -> Outcome:
     facts = {"matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved"}
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))
     changes = Counter(str(row[0]) for row in rows)
-    told = ", ".join(f"{changes[change]} {change}" for change in ("same", "moved", "lost", "gained", "unsure"))
+    told = ", ".join(
+        f"{changes[change]} {change}" for change in ("same", "moved", "lost", "gained", "unsure")
+    )
     left = sum(start.gene == MISSING and not start.letters for start in (*a, *b))
     without = f"; {counted(left, 'call')} without a gene left out" if left else ""
     return Outcome(records=len(rows), last=f"{told}{without}")

@@ -11,6 +11,7 @@ from seqray.cli.inputs import (
     GeneOptions,
     RecordOptions,
     RowOptions,
+    check_suffix,
 )
 from seqray.cli.model import TRUNCATE, DeviceOptions, ModelOptions
 from seqray.cli.options import Options, Request, fill, option
@@ -206,6 +207,8 @@ def check_names(request: ExplainRequest) -> None:
         (".png", ".svg", ".pdf"): (outputs.plot,),
         (".meme", ".jaspar", ".tsv"): outputs.motifs,
     }
+    for path in (outputs.heads, request.checks.faithfulness, request.records.skipped):
+        check_suffix(path, ".tsv")
     for known, paths in suffixes.items():
         for path in filter(None, paths):
             if not path.lower().endswith(known):

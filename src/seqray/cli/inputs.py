@@ -171,16 +171,10 @@ def check_files(
         seen.add(key)
 
 
-_KNOWN_SUFFIXES = (
-    *(".tsv", ".csv", ".parquet", ".html", ".htm", ".json"),
-    *(".fa", ".fasta", ".png", ".svg", ".pdf"),
-)
-
-
 def check_suffix(path: str | None, *suffixes: str) -> None:
-    """Refuse an output whose suffix is that of another format."""
+    """Refuse an output whose suffix is not that of its format; a name without one is taken."""
     name = (path or "").lower().removesuffix(".gz")
-    if name.endswith(_KNOWN_SUFFIXES) and not name.endswith(suffixes):
+    if os.path.splitext(name)[1] and not name.endswith(suffixes):
         raise InputError(
             "ends in the suffix of another format", where=path or "", remedy=f"use {' or '.join(suffixes)}"
         )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli import options
-from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files
+from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files, check_suffix
 from seqray.cli.labeled import ALPHABET, COLUMNS, naming_alphabet, noting_unread
 from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.alphabet import ALPHABETS
@@ -162,6 +162,7 @@ def run(request: NegativesRequest) -> Outcome:
         absent["windows"] = "is for windows of a genome", f"add --recipe {' or '.join(windows)}"
     refuse_unused(request, absent)
     beside = (genome.genome, genome.annotation, genome.starts)
+    check_suffix(records.skipped, ".tsv")
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives.genome import read_genome_context
     from seqray.datasets.negatives.make import NegativeSet, make_negatives, shortages

@@ -72,8 +72,8 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
     )
     genes_out: tuple[str, ...] = option(
         "--genes-out FILE",
-        "a row a gene: its best start, or why it has none, as .tsv or .csv; or the genes as .gff3; may be "
-        "repeated",
+        "a row a gene: its best start, or why it has none, as .tsv or .csv; or the genes as .gff3, or "
+        "their proteins as .faa; may be repeated",
         only_for="whole scans, genomes",
     )
     html: str | None = option(

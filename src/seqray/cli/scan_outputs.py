@@ -34,6 +34,7 @@ FORMATS = {
     **dict.fromkeys((".fa", ".fasta", ".fna"), FASTA),
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
 }
+PROTEINS = ".faa"
 SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 """Indices of calls to what each letter of the strip around them adds to the score."""
 
@@ -60,11 +61,13 @@ class CallFiles:
             what = f"--format {chosen} and '{self._calls[0][0]}' are different formats"
             raise ConfigError(what, remedy="leave out --format")
         check_suffix(html, ".html", ".htm")
+        check_suffix(skipped, ".tsv")
         self._tracks, self._skipped, self._html = tracks, skipped, html
         for path in genes:
-            check_suffix(path, ".tsv", ".csv", ".gff3", ".gff")
+            check_suffix(path, ".tsv", ".csv", ".gff3", ".gff", PROTEINS)
         self._genes, kinds = genes, {kind for _, kind in self._calls}
         self.has_genbank, self.has_letters = GENBANK in kinds, not kinds.isdisjoint((GENBANK, FASTA))
+        self.has_letters |= any(map(_has_proteins, genes))
         if around != (None, None) and FASTA not in kinds:
             what = "--upstream and --downstream are for calls as FASTA"
             raise ConfigError(what, remedy="give --out FILE.fa, too")
@@ -152,17 +155,21 @@ class CallFiles:
             elif kind == GENBANK and source is not None:
                 self._write_genbank(path, result, provenance, source)
         if self._genes:
-            self._write_genes(result, provenance)
+            self._write_genes(result, provenance, source)
         if self._page is not None:
             self._page.write(result, provenance, model, shares_of)
 
-    def _write_genes(self, result: ScanResult, provenance: Sequence[str]) -> None:
-        from seqray.genome.find import gene_features
+    def _write_genes(self, result: ScanResult, provenance: Sequence[str], source: GenomeInput | None) -> None:
+        from seqray.genome.find import gene_features, proteins
         from seqray.scanning.gene_starts import GENE_COLUMNS, gene_rows, gene_starts
 
         for path in map(str, self._staged_genes):
             if path.lower().removesuffix(".gz").endswith((".gff3", ".gff")) and result.genes:
                 write_features(path, gene_features(result.genes), provenance, result.scanned)
+            elif _has_proteins(path) and result.genes and source is not None:
+                with open_output(path) as handle:
+                    for name, about, residues in proteins(result.genes, source):
+                        handle.write(encode_text(f">{name} {about}\n{residues}\n"))
             else:
                 write_table(path, GENE_COLUMNS, gene_rows(gene_starts(result)), provenance)
 
@@ -188,6 +195,10 @@ class CallFiles:
             is_circular=lambda name: options.circular or name in circular,
             duplicates=source.duplicates,
         )
+
+
+def _has_proteins(path: str) -> bool:
+    return path.lower().removesuffix(".gz").endswith(PROTEINS)
 
 
 def _format(path: str, chosen: str | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli import options
-from seqray.cli.inputs import SEQUENCE_FILES, check_files
+from seqray.cli.inputs import SEQUENCE_FILES, check_files, check_suffix
 from seqray.cli.labeled import AlignmentLabelOptions, DataOptions
 from seqray.cli.messages import Progress
 from seqray.cli.model import THREADS, use_threads
@@ -150,6 +150,7 @@ def run(request: TrainRequest) -> Outcome:
     beside = (request.config, request.like, request.labels.alignment_labels)
     beside += (request.teacher, request.init, request.metrics)
     outputs = [request.out, request.save_config]
+    check_suffix(request.save_config, ".yaml", ".yml")
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
     from seqray.training.plan import TrainSettings, model_name, plan_training, read_metrics, write_config
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,9 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from Bio.Data import CodonTable
+from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.arrays import Codes
 from seqray.core.errors import ConfigError, InputError, missing_package, setting
 from seqray.core.records import SequenceRecord
@@ -24,6 +27,7 @@ from seqray.io.files import display_name, short_name
 from seqray.io.genbank import genbank_annotation, gene_names
 from seqray.io.lines import AnnotatedFile, Feature, Part, is_pseudo
 from seqray.io.records import Duplicates, UniqueIds
+from seqray.io.tables import one_line
 
 if TYPE_CHECKING:
     import pyrodigal
@@ -122,6 +126,31 @@ def _features(contig: str, genes: Iterable[Gene], source: str) -> Iterator[Featu
                 partial_start=gene.partial_start,
                 partial_end=gene.partial_end,
             )
+
+
+def proteins(annotation: Annotation, contigs: Iterable[SequenceRecord]) -> Iterator[tuple[str, str, str]]:
+    """Name, place and residues of each protein; of a gene in pieces not all bases are known."""
+    tables = CodonTable.unambiguous_dna_by_id
+    for contig in contigs:
+        genes, text = annotation.genes.get(contig.id, ()), contig.sequence
+        pieces = Counter(gene.locus or gene.name for gene in genes if gene.coding and not gene.complete)
+        for gene in genes:
+            whole = gene.complete or pieces[gene.locus or gene.name] == 1
+            if not (gene.coding and whole) or gene.pseudo:
+                continue
+            if (number := gene.table or _BACTERIAL) not in tables:
+                remedy = f"choose one of {', '.join(map(str, tables))}"
+                raise InputError(
+                    f"{gene.name} has no codon table {number}", where=annotation.file, remedy=remedy
+                )
+            bases = text[gene.start : gene.end] + text[: max(gene.end - len(text), 0)]
+            bases = reverse_complement(bases, DNA) if gene.strand == "-" else bases
+            residues = str(Seq(bases[: len(bases) // 3 * 3]).translate(table=number))
+            starts = not gene.partial_start and bases[:3].upper() in tables[number].start_codons
+            place = f"{contig.id}:{gene.start + 1}-{gene.end}({gene.strand})"
+            about = " ".join(filter(None, (gene.locus * (gene.locus != gene.name), place, gene.product)))
+            name = "_".join(gene.name.split())
+            yield name, one_line(about), (f"M{residues[1:]}" if starts else residues).removesuffix("*")
 
 
 # --- Intervals of a gene of several parts

@@ -94,7 +94,11 @@ def write_features(
 def _feature_line(feature: Feature) -> bytes:
     attributes, is_gene = dict(feature.attributes), feature.kind == "gene"
     name = attributes.get("locus_tag") or f"{attributes.get('gene', 'gene')}_{feature.start + 1}"
-    about = {"ID": name, "Name": attributes.get("gene", name)} if is_gene else {"Parent": name}
+    about = (
+        {"ID": name, "Name": attributes.get("gene", name)}
+        if is_gene
+        else {"ID": f"cds-{name}", "Parent": name}
+    )
     if feature.partial_start or feature.partial_end:  # of the left and the right end
         ends = (feature.partial_start, feature.partial_end)[:: -1 if feature.strand == "-" else 1]
         about["partial"] = "".join("01"[one] for one in ends)

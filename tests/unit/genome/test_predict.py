@@ -5,6 +5,7 @@ from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
+import pyrodigal
 import pytest
 
 from seqray.core.errors import ConfigError, InputError
@@ -16,6 +17,7 @@ from seqray.genome.find import (
     choose_genes,
     predict_all,
     predicted_genes,
+    proteins,
 )
 from seqray.genome.genes import Annotation, Gene
 
@@ -137,6 +139,45 @@ def test_genes_state_the_codon_table_that_found_them(genome, recoded):
     assert {gene.table for gene in chosen.genes_of(genome.sequence[:40_000])} == {11}
     trained = GenePredictor.train([recoded.sequence])
     assert {gene.table for gene in trained.genes_of(recoded.sequence, circular=True)} == {4}
+
+
+def test_proteins_are_those_that_pyrodigal_translates(genome, recoded):
+    for letters in (genome.sequence, recoded):
+        annotation = predicted_genes([SequenceRecord("c", letters)])
+        [genes] = annotation.genes.values()
+        found = {name: residues for name, _, residues in proteins(annotation, [SequenceRecord("c", letters)])}
+        table = genes[0].table
+        own = pyrodigal.GeneFinder(mask=True)
+        own.train(letters, translation_table=table)
+        expected = {
+            (one.begin - 1, one.end): one.translate(table).removesuffix("*")
+            for one in own.find_genes(letters)
+        }
+        places = {(gene.start, gene.end): found[gene.name] for gene in genes}
+        shared = places.keys() & expected.keys()
+        assert len(shared) > 0.9 * len(places)
+        assert all(places[place][1:] == expected[place][1:] for place in shared)
+        assert {residues[0] for residues in found.values()} == {"M"}
+
+
+@pytest.mark.parametrize(
+    ("gene", "expected"),  # on a circle: GTG AAA TAA TGA, and the end of TTA TTT CAC in front
+    [
+        (Gene(3, 12, "+", "x y", "L1", "a protein"), [("x_y", "L1 c:4-12(+) a protein", "MK")]),
+        (Gene(3, 15, "+", "x", table=4), [("x", "c:4-15(+)", "MK*W")]),
+        (Gene(3, 9, "+", "x", partial_start=True), [("x", "c:4-9(+)", "VK")]),
+        (Gene(15, 24, "-", "x", partial_end=True), [("x", "c:16-24(-)", "MK")]),
+        (Gene(3, 12, "+", "x", coding=False), []),
+        (Gene(3, 12, "+", "x", pseudo=True), []),
+    ],
+)
+def test_the_protein_of_a_gene(gene, expected):
+    circle = [SequenceRecord("c", "CACGTGAAATAATGATTATTT")]
+    assert [*proteins(Annotation({"c": (gene,)}, ""), circle)] == expected
+    pieces = Gene(3, 6, "+", "p", partial_end=True), Gene(6, 9, "+", "p", partial_start=True)
+    assert not [*proteins(Annotation({"c": pieces}, ""), circle)]
+    with pytest.raises(InputError, match="p has no codon table 99"):
+        [*proteins(Annotation({"c": (Gene(3, 9, "+", "p", table=99),)}, ""), circle)]
 
 
 def test_short_contigs_are_read_by_ready_made_models(genome):
