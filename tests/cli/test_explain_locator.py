@@ -38,7 +38,7 @@ def attributes(path):
 
 
 def test_each_call_is_explained_in_its_place(verb, tmp_path):
-    words = "genome.fa --calls calls.gff3 --genes genes.gff3 --best-calls 8 --shuffles 2"
+    words = "genome.fa --calls calls.gff3 --genes genes.gff3 --best-calls 8 --shuffles 2 --method rollout"
     files = "--out o.tsv --html r.html --plot p.svg --motifs m.meme --track t.bw --inputs i.tsv"
     ended = verb("explain", words, files)
     assert "8 records" in ended.err
@@ -96,6 +96,7 @@ def test_calls_that_were_chosen_keep_their_names(explain, tmp_path):
     write(tmp_path / "calls.gff3", "\n".join([head, rows[-2], rows[-3], rows[-2], ""]))
     found = explain("--genes genes.gff3 --top 1").rows
     assert [row["record"] for row in found] == ["promoter_1", "promoter_2", "promoter_3"]
+    assert {row["method"] for row in found} == {"input-x-gradient"}
 
 
 def test_the_calls_of_one_gene_and_what_their_file_says(explain, tmp_path):

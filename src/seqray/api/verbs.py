@@ -29,7 +29,7 @@ from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
 from seqray.explanations.calls import explain_calls, extract_call_windows
 from seqray.explanations.methods import method_cautions
-from seqray.explanations.options import MethodSettings
+from seqray.explanations.options import GENOME_METHODS, ExplainOptions, MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Annotation
 from seqray.inference.engines import Engine, with_engine
@@ -307,7 +307,7 @@ def scan(
 def explain(
     model: Model,
     sequences: Any,
-    method: str | Sequence[str] = "rollout",
+    method: str | Sequence[str] | None = None,
     *,
     top: int | None = None,
     context: str | None = "auto",
@@ -329,7 +329,8 @@ def explain(
         As for `predict`; a model for genomes and ``calls`` leave nothing out.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
-        `seqray.explanations.methods.OF_ALIGNMENTS`.
+        `seqray.explanations.methods.OF_ALIGNMENTS`. None is ``rollout``, and ``input-x-gradient`` for a
+        model for genomes.
     top
         Keep that many letters or columns of each only, the best in rank.
     calls
@@ -369,7 +370,7 @@ def explain(
     """
     loaded = opened(model, context, device).with_truncation(truncate)
     require_number(top, "top", whole=True, least=1)
-    methods = listed(method)
+    methods = listed(method or (GENOME_METHODS if loaded.is_locator else ExplainOptions.methods))
     kind = kind_of(loaded.card)
     reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
+from seqray.explanations.options import GENOME_METHODS
 
 if TYPE_CHECKING:
     from seqray.modelfile.model import TrainedModel
@@ -41,6 +43,8 @@ def run(request: ExplainRequest) -> Outcome:
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
+    if model.is_locator and not request.target.method:
+        request = replace(request, target=replace(request.target, method=GENOME_METHODS))
     refuse_for_others(request, kind_of(model.card))
     _check_together(request)
     model = model.with_truncation(request.truncate)

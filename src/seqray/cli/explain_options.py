@@ -19,6 +19,7 @@ from seqray.core.errors import InputError
 from seqray.core.text import Truncation
 from seqray.explanations.options import (
     COLUMN_BLOCK,
+    GENOME_METHODS,
     LETTER_BLOCK,
     AlignmentOptions,
     ExplainOptions,
@@ -42,7 +43,7 @@ class TargetOptions(Options, heading="what is explained"):
     method: tuple[str, ...] = option(
         "--method METHOD",
         f"{', '.join(METHODS)}; for alignments rollout, grad-rollout and occlusion; may be repeated "
-        "(default: rollout)",
+        f"(default: rollout; of models for genomes {GENOME_METHODS[0]})",
         choices=METHODS,
     )
     target: str | None = option(

@@ -40,6 +40,10 @@ class MethodSettings:
             require_number(getattr(self, name), name, whole=True, least=1)
 
 
+GENOME_METHODS = ("input-x-gradient",)
+"""The default of models for genomes: rollout ranks no better there than the distance from the site does."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     """What the explanations of every kind of model share."""

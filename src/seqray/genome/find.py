@@ -145,7 +145,7 @@ def proteins(annotation: Annotation, contigs: Iterable[SequenceRecord]) -> Itera
                 )
             bases = text[gene.start : gene.end] + text[: max(gene.end - len(text), 0)]
             bases = reverse_complement(bases, DNA) if gene.strand == "-" else bases
-            residues = str(Seq(bases[: len(bases) // 3 * 3]).translate(table=number))
+            residues = str(Seq(bases[: len(bases) // 3 * 3]).translate(table=str(number)))
             starts = not gene.partial_start and bases[:3].upper() in tables[number].start_codons
             place = f"{contig.id}:{gene.start + 1}-{gene.end}({gene.strand})"
             about = " ".join(filter(None, (gene.locus * (gene.locus != gene.name), place, gene.product)))

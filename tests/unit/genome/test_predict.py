@@ -142,11 +142,12 @@ def test_genes_state_the_codon_table_that_found_them(genome, recoded):
 
 
 def test_proteins_are_those_that_pyrodigal_translates(genome, recoded):
-    for letters in (genome.sequence, recoded):
-        annotation = predicted_genes([SequenceRecord("c", letters)])
-        [genes] = annotation.genes.values()
-        found = {name: residues for name, _, residues in proteins(annotation, [SequenceRecord("c", letters)])}
-        table = genes[0].table
+    for letters in (genome.sequence, recoded.sequence):
+        records = [SequenceRecord("c", letters)]
+        genes = predicted_genes(records).find(records[0], False) or ()
+        annotation = Annotation({"c": tuple(genes)}, "")
+        found = {name: residues for name, _, residues in proteins(annotation, records)}
+        table = next(gene.table for gene in genes)
         own = pyrodigal.GeneFinder(mask=True)
         own.train(letters, translation_table=table)
         expected = {
@@ -177,7 +178,7 @@ def test_the_protein_of_a_gene(gene, expected):
     pieces = Gene(3, 6, "+", "p", partial_end=True), Gene(6, 9, "+", "p", partial_start=True)
     assert not [*proteins(Annotation({"c": pieces}, ""), circle)]
     with pytest.raises(InputError, match="p has no codon table 99"):
-        [*proteins(Annotation({"c": (Gene(3, 9, "+", "p", table=99),)}, ""), circle)]
+        list(proteins(Annotation({"c": (Gene(3, 9, "+", "p", table=99),)}, ""), circle))
 
 
 def test_short_contigs_are_read_by_ready_made_models(genome):
