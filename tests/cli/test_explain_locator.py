@@ -38,14 +38,14 @@ def attributes(path):
 
 
 def test_each_call_is_explained_in_its_place(verb, tmp_path):
-    words = "genome.fa --calls calls.gff3 --genes genes.gff3 --best-calls 8 --shuffles 2 --method rollout"
+    words = "genome.fa --calls calls.gff3 --genes genes.gff3 --best-calls 6 --shuffles 2 --method rollout"
     files = "--out o.tsv --html r.html --plot p.svg --motifs m.meme --track t.bw --inputs i.tsv"
     ended = verb("explain", words, files)
-    assert "8 records" in ended.err
+    assert "6 records" in ended.err
     assert "random rankings" in ended.err
     rows = table((tmp_path / "o.tsv").read_text())
     assert list(rows[0]) == list(EXPLANATION_COLUMNS)
-    assert len(rows) == 8 * (2 * RADIUS + 1)
+    assert len(rows) == 6 * (2 * RADIUS + 1)
     known = {one["ID"]: (contig, strand, one) for contig, strand, one in attributes(tmp_path / "calls.gff3")}
     shares = table((tmp_path / "i.tsv").read_text())
     assert list(shares[0]) == list(SHARE_COLUMNS)

@@ -169,16 +169,17 @@ def test_a_class_that_names_do_not_tell_is_asked_for_and_a_word_of_yaml_is_its_n
         write(tmp_path / f"{name}.tsv", tsv("sequence label", rows))
     asked = "the positive class is not known; give --set data.positive=coil or helix"
     run.to("train").refused("--train unknown.tsv --out m.safetensors", names=asked)
-    code = (
-        "import sys; from seqray.cli.main import main; main(sys.argv[1:]); print('lightning' in sys.modules)"
-    )
-    words = ["train", "--train", "unknown.tsv", "--out", "m.safetensors"]
-    for more in ([], ["--set", "data.positive=motif"]):  # found before what takes long is loaded
-        refused = subprocess.run([sys.executable, "-c", code, *words, *more], capture_output=True, text=True)
-        assert (refused.stdout, "positive class" in refused.stderr) == ("False\n", True)
-    train("--train unknown.tsv --set data.positive=coil --out coil.safetensors")
+    code = """
+import sys
+from seqray.cli.main import main
+words = "train --train unknown.tsv --out m.safetensors".split()
+print(main(words), main([*words, "--set", "data.positive=motif"]), "lightning" in sys.modules)
+"""
+    refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert refused.stdout == "2 2 False\n"  # found before what takes long is loaded
+    assert refused.stderr.count("positive class") == 2
     train("--train pair.tsv --set data.positive=no --out no.safetensors")
-    assert [read_card(f"{name}.safetensors").positive for name in ("coil", "no")] == ["coil", "no"]
+    assert read_card("no.safetensors").positive == "no"
 
 
 def test_several_labels_of_a_sequence_are_refused(train, tmp_path):
