@@ -393,6 +393,9 @@ def test_one_gene_with_its_neighbors(scan, tmp_path):
     page = (tmp_path / "g.html").read_text()
     assert empty.rows == []
     assert "no site around cds-1001 reaches the threshold; --per-kb 2" in page
+    assert "around cds-1001 in " in page
+    told, below = "cds-1001, one:1,001-1,900 (-): no start above", "The sequence at a glance"
+    assert page.index(told) < page.rindex(below)
     assert "cds-1001, one:1,001-1,900 (-): no start above the threshold" in empty.err
     assert (
         len(scan("genome.fa --genes three.gff3 --per-kb 2 --gene cds-1001").rows) == 6

@@ -25,7 +25,7 @@ from seqray.cli.model import (
 )
 from seqray.cli.options import Options, Outcome, Request, divide_words, fill, option, refuse_unused
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.text import counted
+from seqray.core.text import counted, first_and_more
 from seqray.scanning.options import DOWNSTREAM, ONLY_FOR, UPSTREAM, ScanOptions, other_kind
 
 if TYPE_CHECKING:
@@ -298,6 +298,7 @@ def _scan(
     """Scan and write all, or the share that ``--shard`` names; returns findings and a last line."""
     from seqray.core.card import describe_card
     from seqray.inference.origin import Origin
+    from seqray.scanning.gene_starts import describe_gene
     from seqray.scanning.options import ShardNumber
     from seqray.scanning.scan import scan_sequences
     from seqray.scanning.shards import scan_shard
@@ -338,21 +339,18 @@ def _scan(
         lines = provenance(request.command, model, facts | result_facts(result))
         about = [model.card.name, model.card.summary, *describe_card(model.card)]
         shares = partial(_letter_shares, request.model.model, model, source, result)
-        files.write(result, lines, about, source=source, shares_of=shares)
-    return [*result.findings, *_about_genes(request, result, source)], summary(result, skipped.count)
+        told = describe_gene(result, gene) if gene else []
+        files.write(result, lines, about, source=source, shares_of=shares, gene=(gene or "", told))
+    return [*result.findings, *_about_genes(result, source), *told], summary(result, skipped.count)
 
 
-def _about_genes(request: ScanRequest, result: ScanResult, source: inputs.GenomeInput) -> list[str]:
-    """That genes were predicted, and the starts of the gene that ``--gene`` names."""
-    lines = list[str]()
+def _about_genes(result: ScanResult, source: inputs.GenomeInput) -> list[str]:
+    """That genes were predicted, and of which contigs if only parts were searched."""
     if result.genes is not None and source.annotation is not None and source.annotation.predict is not None:
         moved = "the genes of an annotation (--genes FILE) move some calls"
-        lines.append(f"{counted(result.genes.count, 'gene')} {result.genes.source}; {moved}")
-    if request.windows.gene:
-        from seqray.scanning.gene_starts import describe_gene
-
-        lines += describe_gene(result, request.windows.gene)
-    return lines
+        of = f" in {first_and_more(result.genes.genes, 3)}" if result.parts else ""
+        return [f"{counted(result.genes.count, 'gene')}{of} {result.genes.source}; {moved}"]
+    return []
 
 
 def _scan_options(request: ScanRequest) -> ScanOptions:

@@ -138,8 +138,12 @@ class CallFiles:
         *,
         source: GenomeInput | None = None,
         shares_of: SharesOf = lambda shown: {},
+        gene: tuple[str, Sequence[str]] = ("", ()),
     ) -> None:
-        """Write the calls in each format, with the sequences of ``source``, the genes, and the page."""
+        """Write the calls in each format, with the sequences of ``source``, the genes, and the page.
+
+        The page begins with the ``gene`` of a name, and lines about it.
+        """
         calls, context = result.calls, result.context_columns
         for path, kind in self._staged:
             if kind == "gff3":
@@ -157,7 +161,7 @@ class CallFiles:
         if self._genes:
             self._write_genes(result, provenance, source)
         if self._page is not None:
-            self._page.write(result, provenance, model, shares_of)
+            self._page.write(result, provenance, model, shares_of, gene)
 
     def _write_genes(self, result: ScanResult, provenance: Sequence[str], source: GenomeInput | None) -> None:
         from seqray.genome.find import gene_features, proteins
@@ -247,7 +251,12 @@ class ScanPage:
             scores[(profile.sites[held] + step) % profile.length] = profile.scores[held]
 
     def write(
-        self, result: ScanResult, lines: Sequence[str], model: Sequence[str], shares_of: SharesOf
+        self,
+        result: ScanResult,
+        lines: Sequence[str],
+        model: Sequence[str],
+        shares_of: SharesOf,
+        gene: tuple[str, Sequence[str]],
     ) -> None:
         """Write the page."""
         from seqray.report.html import ModelText
@@ -261,10 +270,12 @@ class ScanPage:
         kept = self._letters <= _MAX_PROFILE_LETTERS
         contigs = result.scanned
         named = contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
+        parts = "parts of " if result.parts and not gene[0] else ""
+        contexts = ((i, call.context) for i, call in enumerate(calls) if gene[0])
         precision, note = noted_precision(result)
         rows = result.expectation.rows if result.expectation and len(calls) else ()
         report = ScanReport(
-            title=f"Scan for {self._label} in {'parts of ' if result.parts else ''}{named}",
+            title=f"Scan for {self._label} {f'around {gene[0]} ' if gene[0] else ''}in {parts}{named}",
             calls=calls,
             boxes=calls.boxes,
             contigs=contigs,
@@ -284,6 +295,8 @@ class ScanPage:
             expected_precision=precision,
             expected_note=note,
             trust=trust_of_calls(result.trust_basis) if result.trust_basis else "",
+            about_gene=gene[1],
+            of_gene=[i for i, context in contexts if context and gene[0] in (context.gene, context.locus)],
             expected=rows,
             cautions=[text.removeprefix("caution: ") for text in result.findings],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],

@@ -263,12 +263,15 @@ def check_genes(
             or renamed[contig] != name  # two sequences have names of one contig
             for contig, name in named
         ):
+            stated = [annotation.lengths[name] for name in annotated if name in annotation.lengths]
             plain = {_versionless(name) for name in annotated} & {_versionless(name) for name in lengths}
             raise InputError(
                 f"has genes of {_some(annotated)}, but the sequences are {_some(lengths)}",
                 where=annotation.file,
                 remedy="only the version after the dot differs: use files of one version"
                 if plain
+                else f"their lengths differ, too: {_OF_THIS_ASSEMBLY}{instead}"
+                if stated and not {*stated} & {*lengths.values()}
                 else f"rename them in one of the files, or give {instead}",
             )
         annotation = _renamed(annotation, renamed)

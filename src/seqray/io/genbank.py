@@ -371,7 +371,7 @@ def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
     called = name if is_term else f"{name} ({call.label})"
     notes = [", ".join([f"{called}, site {call.site + 1}, score {format_number(call.score)}", *stated])]
     if context.distance is not None:
-        notes.append(f"{counted(context.distance, 'letter')} before the first letter of {context.gene}")
+        notes.append(f"{counted(context.distance, 'base')} before the first base of {context.gene}")
     if context.within:
         notes.append(f"in {context.within} on the {context.within_strand} strand")
     qualifiers = {"note": notes, **({"regulatory_class": [call.label]} if is_term else {})}

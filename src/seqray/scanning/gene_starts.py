@@ -67,7 +67,7 @@ class GeneStart:
 
     contig: str
     gene: Gene  # over all its pieces
-    operon: str  # the first gene of its probable operon: its own name if nothing is before it
+    operon: str  # the first gene of its probable operon, itself if nothing is before it; empty in eukaryotes
     calls: tuple[tuple[str, Call], ...]
     reason: str
 
@@ -110,7 +110,7 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
         pieces: dict[str, list[Gene]] = {}
         for gene in genes:
             pieces.setdefault(gene_key(gene), []).append(gene)
-        before = genes_before(genes, contig.length, circular=contig.circular)
+        before = genes_before(genes, contig.length, circular=contig.circular) if result.operons else {}
         leaders = {gene_key(gene): pair for gene, pair in before.items()}
         for key, parts in pieces.items():
             first = next((part for part in parts if not part.partial_start), None)
@@ -123,8 +123,8 @@ def gene_starts(result: ScanResult) -> list[GeneStart]:
             )
             ranked = sorted(calls.get(key, ()), key=lambda pair: -pair[1].score)
             reason = "" if ranked else _reason(whole, contig, leaders.get(key), placed)
-            first_gene = _first_of_operon(key, leaders) or whole
-            starts.append(GeneStart(contig.name, whole, first_gene.name, tuple(ranked), reason))
+            operon = (_first_of_operon(key, leaders) or whole).name if result.operons else ""
+            starts.append(GeneStart(contig.name, whole, operon, tuple(ranked), reason))
     return starts
 
 

@@ -331,6 +331,7 @@ class ScanResult:
     recalls: tuple[float | None, float | None] = (None, None)
     species: str | None = None
     trust_basis: str = ""
+    operons: bool = True  # whether the genes of the kingdom have some
     findings: list[str] = field(default_factory=list)
 
     @property
@@ -429,6 +430,7 @@ def finish_scan(
         options=options,
         genes=genes,
         from_positions=from_positions,
+        operons=not (figures and figures.introns),
     )
     if from_positions:
         result.species, result.lowest_measured = species, expected.lowest_measured(known, species)

@@ -73,7 +73,7 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
     assert bre.qualifiers["note"] == ["BRE AGAAAT, promoter_2"]
     assert first.qualifiers["note"] == [
         "promoter_1, site 149, score 0.875, trust medium, precision 0.5",
-        "42 letters before the first letter of thrL",
+        "42 bases before the first base of thrL",
         "in yaaX on the opposite strand",
     ]
     assert first.qualifiers["gene"] == ["thrL"]

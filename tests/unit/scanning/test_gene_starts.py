@@ -55,7 +55,8 @@ def rows_of(result):
 
 
 def test_each_gene_has_its_best_start_or_a_reason():
-    rows = rows_of(result_of((470, "+", 0.6), (440, "+", 0.9), (2650, "-", 0.7)))
+    result = result_of((470, "+", 0.6), (440, "+", 0.9), (2650, "-", 0.7))
+    rows = rows_of(result)
     assert list(rows) == [gene.name for gene in GENES]
     first = rows["first"]
     assert (first["call"], first["site"], first["distance"], first["score"]) == ("start_1", 440, 60, 0.9)
@@ -73,6 +74,9 @@ def test_each_gene_has_its_best_start_or_a_reason():
     }
     assert {rows[name]["operon"] for name in ("first", "second", "third")} == {"first"}
     assert (rows["last"]["operon"], rows["alone"]["operon"]) == ("leader", "alone")
+    result.operons = False  # of a eukaryote
+    assert {row["operon"] for row in rows_of(result).values()} == {None}
+    assert not any("operon" in (row["reason"] or "") for row in rows_of(result).values())
 
 
 @pytest.mark.parametrize("strand", ["+", "-"])

@@ -49,6 +49,8 @@ class ScanReport:
     expected_precision: str = ""
     expected_note: str = ""
     trust: str = ""
+    about_gene: Sequence[str] = ()  # whose calls come first
+    of_gene: Sequence[int] = ()  # indices of these
     expected: Sequence[SpeciesRow] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
@@ -66,16 +68,19 @@ def render_scan(report: ScanReport) -> str:
     words = html.templates("scan.html")
     report = _with_short_names(report)
     best, doubtful = shown_calls(np.array([call.score for call in report.calls]))
+    best.sort(key=lambda i: i not in report.of_gene)
     cards = {i: call_card(report, i) for i in [*best, *doubtful]}
+    glance = {"genome": ("The sequence at a glance", _genome(report, cards))}
     return html.document(
         report.title,
         _figures(report),
         {
-            "genome": ("The sequence at a glance", _genome(report, cards)),
+            **({} if report.about_gene else glance),
             "best": (
                 "The best calls" if doubtful else "The calls, the best first",
                 words.maps([cards[i] for i in best], report, "best"),
             ),
+            **glance,
             "doubtful": ("Doubtful calls", words.maps([cards[i] for i in doubtful], report, "doubtful")),
             "where": ("Where the calls lie" if report.genes else "Scores of the calls", _where(report)),
             "expected": ("How many of these calls are right?", words.expected(report)),
