@@ -95,7 +95,9 @@ def headline_metric(metrics: Mapping[str, Any], training: Mapping[str, Any] | No
         of_linear = "" if beside is None else f" (its linear baseline alone: {beside:.2f})"
         return f"{name.upper()} {validation[name]:.2f}{of_linear}, validation part of its training"
     with reading_card("metrics"):
-        text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
+        metric = str(figure.get("metric", "score")).upper()
+        metric += " of all sites" * (metric == "AUPRC")  # which models for genomes state, before genes or not
+        text = f"{metric} {figure['value']:.2f}"
         if "low" in figure and "high" in figure:
             text += format_interval(figure["low"], figure["high"], ".2f")
         return f"{text}, {figure['split']}" if "split" in figure else text

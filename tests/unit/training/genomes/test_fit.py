@@ -159,7 +159,10 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
     found = train_locator(config, data, None, RunOptions(tmp_path / "a"), folds=[fold])
     assert found.card.locator.expected == (*rows_of, *left_out)
-    assert headline_metric(found.card.metrics) == "AUPRC 0.25, Other, species left out, letters alone"
+    assert (
+        headline_metric(found.card.metrics)
+        == "AUPRC of all sites 0.25, Other, species left out, letters alone"
+    )
     at = ExpectedPrecision(found.card.locator).at(0.0, genes=False)
     assert at is not None
     assert at.left_out
