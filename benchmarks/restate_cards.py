@@ -31,8 +31,8 @@ from seqray.core.run_config import load_run_config
 from seqray.io.sequences import read_sequences
 from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import locate_model
-from seqray.training.genomes.chunks import divide_genomes
-from seqray.training.genomes.fit import SHORT_CONTIG_DIVISOR, check_config, locator_card
+from seqray.training.genomes.chunks import SHORT_CONTIG_DIVISOR, divide_genomes
+from seqray.training.genomes.fit import check_config, locator_card
 from seqray.training.genomes.sheet import read_genomes, read_sheet
 
 

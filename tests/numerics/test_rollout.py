@@ -1,6 +1,7 @@
 """Rollouts of networks against the full product of their layers."""
 
 import math
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -30,7 +31,7 @@ SHAPES = [
 ]
 
 
-def small_network(seed: int = 0, **shape):
+def small_network(seed: int = 0, **shape) -> Any:
     torch.manual_seed(seed)
     config = ModelConfig(
         **({"d_model": 32, "layers": 3, "heads": 4, "max_length": 90, "dropout": 0.3} | shape)

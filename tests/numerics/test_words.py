@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.modelfile.file import build_network
 from seqray.models.layers import KmerEmbedding
-from seqray.models.sequence import Composition
+from seqray.models.sequence import Composition, SequenceTransformer
 from seqray.models.tokenizers import CLS, FIRST_LETTER, MASK
 
 LETTERS, LONGEST, WIDTH = 3, 4, 2
@@ -56,6 +56,7 @@ def test_a_token_gains_the_words_of_its_letters(stride):
     torch.manual_seed(0)
     config = ModelConfig(d_model=4, heads=1, layers=1, words=3, stem=StemConfig(kernels=(3,), stride=stride))
     network = build_network(config).eval()
+    assert isinstance(network, SequenceTransformer)
     assert network.words
     for table in network.words.tables:
         table.copy_(torch.randn_like(table))

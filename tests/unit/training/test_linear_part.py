@@ -226,6 +226,7 @@ def test_a_model_of_alignments_holds_the_regression_of_sklearn(make_config, tmp_
     model = load_model(path)
     [network] = alignment_networks(model)
     assert model.card.model.linear == LinearConfig(words=4, reach=24, sides=2)
+    assert network.linear
     features, added = [], []
     for one in (crop_alignment(each, 5, 30) for each in data):  # columns of gaps alone are not read
         tokens = torch.tensor(AlignmentTokenizer(RNA).encode(one.codes))[None]
