@@ -162,8 +162,8 @@ def run(request: NegativesRequest) -> Outcome:
         absent["windows"] = "is for windows of a genome", f"add --recipe {' or '.join(windows)}"
     refuse_unused(request, absent)
     beside = (genome.genome, genome.annotation, genome.starts)
-    check_suffix(records.skipped, ".tsv")
     check_files([request.positives], [out.out, records.skipped], beside=beside)
+    check_suffix(records.skipped, ".tsv")
     from seqray.datasets.negatives.genome import read_genome_context
     from seqray.datasets.negatives.make import NegativeSet, make_negatives, shortages
     from seqray.io.files import Staging, encode_text, keep_pipes, open_output

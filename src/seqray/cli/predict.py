@@ -59,8 +59,8 @@ def run(request: PredictRequest) -> Outcome:
 
     table_format(request.out)
     reading = request.records
-    inputs.check_suffix(reading.skipped, ".tsv")
     inputs.check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
+    inputs.check_suffix(reading.skipped, ".tsv")
     from seqray.inference.origin import FileCheck
     from seqray.inference.sequences import TRUNCATED, PredictOptions, checked_records
     from seqray.kinds.kinds import kind_of

@@ -150,8 +150,8 @@ def run(request: TrainRequest) -> Outcome:
     beside = (request.config, request.like, request.labels.alignment_labels)
     beside += (request.teacher, request.init, request.metrics)
     outputs = [request.out, request.save_config]
-    check_suffix(request.save_config, ".yaml", ".yml")
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
+    check_suffix(request.save_config, ".yaml", ".yml")
     from seqray.training.plan import TrainSettings, model_name, plan_training, read_metrics, write_config
 
     asked = {**vars(request), **vars(request.fit), **vars(request.genomes)}
