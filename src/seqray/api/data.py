@@ -382,8 +382,8 @@ def split(
     Returns
     -------
     pandas.DataFrame
-        A row per example, with its ``split`` and ``group``, and ``fold`` where asked. Its ``attrs`` hold
-        ``proof``: how similar the parts are.
+        A row per example, with its ``split`` and ``group``, and ``fold`` where asked; of a frame with its
+        index and its other columns. Its ``attrs`` hold ``proof``: how similar the parts are.
 
     Examples
     --------
@@ -413,7 +413,12 @@ def split(
     frame = labeled_frame(rows)
     if folds:
         frame["fold"] = divided.fold
-    frame = frame.loc[~np.asarray(divided.dropped)].reset_index(drop=True)
+    if isinstance(data, pd.DataFrame):
+        taken = {*(columns or {}).values(), *map(str.lower, frame.columns)}
+        others = [name for name in data if name not in taken and str(name).lower() not in taken]
+        frame = frame.set_axis(data.index).assign(**{str(name): data[name] for name in others})
+    frame = frame.loc[~np.asarray(divided.dropped)]
+    frame = frame if isinstance(data, pd.DataFrame) else frame.reset_index(drop=True)
     labels = [one.label for one in examples]
     lines = [line for one in divided.boundaries for line in proof_lines(one, labels, identity or 0.8)]
     frame.attrs["proof"] = [asdict(line) for line in lines]

@@ -78,13 +78,13 @@ def _with_na(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:
-    """One row per letter or column, method and member; what was not computed is nan or missing."""
+    """One row per letter or column, method and member; what was not computed is nan or pandas.NA."""
     cells, rank = list(rows), list(columns).index("rank")
     frame = pd.DataFrame(cells, columns=list(columns))
     types = {name: kind for name, kind in _EXPLANATION_TYPES.items() if name in frame}
     if "column" in frame or any(row[rank] is None for row in cells):  # what the model did not read has none
         types["rank"] = "Int64"
-    return frame.astype(types).fillna({"contig": ".", "strand": "."})
+    return _with_na(frame.astype(types).fillna({"contig": ".", "strand": "."}))
 
 
 # --- Contigs of a scan, and of its calls: their names, their genes, and the letters around calls

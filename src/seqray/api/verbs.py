@@ -137,10 +137,10 @@ def predict(
     -------
     pandas.DataFrame
         ``id``, ``length``, ``label``, ``p_<class>`` for each class, ``flags`` (``.`` for none) and, with a
-        coverage, ``set``; a row per sequence, in their order. Its ``attrs`` hold the ``context`` in which
-        they were read, the reason why each of the ``skipped`` records was, and ``findings``: lines on what
-        all sequences together are like. Those that speak against the probabilities begin with ``caution:``,
-        and are warnings, too.
+        coverage, ``set``; a row per sequence, in their order. Its ``attrs`` hold the ``threshold``
+        in force (None with more than two classes), the ``context`` in which they were read, the reason why
+        each of the ``skipped`` records was, and ``findings``: lines on what all sequences together are like.
+        Those that speak against the probabilities begin with ``caution:``, and are warnings, too.
 
     Raises
     ------
@@ -178,7 +178,9 @@ def predict(
         check.see(batch, answers)
         predictions += answers
     frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
+    card = loaded.card
     frame.attrs = {
+        "threshold": (card.threshold if threshold is None else threshold) if len(card.classes) == 2 else None,
         "context": loaded.context,
         "skipped": _warned_of(skipped),
         "findings": warned(check.lines()),
@@ -403,6 +405,7 @@ def explain(
     frame = explanation_frame(rows, kind.explanation_columns)
     findings = warned(CAUTION + text for text in method_cautions(loaded, methods))
     frame.attrs |= {"flags": flags, "skipped": _warned_of(skipped), "findings": findings}
+    frame.attrs["alphabet"] = loaded.alphabet.name
     if loaded.is_locator:
         frame.attrs["site"] = loaded.locators[0].radius
     return frame

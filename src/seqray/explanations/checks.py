@@ -122,6 +122,7 @@ class Evidence:
     # (method, measure, against) to (N,)
     agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
     chance: dict[int, Floats] = field(default_factory=dict)  # both gains of each random ranking, (N,)
+    distinct: set[bytes] = field(default_factory=set)  # the records, to count copies
 
     @property
     def methods(self) -> list[str]:
@@ -176,7 +177,9 @@ def faithfulness(
 ) -> Faithfulness:
     """Measure whether a ranking of tokens is faithful to a score, whatever computes it.
 
-    Tokens are replaced, and put back, in the order of their ranks, and in random order for comparison.
+    Tokens are replaced, and put back, in the order of their ranks, and in five random orders for comparison,
+    or in 19 with fewer than six records, which get no verdict. Ties are in the order of the record. The
+    interval is a bootstrap over records: of fewer than about 20 it is too narrow, and so it is of copies.
 
     Parameters
     ----------
@@ -214,6 +217,9 @@ def faithfulness(
     rankings = ranking if isinstance(ranking, Mapping) else {"ranking": ranking}
     if "random" in rankings:
         raise ConfigError("'random' is the name of the random order", remedy="name the ranking otherwise")
+    of_texts = isinstance(replacement, str) and any(isinstance(record, str) for record in tokens)
+    if np.ndim(replacement) or (of_texts and len(replacement) != 1):
+        raise ConfigError(f"'replacement' is {replacement!r}", remedy="give one token")
     if not rankings or any(len(values) != len(tokens) for values in rankings.values()):
         remedy = f"give rankings of {counted(len(tokens), 'record')}, as many as there are"
         raise InputError("no ranking was given, or of fewer or more records", remedy=remedy)
@@ -242,6 +248,7 @@ def faithfulness(
             changed[:, places] = words[some]  # noqa: B023
             return _scores(score, changed, record, where)  # noqa: B023
 
+        evidence.distinct.add(letters.tobytes())
         evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, references=others))
     return conclude(evidence, next(iter(rankings)), None, seed, deed="replacing the tokens")
 
@@ -360,6 +367,9 @@ def conclude(
     name = "the called class" if target == CALLED else target
     what = "the score" if name is None else f"the log-odds of {name}"
     verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
+    if evidence.distinct and (copies := count - len(evidence.distinct)):
+        note = f"Caution: {copies} of them are copies of others, which the intervals take for new records."
+        verdicts = {method: f"{text} {note}" for method, text in verdicts.items()}
     return Faithfulness(tuple(checks), tuple(curves), verdicts)
 
 
@@ -407,13 +417,20 @@ def _verdict(method: str, checks: list[Check], what: str, count: int, deed: str)
         judgment = "is worse than random rankings"
     else:
         judgment = "does not beat random rankings"
-    falls, rises = (f"{c.value:.2f}{format_interval(c.low, c.high, '.2f')}" for c in (deletion, insertion))
+    falls, rises = map(_beside_random, (deletion, insertion))
     text = (
         f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers {what} "
-        f"by {falls} more than random order does, putting them back first raises it "
-        f"by {rises} more (mean over the curve{'' if few else ', 95 % interval'})."
+        f"by {falls} than random order does, putting them back first raises it "
+        f"by {rises} (mean over the curve{'' if few else ', 95 % interval'})."
     )
     return " ".join([text, *_remarks(figures, count)])
+
+
+def _beside_random(gain: Check) -> str:
+    """A gain over random order with its interval; one below 0 is less."""
+    if gain.value < 0:
+        return f"{-gain.value:.2f}{format_interval(-gain.high, -gain.low, '.2f')} less"
+    return f"{gain.value:.2f}{format_interval(gain.low, gain.high, '.2f')} more"
 
 
 def _remarks(figures: dict[tuple[str, str], Check], count: int) -> Iterator[str]:

@@ -83,7 +83,7 @@ def rollout(
             raise ConfigError("a trace takes no mask, along, gradients or values", remedy=remedy)
         steps = _weight_steps(weights.layers, heads)
         relevance = _roll(_start(query, weights.start), weights.layers, steps, residual)
-        return _cautioned(relevance, query, weights.complete)
+        return _cautioned(relevance, query, weights.complete, weights.read)
     layers, first, real = _stored(weights, mask, along, values)
     if gradients is not None:
         slopes = _beside("gradients", gradients, [_tensor(layer).shape for layer in weights])
@@ -208,7 +208,7 @@ def value_rollout(traced: Trace, *, query: Any = None, residual: float = RESIDUA
     """
     require_type(traced, Trace, "trace the network by seqray.trace")
     relevance = _roll(_start(query, traced.start), traced.layers, _value_steps(traced.layers), residual)
-    return _cautioned(relevance, query, traced.complete)
+    return _cautioned(relevance, query, traced.complete, traced.read)
 
 
 @as_guest
@@ -237,12 +237,17 @@ def grad_rollout(traced: Trace, target: Tensor, *, query: Any = None, residual: 
     return _roll(_start(query, traced.start), traced.layers, steps, residual)
 
 
-def _cautioned(relevance: Tensor, query: Any, complete: bool | None) -> Tensor:
+def _cautioned(relevance: Tensor, query: Any, complete: bool | None, read: Tensor | None = None) -> Tensor:
     """The same, with a warning where the first token, explained for want of a query, is hardly meant."""
     if query is None and complete is not True:
         shares, what = relevance.flatten(1), "without a query the first token is explained, but "
         if complete is False:
-            what += "the logits depend on others too; the mask of the tokens is the query of their mean"
+            places = set() if read is None else {tuple(row.nonzero()[:, 0].tolist()) for row in read}
+            if len(places) == 1 and len(one := next(iter(places))) == 1:
+                query = -1 if one[0] == shares.shape[1] - 1 else one[0]
+                what += f"the logits depend on token {one[0]} alone; give query={query}"
+            else:
+                what += "the logits depend on others too; the mask of the tokens is the query of their mean"
             warnings.warn(what, stacklevel=4)
         elif shares.shape[1] > 1 and (shares[:, 0] > 1 - 1e-6).all():
             what += "it attends to itself alone, as in causal networks; the last one is query=-1"
@@ -288,6 +293,9 @@ def _roll(
                 kept_lines[block.queries] += (1 - residual) * asked * idle
             del block  # before the next one is made
         relevance = kept + (1 - residual) * arrived
+    if not relevance.isfinite().all():
+        what = "the relevance is nan, as attention weights, gradients or values of the network are"
+        raise ConfigError(what, remedy="check the network and its tokens")
     return relevance
 
 

@@ -252,6 +252,7 @@ def check_groups(
         codes, score = group.codes, partial(ensemble_score, group.targets)
         by_member = {method: member_scores(group.targets, codes, method, settings) for method in methods}
         by_chance = {m: member_scores([chance], codes, m, settings)[0] for m in options.methods}
+        evidence.distinct.update(row.tobytes() for row in codes)
         evidence.add(codes, by_member, by_chance, partial(curves, codes, score=score))
     return conclude(evidence, reference, wanted_class(model.card, options.target), options.seed)
 

@@ -392,6 +392,7 @@ class Trace:
     # module the first token, and whether that is all, or None where no gradients of logits (B, K) tell
     start: Tensor
     complete: bool | None = True
+    read: Tensor | None = None  # the tokens (B, T) that the logits are read from, where gradients tell
 
     def __repr__(self) -> str:
         shapes = f"logits {tuple(self.logits.shape)}, embedded {tuple(self.embedded.shape)}"
@@ -452,9 +453,10 @@ def trace(
         given = map(_recordable, (tokens, *masks))
         logits, start = watched.run(watched.network, *given, **_recordable(named))
         known = watched.known or (isinstance(tokens, Tensor) and _tokens_read(network))
-        complete = bool(known) or _is_first_alone(logits, watched.layers)
+        read = None if known else _tokens_with_gradients(logits, watched.layers)
+        complete = True if known else None if read is None else not read[:, 1:].any()
     assert isinstance(watched.embedded, Tensor)
-    return Trace(logits, tuple(watched.layers), watched.embedded, start, complete)
+    return Trace(logits, tuple(watched.layers), watched.embedded, start, complete, read)
 
 
 def _tokens_read(network: nn.Module) -> Callable[[Tensor], Tensor] | None:
@@ -463,13 +465,13 @@ def _tokens_read(network: nn.Module) -> Callable[[Tensor], Tensor] | None:
     return getattr(own, "tokens_read", None)
 
 
-def _is_first_alone(logits: Tensor, layers: Sequence[AttentionLayer]) -> bool | None:
-    """Whether logits (B, K) are read from the first token alone, as gradients tell; None if they don't."""
+def _tokens_with_gradients(logits: Tensor, layers: Sequence[AttentionLayer]) -> Tensor | None:
+    """Which tokens (B, T) the logits (B, K) are read from, as gradients tell; None if they don't."""
     if not layers or not logits.requires_grad or logits.dim() != 2:
         return None
     heads: Any = layers[-1].heads
     [slope] = torch.autograd.grad(logits[:, 0].sum(), heads, retain_graph=True, allow_unused=True)
-    return None if slope is None else not layers[-1].read(slope).flatten(1)[:, 1:].any()
+    return None if slope is None else layers[-1].read(slope).flatten(1)
 
 
 def twin(module: Module, configs: dict[int, Any] | None = None) -> Module:

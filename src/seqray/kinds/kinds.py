@@ -16,7 +16,7 @@ from seqray.core.errors import ConfigError, InputError, OtherLettersError, requi
 from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.core.run_config import RunConfig
-from seqray.core.text import describe_truncation
+from seqray.core.text import describe_truncation, first_and_more
 from seqray.explanations.options import AlignmentOptions, ExplainOptions
 from seqray.inference.origin import FileCheck, recognize_context
 from seqray.inference.sequences import Batch, PredictOptions, known_context, predict_batches
@@ -95,12 +95,19 @@ def read_sequence_examples(
 def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[LabeledSequence], Alphabet]:
     """Write examples of any letters in those of their alphabet, see `seqray.core.alphabet.infer_alphabet`."""
     alphabet = infer_alphabet(example.sequence for example in examples)
-    try:
-        return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
-    except OtherLettersError as error:
-        letters = alphabet.name if alphabet is PROTEIN else alphabet.name.upper()
-        remedy = f"most letters of the data are {letters}: give sequences of one kind"
-        raise InputError(error.what, where=error.where, remedy=remedy) from None
+    written, others = list[LabeledSequence](), list[tuple[str, OtherLettersError]]()
+    for e in examples:
+        try:
+            written.append(replace(e, sequence=alphabet.normalize(e.sequence, e.where)))
+        except OtherLettersError as error:
+            others.append((e.id, error))
+    if not others:
+        return written, alphabet
+    first, letters = others[0][1], alphabet.name if alphabet is PROTEIN else alphabet.name.upper()
+    remedy = f"most letters of the data are {letters}: give sequences of one kind"
+    alike = first_and_more((f"'{name}'" for name, _ in others[1:]), 5, of="records")
+    what = f"{first.what}, and so do {alike}" if alike else first.what
+    raise InputError(what, where=first.where, remedy=remedy)
 
 
 def with_named_splits(parts: Sequence[tuple[str | None, Sequence[E]]]) -> list[E]:

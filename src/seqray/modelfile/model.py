@@ -79,13 +79,14 @@ class TrainedModel:
         card, weights = self.card, self.card.training.get("parameters")
         letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
         kind = "sequence" if card.model.reads_sequences else card.model.kind
+        limit = f" (from {card.threshold:.3f} on)" if len(card.classes) == 2 else ""
         windows = f"{kind}s of {letters}, {card.window} positions at a time"
         return {
             "model": card.name,
             "purpose": card.summary or "no summary",
             "reads": f"genomes of {letters}" if self.is_locator else windows,
             "networks": counted(card.members, "network") + (f" of {weights:,} weights" if weights else ""),
-            "classes": first_and_more(card.classes, 12),
+            "classes": first_and_more(card.classes, 12) + limit,
             "measured": headline_metric(card.metrics, card.training),
             "file": f"sha256 {self.sha256[:12]}" if self.sha256 else "not saved",
         }

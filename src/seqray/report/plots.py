@@ -20,7 +20,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from seqray.core.alphabet import Alphabet, infer_alphabet
+from seqray.core.alphabet import ALPHABETS, Alphabet, infer_alphabet
 from seqray.core.arrays import Floats
 from seqray.core.errors import ConfigError
 from seqray.core.explanation import AlignmentExplanation, AlignmentScores, Explanation
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 # --- What all figures share: sizes, panels, tracks of scores, and how a file is written
 
-MAX_RECORDS = 20
+MAX_RECORDS, MAX_NAMED_CALLS = 20, 30
+GAPS = ("-", ".")
 HEAD_INCHES, GAP_INCHES = 0.5, 0.08  # above a record, above a further track
 _LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
 _MIN_WIDTH_INCHES, _MAX_WIDTH_INCHES = 6.0, 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
@@ -301,7 +302,8 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         _require_columns(letters, ("record", values), "seqray.explain")
         place, base = ("column", "letter") if "column" in letters else ("position", "base")
         frame: Any = letters
-        alphabet = infer_alphabet(frame[base])
+        named = letters.attrs.get("alphabet")
+        alphabet = ALPHABETS[named] if named else infer_alphabet(frame[base][~frame[base].isin(GAPS)])
         names = frame["record"].unique()
         keys = [name for name in ("record", "method", "member") if name in frame]
         panels, longest, before = [], 20, None
@@ -312,8 +314,9 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
             first = 0 if site is None else max(0, site - MAX_SHOWN_RADIUS)
             rows = rows if site is None else rows[rows[place].between(first, site + MAX_SHOWN_RADIUS)]
             logo = np.zeros((int(rows[place].max()) + 1 - first, len(alphabet.letters) + 1))
-            codes = alphabet.encode("".join(rows[base].str.replace("-", "N")))
-            logo[rows[place] - first, codes.clip(max=len(alphabet.letters))] = np.nan_to_num(rows[values])
+            drawn = rows[~rows[base].isin(GAPS)]
+            codes = alphabet.encode("".join(drawn[base])).clip(max=len(alphabet.letters))
+            logo[drawn[place] - first, codes] = np.nan_to_num(drawn[values])
             name = " ".join(word for word in track if word != "mean")
             places = rows.set_index(rows[place] - first).get("genomic_position")
             draw = partial(_draw_letters, places=places, logo=logo[:, :-1], alphabet=alphabet, name=name)
@@ -329,7 +332,8 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         Parameters
         ----------
         calls
-            What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line.
+            What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line. The
+            calls of a contig with no more than 30 of them have the names of their genes.
         ax
             Where a single contig is drawn; else in a new figure.
         """
@@ -358,10 +362,20 @@ def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:
     signs = np.where(rows["strand"] == "-", -1.0, 1.0)
     colors = [OPPOSE if sign < 0 else SUPPORT for sign in signs]
     axes.vlines(rows["site"], 0, signs * rows["score"], colors)
-    axes.set_xlim(0, rows["end"].max())
+    last = rows["end"].max()
+    axes.set_xlim(-0.01 * last, 1.01 * last)
     axes.axhline(0, color=Color.EDGE, linewidth=0.5)
-    for sign in (-1, 1):
-        axes.axhline(sign * attrs.get("threshold", 0), color=Color.EDGE, linewidth=0.5, linestyle=":")
+    if (threshold := attrs.get("threshold")) is not None:
+        for sign, label in ((1, f"threshold {threshold:.2f}"), (-1, None)):
+            axes.axhline(sign * threshold, color=Color.EDGE, linewidth=0.5, linestyle=":", label=label)
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=7, frameon=False)
+    if "gene" in rows and len(rows) <= MAX_NAMED_CALLS:
+        heights = (signs * rows["score"]).rename("height")
+        best = (
+            rows.join(heights).sort_values("score").drop_duplicates("gene", keep="last").dropna(subset="gene")
+        )
+        for site, height, gene in zip(best["site"], best["height"], best["gene"], strict=True):
+            axes.annotate(gene, (site, height / 2), (2, 0), textcoords="offset points", fontsize=6)
     axes.set_ylim(-1.05, 1.05)
     axes.set_yticks([-1, 0, 1], ["1", "0", "1"])
     name_row(axes, "score on + and \N{MINUS SIGN}")

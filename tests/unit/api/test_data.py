@@ -92,6 +92,16 @@ def test_a_split_is_that_of_the_command(table, tmp_path):
     assert divided.attrs["proof"][0]["above"] == 0
     written = command(f"split {path} {NAMED} --folds 3", tmp_path / "f.tsv")
     assert seqray.split(frame, columns=COLUMNS, folds=3).fold.astype(str).tolist() == written.fold.tolist()
+    named = seqray.split(frame.set_index(frame.index + 100), columns=COLUMNS, seed=1)
+    assert named.index.tolist() == [*range(100, 160)]
+    assert named.gene.tolist() == frame.gene.tolist()
+    assert not {"seq", "class"} & {*named.columns}
+
+
+def test_all_records_of_other_letters_are_named_at_once():
+    data = [("MKTAYIAKQRQISFVKWW" * 3, "ab"[i % 2]) for i in range(6)] + [("ACGTACGTTTGACCA" * 3, "a")] * 3
+    with pytest.raises(InputError, match="record 'row7': looks like nucleotides.*so do 'row8', 'row9'; most"):
+        seqray.audit(pd.DataFrame(data, columns=["sequence", "label"]))
 
 
 def test_an_audit_is_that_of_the_command(table, tmp_path):

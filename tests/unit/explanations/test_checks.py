@@ -299,6 +299,18 @@ def test_a_replacement_may_be_longer_than_any_token():
     words = np.array([["ACGT", "TATA", "GGCC"]] * 6)
     seqray.faithfulness(score, (words == "TATA").astype(float), words, replacement="[MASK]")
     assert seen == {"ACGT", "TATA", "GGCC", "[MASK]"}
+    with pytest.raises(ConfigError, match="'replacement' is 'NN'; give one token"):
+        seqray.faithfulness(len, [[1.0, 2.0]] * 6, ["AC"] * 6, replacement="NN")
+
+
+def test_a_worse_ranking_gains_less_and_copies_are_counted():
+    ranking = -np.eye(4)[[0, 1, 2, 3, 0, 0, 0]]  # the last token is ranked as the least important
+    score = lambda rows: (rows == 1).sum(1).astype(float)  # noqa: E731
+    words = np.eye(4, dtype=int)[[0, 1, 2, 3, 0, 0, 0]]
+    verdict = seqray.faithfulness(score, ranking, words, replacement=0).verdicts["ranking"]
+    assert " by -" not in verdict
+    assert verdict.count(" less") == 2
+    assert "3 of them are copies of others" in verdict
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import seqray
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError
 from seqray.core.explanation import Explanation
+from seqray.report.palette import Color
 from seqray.report.plots import draw_logo, letter_contributions, plot_explanations
 
 MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -163,6 +165,12 @@ def test_a_logo_shows_some_letters_gaps_and_says_what_is_left_out():
         {"record": "a", "column": [1, 2, 3], "letter": list("G-U"), "method": "rollout", "score": 0.3}
     )
     assert heights_of(seqray.plot.logo(columns).axes[0]).keys() == {1, 3}
+    gapped = pd.concat([columns, columns.assign(column=[4, 5, 6], letter=list("-.-"))])
+    drawn = seqray.plot.logo(gapped).axes[0]
+    assert heights_of(drawn).keys() == {1, 3}  # most cells are gaps, which are of no protein
+    assert {to_hex(patch.get_facecolor()) for patch in drawn.patches} == {Color.ORANGE, Color.PURPLE}
+    gapped.attrs["alphabet"] = "protein"  # it is said: G and an unknown residue
+    assert heights_of(seqray.plot.logo(gapped).axes[0]).keys() == {1}
     with pytest.raises(ConfigError, match=r"no column 'nope'; give what seqray\.explain"):
         seqray.plot.logo(columns, values="nope")
     with pytest.raises(ConfigError, match=r"no column 'contig'; give what seqray\.scan"):
@@ -190,16 +198,19 @@ def test_calls_stand_at_their_sites_up_and_down_by_strand():
         {"contig": ["a", "a", "b"], "site": [10, 40, 7], "strand": ["+", "-", "+"], "score": [0.9, 0.7, 0.8]}
     )
     calls["end"] = calls["site"] + 5
+    calls["gene"] = ["x", pd.NA, "y"]
     calls.attrs["threshold"] = 0.6
     figure = seqray.plot.calls(calls)
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["x", "y"]
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "threshold 0.60"
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
     [bars] = figure.axes[0].collections
     assert [segment.tolist() for segment in bars.get_segments()] == [
         [[10, 0], [10, 0.9]],
         [[40, 0], [40, -0.7]],
     ]
-    assert [line.get_ydata()[0] for line in figure.axes[0].lines] == [0, -0.6, 0.6]
-    assert figure.axes[0].get_xlim() == (0, 45)
+    assert [line.get_ydata()[0] for line in figure.axes[0].lines] == [0, 0.6, -0.6]
+    assert figure.axes[0].get_xlim() == pytest.approx((-0.45, 45.45))  # a hundredth on both sides
 
 
 def test_figures_show_themselves_without_the_state_of_pyplot():

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from seqray.core.errors import setting, verb
 from seqray.core.labels import LabelFault
 from seqray.core.results import SEVERITIES, AuditFigure, Finding
 from seqray.core.text import format_interval
@@ -39,9 +40,9 @@ class _FigureTable:
         self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
         self.word, self.held_out = settings["word"], settings["held_out"]
         self.protein = settings["alphabet"] == "protein"
-        self.split_again = (
-            f"split the data again with 'seqray split --identity {SIMILAR:g} --word {self.word}'"
-        )
+        how = {"identity": SIMILAR, "word": int(self.word)}
+        self.split_again = f"split the data again with {verb('split', **how)}"
+        self.fold = f"cross-validate on folds of {verb('split', folds=5, **how)}"
         self.given_place = "on the given split" if self.held_out else "on random folds"
         lengths = [f.value for f in self.named("length", "q25") if f.label == EVERY_CLASS]
         self.matches_by_chance = min(lengths, default=0.0) < float(settings["chance_word"])
@@ -152,7 +153,7 @@ def _groups(table: _FigureTable) -> Iterator[Finding]:
             "groups_across",
             f"named groups on both sides of the split: {pairs}",
             "the same group is trained on and tested on, so the score is too high",
-            "split the data again by whole groups with 'seqray split --group-by group'",
+            f"split the data again by whole groups with {verb('split', group_by='group')}",
         )
     between = table.value("groups", "all", "sharing_between")
     if between > 0:
@@ -162,7 +163,7 @@ def _groups(table: _FigureTable) -> Iterator[Finding]:
             f"{between:.0f} {'sequence shares' if between == 1 else 'sequences share'} a k-mer with a "
             "sequence of another named group",
             "folds that keep the named groups whole still leak",
-            f"{table.split_again} and '--group-by group'",
+            f"{table.split_again} and {setting('group_by', 'group')}",
         )
 
 
@@ -248,7 +249,7 @@ def _overlap(table: _FigureTable) -> Iterator[Finding]:
         f"sequences{of_train} that share a {table.word}-mer with another of their class: {'; '.join(shares)}",
         f"random folds{of_train} put relatives on both sides, so cross-validation may be too optimistic; "
         "there are fewer independent examples than rows",
-        table.split_again,
+        table.fold if table.held_out else table.split_again,
     )
 
 
@@ -369,11 +370,11 @@ def _repeats(table: _FigureTable) -> Iterator[Finding]:
     if count > 0:
         rows = table.value("copies", "all", "contradicted_rows")
         strands = "" if table.protein else " (on either strand)"
-        words, verb = ("sequence", "carries") if count == 1 else ("sequences", "carry")
+        words, carry = ("sequence", "carries") if count == 1 else ("sequences", "carry")
         yield Finding(
             "caution",
             "contradicting_labels",
-            f"{count:.0f} {words}{strands} in {rows:.0f} rows {verb} more than one label",
+            f"{count:.0f} {words}{strands} in {rows:.0f} rows {carry} more than one label",
             "no model can classify all of them correctly, and they disturb training",
             "remove them, or decide on one label",
         )
@@ -390,7 +391,7 @@ def _repeats(table: _FigureTable) -> Iterator[Finding]:
             "copies_within",
             f"rows that repeat another of their split: {'; '.join(repeats)}",
             "random folds put copies on both sides; there are fewer examples than rows",
-            "remove repeats, or keep them together with 'seqray split'",
+            f"remove repeats, or keep them together with {verb('split')}",
         )
     if skipped := table.skipped:
         have = "record has no letters and was" if skipped == 1 else "records have no letters and were"
@@ -414,7 +415,7 @@ def _notes(table: _FigureTable) -> Iterator[Finding]:
                 "class_shares",
                 f"class '{f.label}' is {_percent(trained)} of training and {_percent(f.value)} of {f.split}",
                 "thresholds, precision and MCC depend on the share of a class",
-                "adjust probabilities to the share expected in use ('seqray predict --prior')",
+                f"adjust probabilities to the share expected in use ({verb('predict', prior=...)})",
             )
     for f in table.named("ambiguity", "with_ambiguous"):
         if f.label == EVERY_CLASS and f.value >= AMBIGUOUS:
