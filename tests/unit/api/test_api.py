@@ -60,7 +60,9 @@ def same(frame: pd.DataFrame, table: pd.DataFrame) -> bool:
 def test_predict_is_the_table_of_the_verb(settings, tiny_model, tiny_model_file, tmp_path):
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
     table = written(tmp_path, ["predict", "-m", tiny_model_file, *words], SHORT)
-    assert same(seqray.predict(tiny_model, SHORT, **settings), table)
+    frame = seqray.predict(tiny_model, SHORT, **settings)
+    assert same(frame, table)
+    assert frame.attrs["threshold"] == settings.get("threshold", tiny_model.card.threshold)
     assert same(seqray.predict(tiny_model_file, pd.Series(SHORT), **settings), table)
 
 

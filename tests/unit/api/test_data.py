@@ -100,7 +100,9 @@ def test_a_split_is_that_of_the_command(table, tmp_path):
 
 def test_all_records_of_other_letters_are_named_at_once():
     data = [("MKTAYIAKQRQISFVKWW" * 3, "ab"[i % 2]) for i in range(6)] + [("ACGTACGTTTGACCA" * 3, "a")] * 3
-    with pytest.raises(InputError, match="record 'row7': looks like nucleotides.*so do 'row8', 'row9'; most"):
+    with pytest.raises(
+        InputError, match=r"record 'row7': looks like nucleotides.*so do 'row8', 'row9'; most"
+    ):
         seqray.audit(pd.DataFrame(data, columns=["sequence", "label"]))
 
 
