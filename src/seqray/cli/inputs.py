@@ -171,10 +171,16 @@ def check_files(
         seen.add(key)
 
 
+_SUFFIX = re.compile(
+    r"\.(tsv|csv|xlsx|ods|parquet|json|ya?ml|html?|pdf|svg|png|gff3?|gtf|bed|bw|bedgraph|fa|fasta|f[na]a|ffn|gbk?|gbff)$"
+)
+"""Of formats that a reader of the name expects; others, such as the .dat of Galaxy, promise none."""
+
+
 def check_suffix(path: str | None, *suffixes: str) -> None:
-    """Refuse an output whose suffix is not that of its format; a name without one is taken."""
-    name = (path or "").lower().removesuffix(".gz")
-    if os.path.splitext(name)[1] and not name.endswith(suffixes):
+    """Refuse an output whose suffix is that of another format than its own."""
+    suffix = _SUFFIX.search((path or "").lower().removesuffix(".gz"))
+    if suffix and suffix[0] not in suffixes:
         raise InputError(
             "ends in the suffix of another format", where=path or "", remedy=f"use {' or '.join(suffixes)}"
         )
