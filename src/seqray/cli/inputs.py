@@ -177,10 +177,11 @@ _SUFFIX = re.compile(
 """Of formats that a reader of the name expects; others, such as the .dat of Galaxy, promise none."""
 
 
-def check_suffix(path: str | None, *suffixes: str) -> None:
-    """Refuse an output whose suffix is that of another format than its own."""
-    suffix = _SUFFIX.search((path or "").lower().removesuffix(".gz"))
-    if suffix and suffix[0] not in suffixes:
+def check_suffix(path: str | None, *suffixes: str, decides: bool = False) -> None:
+    """Refuse an output whose suffix is that of another format, or where it ``decides`` of none of these."""
+    name = (path or "").lower().removesuffix(".gz")
+    other = os.path.splitext(name)[1] if decides else _SUFFIX.search(name)
+    if other and not name.endswith(suffixes):
         raise InputError(
             "ends in the suffix of another format", where=path or "", remedy=f"use {' or '.join(suffixes)}"
         )

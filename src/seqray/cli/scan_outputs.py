@@ -64,7 +64,7 @@ class CallFiles:
         check_suffix(skipped, ".tsv")
         self._tracks, self._skipped, self._html = tracks, skipped, html
         for path in genes:
-            check_suffix(path, ".tsv", ".csv", ".gff3", ".gff", PROTEINS)
+            check_suffix(path, ".tsv", ".csv", ".gff3", ".gff", PROTEINS, decides=True)
         self._genes, kinds = genes, {kind for _, kind in self._calls}
         self.has_genbank, self.has_letters = GENBANK in kinds, not kinds.isdisjoint((GENBANK, FASTA))
         self.has_letters |= any(map(_has_proteins, genes))
