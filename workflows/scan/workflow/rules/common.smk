@@ -315,21 +315,27 @@ def why_failed(sample, model):
 def list_failures():
     """After a failure: the summary of the scans that are done, with a row for each that failed or was not run.
 
-    Files of an earlier run do not count. The files get an old date, so that the next run makes them anew.
+    Files of an earlier run do not count: they are of another input, and go, so that the next run makes them anew.
+    The summary gets an old date to the same end.
     """
     left = {
-        tuple(job.wildcards)
+        tuple(job.wildcards): job.output
         for job in workflow.dag.needrun_jobs()
         if job.rule.name == "gather"
     }
-    words, summary = [], f"{OUTDIR}/summary"
+    words, failed, summary = [], [], f"{OUTDIR}/summary"
     for sample in SAMPLES:
         for model in MODELS:
             done = (sample, model) not in left
             table = f"{sample}={OUTDIR}/{sample}/{model}/calls.tsv"
-            why = "" if done else why_failed(sample, model)
-            words += [table] if done else ["--failed", f"{sample}={model}={why}"]
-    words += ["--out", f"{summary}.tsv", "--html", f"{summary}.html"]
+            if done:
+                words.append(table)
+            else:
+                for path in left[sample, model]:
+                    Path(path).unlink(missing_ok=True)
+                why = why_failed(sample, model)
+                failed += ["--failed", f"{sample}={model}={why}"]
+    words += [*failed, "--out", f"{summary}.tsv", "--html", f"{summary}.html"]
     subprocess.run(
         ["seqray", "summary", *words, "--title", "Calls in all samples"], check=True
     )
