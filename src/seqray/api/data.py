@@ -196,10 +196,9 @@ def evaluate(
         columns ``p_<class>``: it is measured on the same records, and compared with the model.
     train
         Labeled data that the model was trained on, or a pair of sequences and labels: baselines that learn
-        from them are measured, too, see `seqray.evaluation.floor.floor_answers`.
+        from them, or from their part ``train``, are measured (`seqray.evaluation.floor.floor_answers`).
     baseline
-        Measure baselines also without these: they learn from the other parts of labeled data, or are
-        cross-validated on the data measured.
+        Measure these also without ``train``: on the part of that name, or else by cross-validation.
     bootstrap, seed
         Samples for the intervals, 0 for none, and the seed of these and of the folds.
 
@@ -247,13 +246,14 @@ def evaluate(
         beside = answers_from_probabilities("against", "predictions", scores, *about)
         answers.append(beside.reordered(other.card.classes, card.classes))
     known_data, known_labels = train if isinstance(train, tuple) else (train, None)
-    learned = rest if train is None else _labeled(loaded, known_data, known_labels, columns)
+    if train is not None:
+        rest = [e for e in _labeled(loaded, known_data, known_labels, columns) if e.split in (None, "train")]
     if baseline or train is not None:
         own = list(range(len(examples))) if keys is None else keys
-        answers += floor_answers(examples, learned, *names, loaded.alphabet, own, seed=seed)
+        answers += floor_answers(examples, rest, *names, loaded.alphabet, own, seed=seed)
     records = Records(*names, label_indices([one.label or "" for one in examples], card.classes), keys)
     how = {"draws": bootstrap, "seed": seed, "split": part, "grouping": grouping}
-    evaluation = evaluate_examples(examples, learned, records, answers, loaded.alphabet, **how)
+    evaluation = evaluate_examples(examples, rest, records, answers, loaded.alphabet, **how)
     frame = pd.DataFrame([figure_row(evaluation.split, figure) for figure in evaluation.figures])
     notes = warned([*(CAUTION + note for note in known), *evaluation.notes])
     frame.attrs["findings"] = [*findings, *notes]

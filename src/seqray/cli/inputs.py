@@ -189,6 +189,8 @@ def check_suffix(path: str | None, *suffixes: str, decides: bool = False) -> Non
 
 # --- The genes that a locator reads: of a file, of a GenBank input, or predicted
 
+GIVE_GENES = "give --genes FILE; those of bacteria and archaea are also predicted (pip install pyrodigal)"
+
 
 class GeneOptions(Options, heading="genes, with a model for genomes", only_for="genomes"):
     """Where genes are from."""

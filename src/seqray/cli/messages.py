@@ -78,7 +78,7 @@ _PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # this one, and i
 
 
 class Resources:
-    """Wall time, processor time and peak memory (of the largest process) of a run, from now on."""
+    """Wall time, processor time and peak memory (of the largest process) of a run, which begins here."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

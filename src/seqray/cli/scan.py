@@ -393,7 +393,7 @@ def _around_gene(
                 text = f"{record.id}:{start + 1}-{end}"
                 regions.append(Region(record.id, start, end, text, f"--gene {wanted}"))
     if not names:
-        raise ConfigError("--gene needs genes", remedy="give --genes FILE, or pip install pyrodigal")
+        raise ConfigError("--gene needs genes", remedy=inputs.GIVE_GENES)
     if not regions:
         otherwise = "give a name or a locus tag of a gene"
         if source.annotation is not None and source.annotation.predict is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.inputs import GenomeInput, check_suffix
+from seqray.cli.inputs import GIVE_GENES, GenomeInput, check_suffix
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.io.calls import write_bed, write_calls_tsv
@@ -83,7 +83,7 @@ class CallFiles:
     def check_genes(self, *, known: bool) -> None:
         """Raise `ConfigError` if genes are to be written where none are known."""
         if self._genes and not known:
-            raise ConfigError("--genes-out needs genes", remedy="give --genes FILE, or pip install pyrodigal")
+            raise ConfigError("--genes-out needs genes", remedy=GIVE_GENES)
 
     @contextmanager
     def open(self, provenance: Sequence[str], name: str) -> Iterator[None]:

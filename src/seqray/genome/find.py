@@ -417,7 +417,7 @@ def choose_genes(
     ahead: bool = False,
     introns: bool = False,
 ) -> tuple[Annotation | None, str]:
-    """Read or predict the genes that were asked for; without any, the reason is told."""
+    """Read or predict the genes that were asked for; None with the reason where there are none."""
     predicted, needed = genes in ("auto", "predict"), genes == "predict" or table is not None
     if table is not None and not predicted:
         raise ConfigError(

@@ -79,7 +79,7 @@ class TrainedModel:
         card, weights = self.card, self.card.training.get("parameters")
         letters = card.model.alphabet if card.model.alphabet == "protein" else card.model.alphabet.upper()
         kind = "sequence" if card.model.reads_sequences else card.model.kind
-        limit = f" (from {card.threshold:.3f} on)" if len(card.classes) == 2 else ""
+        limit = f" (from a probability of {card.threshold:.3f})" if len(card.classes) == 2 else ""
         windows = f"{kind}s of {letters}, {card.window} positions at a time"
         return {
             "model": card.name,

@@ -189,6 +189,18 @@ def test_an_evaluation_warns_of_records_that_training_used(data, tmp_path):
     assert "training used" not in str(seqray.evaluate(model, new, labels, bootstrap=0).attrs["findings"])
 
 
+def test_baselines_learn_from_the_part_train_of_the_data_given(table):
+    """A frame that names its parts must not teach them the records that are measured."""
+    frame, _ = table
+    frame = frame.assign(split=["train", "train", "test"] * (len(frame) // 3) + ["train"] * (len(frame) % 3))
+    own, part = (
+        seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, train=given)
+        for given in (frame, frame[frame.split == "train"])
+    )
+    assert own.source.nunique() > 1
+    pd.testing.assert_frame_equal(own, part)
+
+
 def test_an_evaluation_is_shown_in_a_line():
     scores = [0.9, 0.2, 0.6, 0.8] * 500
     found = seqray.evaluate_scores(["a", "b", "b", "a"] * 500, scores, ["a", "b"], "a", draws=0)
