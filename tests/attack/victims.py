@@ -12,7 +12,7 @@ WRITING = {
     "--out out/c.gb --track out/d.bw --track out/e.bedgraph.gz --html out/f.html --skipped out/g.tsv",
     "gather": "../one.shard ../two.shard --out out/a.bed --out out/b.tsv.gz --track out/c.bw "
     "--html out/d.html",
-    "compare": "../calls.tsv ../calls.tsv --out out/a.tsv",
+    "compare": "../calls.tsv ../calls.tsv --genome-a ../genome.fa --genome-b ../genome.fa --out out/a.tsv",
     "summary": "a=../evaluation.tsv b=../evaluation.tsv --out out/a.tsv --html out/b.html",
     "explain": "../promoter.fa --model ../tiny.safetensors --check-records 3 --out out/a.tsv "
     "--html out/b.html --track out/c.bw --heads out/d.tsv --motifs out/e.meme",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from seqray.core.results import Answers, Evaluation
     from seqray.modelfile.model import TrainedModel
 
+_FACTS = ("name", "summary", "positive", "threshold", "prevalence", "ece")  # of a model, in a JSON
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 
 
@@ -252,17 +253,8 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
         classes=card.classes,
         positive=card.positive,
         answers=[answers],
-        card={
-            "name": card.name,
-            "sha256": model.sha256,
-            "summary": card.summary,
-            "classes": list(card.classes),
-            "positive": card.positive,
-            "threshold": card.threshold,
-            "prevalence": card.prevalence,
-            "ece": card.ece,
-            "headline": card.metrics.get("headline"),
-        },
+        card={name: getattr(card, name) for name in _FACTS}
+        | {"sha256": model.sha256, "classes": [*card.classes], "headline": card.metrics.get("headline")},
         notes=[*notes, *more],
         read=len(data),
     )
@@ -312,6 +304,8 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         train = [example for example in train if example.label in classes]
     evaluate_data.check_labels([*examples, *train], classes)
     rows = rows_by_id(table, options.id_column, [e.id for e in examples], str(options.labels))
+    columns = options.id_column, options.score_column
+    answers = evaluate_data.table_answers(table, rows, classes, positive, "model", how.threshold, columns)
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
     return evaluate_data.EvaluationInput(
@@ -323,18 +317,7 @@ def _from_predictions(request: EvaluateRequest) -> EvaluationInput:
         split=split,
         classes=classes,
         positive=positive,
-        answers=[
-            evaluate_data.table_answers(
-                table,
-                rows,
-                classes,
-                positive,
-                "model",
-                how.threshold,
-                id_column=options.id_column,
-                score_column=options.score_column,
-            )
-        ],
+        answers=[answers],
         notes=notes,
         read=len(more) or None,
     )
@@ -392,17 +375,8 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answe
         # It may be of another kind than the table evaluated.
         threshold = request.how.threshold if tables.score_column in table.columns else None
         rows = rows_by_id(table, tables.id_column, [e.id for e in material.examples], "the data evaluated")
-        answers = table_answers(
-            table,
-            rows,
-            material.classes,
-            material.positive,
-            "against",
-            threshold,
-            id_column=tables.id_column,
-            score_column=tables.score_column,
-        )
-        return answers, []
+        columns, classes = (tables.id_column, tables.score_column), material.classes
+        return table_answers(table, rows, classes, material.positive, "against", threshold, columns), []
     if any(not example.sequence for example in material.examples):
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"

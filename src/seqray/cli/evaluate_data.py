@@ -97,14 +97,16 @@ def table_answers(
     positive: str,
     source: str,
     threshold: float | None,
-    *,
-    id_column: str,
-    score_column: str | None,
+    columns: tuple[str, str | None],
 ) -> Answers:
-    """Read the probabilities, or the one score, of each record from its row (N,) of a prediction table."""
+    """Read the probabilities, or the one score, of each record from its row (N,) of a prediction table.
+
+    ``columns`` are that of ids, and that of the score, if one is named.
+    """
     from seqray.evaluation.floor import answers_from_probabilities
     from seqray.evaluation.run import check_probabilities
 
+    id_column, score_column = columns
     note = f"predictions of {Path(table.where).name} sha256:{table.sha256}"
     wanted = [probability_column(name) for name in classes]
     # A table to compare with may be of another kind than the one evaluated.

@@ -180,14 +180,8 @@ class ExplainRequest(Request):
 
     def for_library(self, options: type[Wanted], **own: object) -> Wanted:
         """The same request as options of the library; ``own`` are those of one kind of model."""
-        return fill(
-            options,
-            self.target,
-            self.checks,
-            methods=self.target.methods,
-            settings=self.settings.for_library(),
-            **own,
-        )
+        own |= {"methods": self.target.methods, "settings": self.settings.for_library()}
+        return fill(options, self.target, self.checks, **own)
 
     @property
     def shown(self) -> int:

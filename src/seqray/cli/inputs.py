@@ -6,14 +6,13 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
 from seqray.cli.model import naming_other_models
 from seqray.cli.options import Options, PositiveInt, option
@@ -169,6 +168,16 @@ def check_files(
                 "is an input and would be overwritten", where=output, remedy="name another output"
             )
         seen.add(key)
+
+
+def format_of(path: str, formats: Mapping[str, str], chosen: str | None, suffixes: str) -> str:
+    """The format of an output: by its suffix, else the one chosen, else TSV on standard output."""
+    suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    if known := formats.get(suffix, chosen or ("tsv" if path == "-" else None)):
+        return known
+    excel = suffix in (".xlsx", ".xls", ".ods")
+    remedy = "use .csv, which spreadsheets open" if excel else f"use {suffixes}, or --format"
+    raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
 
 
 _SUFFIX = re.compile(
@@ -358,13 +367,11 @@ class SkipLog:
         self._write = self._stack.enter_context(table) if table else None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    def __exit__(self, *reason: Any) -> bool | None:
         hidden = self.count - MAX_SHOWN_SKIPS
-        if error is None and hidden > 0 and not self._quiet:
+        if reason[0] is None and hidden > 0 and not self._quiet:
             print(f"seqray: skipped {hidden} more", file=sys.stderr)
-        return self._stack.__exit__(kind, error, trace)
+        return self._stack.__exit__(*reason)
 
     def __call__(self, record: SkippedRecord) -> None:
         self.count += 1

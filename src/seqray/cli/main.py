@@ -46,8 +46,6 @@ VERBS = {
 }
 WITH_POSITIONAL_MODEL = ("calibrate", "export", "models", "prefilter")
 """Verbs whose model needs no option; ``--model`` names it, too, as for the others."""
-RENAMED = {"--precision": "--dtype", "--no-context": "--context"}
-"""Options by the names that they had in version 0.2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
         if unknown:
             known = re.findall(r"--[\w-]+", self.format_usage())
-            remedy = did_you_mean(RENAMED.get(unknown[1], unknown[1]), known, otherwise=remedy)
+            remedy = did_you_mean(unknown[1], known, otherwise=remedy)
         elif message.startswith("unrecognized arguments:"):
             remedy = f"{self._inputs()}; {remedy}"
         raise ConfigError(message, remedy=remedy)

@@ -121,11 +121,8 @@ def report_versions(command: Sequence[str]) -> None:
 
     from seqray.core.version import __version__
 
-    print(
-        f"seqray: {__version__} under Python {platform.python_version()}, {platform.platform()}",
-        file=sys.stderr,
-    )
-    print(f"seqray: command: {shlex.join(command)}", file=sys.stderr)
+    write_line(f"seqray: {__version__} under Python {platform.python_version()}, {platform.platform()}")
+    write_line(f"seqray: command: {shlex.join(command)}")
 
 
 # --- Progress of long work: a bar on a terminal, a line every half minute in a log, JSON events

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from seqray.cli import options
-from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files, check_suffix
+from seqray.cli.inputs import SKIPPED_HELP, SkipLog, check_files, check_suffix, format_of
 from seqray.cli.labeled import ALPHABET, COLUMNS, naming_alphabet, noting_unread
 from seqray.cli.options import Options, Outcome, Request, fill, option, refuse_unused
 from seqray.core.alphabet import ALPHABETS
@@ -202,12 +202,7 @@ def run(request: NegativesRequest) -> Outcome:
 
 def output_format(output: TableOutput) -> str:
     """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
-    name = output.out.lower().removesuffix(".gz")
-    by_suffix = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
-    kind = by_suffix or output.format or ("tsv" if output.out == "-" else None)
-    if kind is None:
-        remedy = "use .tsv, .csv, .fa or --format"
-        raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
+    kind = format_of(output.out, FORMATS, output.format, ".tsv, .csv or .fa")
     if output.format not in (None, kind):
         what = f"--format {output.format} and '{output.out}' are different formats"
         raise ConfigError(what, remedy="leave out --format")

@@ -126,7 +126,7 @@ class CallingOptions(Options, heading="calling"):
     threshold: options.Probability | None = option(
         "--threshold P", "lowest score of a call (default: the model's)"
     )
-    expected_precision: options.CallPrecision | None = option(
+    expected_precision: options.Probability | None = option(
         "--precision P",
         "choose the lowest threshold at which this share of calls is expected to be right, with a model for "
         "genomes",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.inputs import GIVE_GENES, GenomeInput, check_suffix
+from seqray.cli.inputs import GIVE_GENES, GenomeInput, check_suffix, format_of
 from seqray.core.alphabet import DNA
-from seqray.core.errors import ConfigError, InputError, OnProgress
+from seqray.core.errors import ConfigError, OnProgress
 from seqray.io.calls import write_bed, write_calls_tsv
 from seqray.io.files import Staging, encode_text, open_output, write_file
 from seqray.io.gff3 import write_features, write_gff3
@@ -34,6 +34,7 @@ FORMATS = {
     **dict.fromkeys((".fa", ".fasta", ".fna"), FASTA),
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
 }
+SUFFIXES = ".gff3, .bed, .tsv, .csv, .fa or .gb (+ .gz)"
 PROTEINS = ".faa"
 SharesOf = Callable[[Sequence[int]], "dict[int, Floats]"]
 """Indices of calls to what each letter of the strip around them adds to the score."""
@@ -56,7 +57,10 @@ class CallFiles:
     ) -> None:
         if is_shard and (len(calls) != 1 or not (calls[0] == "-" or calls[0].endswith(".shard"))):
             raise ConfigError("--shard needs one output", remedy="give --out FILE.shard")
-        self._calls = [(path, SHARD if is_shard else _format(path, chosen)) for path in calls or ["-"]]
+        self._calls = [
+            (path, SHARD if is_shard else format_of(path, FORMATS, chosen, SUFFIXES))
+            for path in calls or ["-"]
+        ]
         if chosen and all(form != chosen for _, form in self._calls):
             what = f"--format {chosen} and '{self._calls[0][0]}' are different formats"
             raise ConfigError(what, remedy="leave out --format")
@@ -111,10 +115,8 @@ class CallFiles:
         )
 
     def _begin(self, contig: str, length: int) -> None:
-        for writer in self._writers:
+        for writer in (*self._writers, *filter(None, [self._page])):
             writer.begin(contig, length)
-        if self._page is not None:
-            self._page.begin(contig, length)
 
     def _add(self, profile: ScoreProfile) -> None:
         """Add a piece of a profile, to tracks as stretches of equally spaced, scored sites."""
@@ -205,17 +207,6 @@ def _has_proteins(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(PROTEINS)
 
 
-def _format(path: str, chosen: str | None) -> str:
-    suffix = Path(path.lower().removesuffix(".gz")).suffix
-    known = FORMATS.get(suffix, chosen or ("tsv" if path == "-" else None))
-    if known is None:
-        excel = "use .csv, which spreadsheets open"
-        others = "use .gff3, .bed, .tsv, .csv, .fa or .gb (+ .gz), or --format"
-        remedy = excel if suffix in (".xlsx", ".xls", ".ods") else others
-        raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
-    return known
-
-
 # --- The page
 
 _MAX_PROFILE_LETTERS = 50_000_000  # above, scores are not kept, which would take 4 bytes a letter
@@ -283,11 +274,7 @@ class ScanPage:
             strand=result.options.strand,
             genes=dict(genes.genes) if genes else {},
             # only the names of files, as headers of outputs have them
-            gene_source=" ".join(
-                PurePath(word).name if "/" in word else word for word in genes.source.split(" ")
-            )
-            if genes
-            else "",
+            gene_source=" ".join(PurePath(word).name for word in genes.source.split(" ")) if genes else "",
             profiles={i: self._around(calls[i], calls.circular) for i in shown} if kept else {},
             letters={i: DNA.decode(letters[i, strip]) for i in shown} if letters.shape[1] else {},
             shares=shares_of(shown),
