@@ -14,6 +14,8 @@ import numpy as np
 
 from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import (
+    K,
+    MAX_SPECIES_DISTANCE,
     MIN_CHECKED,
     MIN_RELATED,
     MIN_SHARE,
@@ -40,7 +42,10 @@ from seqray.modelfile.model import TrainedModel
 
 CAUTION = "caution: "
 """Begins those findings that speak against the results."""
+NO_FIGURES = "precision and trust do not hold for these calls"
+"""Ends those cautions that name another model to take."""
 MAX_NAMED_CONTEXTS = 4
+MIN_GENOME = 500_000  # bases: genomes of free-living bacteria are larger, most plasmids and viruses smaller
 
 # Letters of ribosomal RNA that probes of a whole kingdom bind: EUB338 and its variants, EUK516 (Amann et al.
 # 1990; Daims et al. 1999) and ARCH915 (Stahl and Amann 1991).
@@ -186,7 +191,7 @@ class Origin:
         others = sorted(self._kingdoms - {self._own, *(["bacteria"] if plastids else [])})
         for kingdom in others:
             has = f"{CAUTION}this file has ribosomal RNA of {kingdom}, and the model is for {self._own}"
-            yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}"
+            yield f"{has}: take {_LOCATORS[kingdom]}{_YEASTS.get(kingdom, '')}; {NO_FIGURES}"
         if self._locator:
             yield from () if others and not species else self._species_findings(species)
             return
@@ -198,8 +203,8 @@ class Origin:
             mixed = later.is_mixture(counts) or bool(pair and pair[0].is_close)
             if others and others[0].is_foreign and not mixed:
                 yield (
-                    f"{CAUTION}this file is unlike the data that the model was calibrated on, judged by its "
-                    f"4-mers ({_named(others[:1])}); its probabilities may not hold, measure them on known "
+                    f"{CAUTION}this file is unlike the data that the model was calibrated on "
+                    f"({_named(others[:1])}); its probabilities may not hold, measure them on known "
                     "sites (seqray evaluate), or calibrate it on such data"
                 )
         elif signature and distances and not near:
@@ -239,13 +244,16 @@ class Origin:
         elif recognized or not counts.any():
             return
         elif not related and (other := self._other_model()):
-            name, genome = other
-            yield f"{CAUTION}this file shares words of {WORD} bases with {genome}, so take {name}"
+            shared = f"this file shares words of {WORD} bases with {other[1]}"
+            yield f"{CAUTION}{shared}, so take {other[0]}; {NO_FIGURES}"
         elif self._new_species and enough and not (self._kingdoms or related):
+            what, step = "a draft, which often lacks this RNA", "if in doubt, look up some of its proteins"
+            if (letters := int(counts.sum())) < MIN_GENOME:
+                what = "a virus, a plasmid or a piece of a genome"
+                step = "no model is for viruses; scan a plasmid or a piece with the rest of its genome"
             yield (
-                f"{CAUTION}this file has no ribosomal RNA, and no genome of a model was recognized in it, so "
-                f"a phage, a plasmid or another kingdom can't be told from it; the "
-                f"figures hold for {self._own} alone"
+                f"{CAUTION}this file has no ribosomal RNA, and the model knows no genome like it: with "
+                f"{letters / 1e6:.2g} Mb it may be {what}. The figures hold for {self._own} alone: {step}"
             )
         elif signature and not near and signature.is_mixture(counts):
             yield "this file is like the contexts of the training data together; give each its own file"
@@ -263,9 +271,9 @@ class Origin:
                 yield f"{few if words.checked >= MIN_STATED else short}: {median}"
         elif self._new_species:
             yield (
-                f"{CAUTION}no genome of the training data is like this one by its 4-mers: the nearest, "
-                f"{_named(distances[:1])}, is farther than parts of one genome are from each other; the "
-                "precision may be lower than in other new species, so compare calls with known sites"
+                f"{CAUTION}the model learned from no genome of such a composition. The nearest is "
+                f"{_named(distances[:1])}, and within a species at most {MAX_SPECIES_DISTANCE:.0%}: the "
+                "precision may be lower than stated, so compare some calls with known starts"
             )
         elif self._species:
             why = f"this file shares less than {MIN_SHARE:.0%} of its words of {WORD} bases with it"
@@ -296,10 +304,8 @@ class Origin:
         if nearest.context:  # of a context with few training sequences nothing is known
             whole = set(self._contexts) <= set(signature.contexts)
             than = f"any context {'' if whole else 'with a signature '}that the model was trained on"
-        return (
-            f"this file is unlike {than}, judged by its 4-mers ({_named([nearest])}); its probabilities may "
-            "not hold, measure them on known sites (seqray evaluate)"
-        )
+        measure = "its probabilities may not hold, measure them on known sites (seqray evaluate)"
+        return f"this file is unlike {than} ({_named([nearest])}); {measure}"
 
 
 def _against(
@@ -313,8 +319,8 @@ def _against(
 
 def _named(distances: list[ContextDistance]) -> str:
     """The first contexts with their distances, and how many more there are."""
-    texts = [f"{f'{d.context} at ' if d.context else ''}a distance of {d.distance:.2f}" for d in distances]
-    return first_and_more(texts, MAX_NAMED_CONTEXTS)
+    texts = [f"{f'{one.context}, ' if one.context else ''}{one.distance:.0%}" for one in distances]
+    return f"{first_and_more(texts, MAX_NAMED_CONTEXTS)} of the words of {K} bases differ"
 
 
 MIN_FLAGGED_SHARE = 0.05  # of the records; fewer are left to their flags

@@ -24,7 +24,7 @@ from seqray.scanning.contigs import Grid, OpenContig, ScoreProfile
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scorers import Scorer, make_scorer
-from seqray.scanning.words import call_cautions, genome_cautions
+from seqray.scanning.words import genome_cautions, judge
 
 # --- From scores to peaks: candidates of one piece of a strand, refinement, and suppression over all pieces
 
@@ -372,9 +372,7 @@ def scan_sequences(
         species=options.species or (origin.species if origin else None),
         foreign=options.species is None and origin is not None and origin.is_foreign,
     )
-    if origin is not None:
-        result.findings = [*origin.findings(options.species), *scorer.limits]
-    result.findings += call_cautions(result)
+    judge(result, [*origin.findings(options.species), *scorer.limits] if origin is not None else [])
     return result
 
 

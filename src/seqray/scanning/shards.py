@@ -25,7 +25,7 @@ from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.results import CallTable, ScanCounts, ScanResult, finish_scan
 from seqray.scanning.scan import PiecePeaks, Scan, join_pieces
 from seqray.scanning.scorers import Scorer
-from seqray.scanning.words import call_cautions
+from seqray.scanning.words import judge
 
 SHARD_FORMAT = 5
 _KEY, _CHECKSUM = "seqray_shard", "checksum"
@@ -287,5 +287,5 @@ def gather_shards(files: Sequence[ShardFile], callbacks: ScanCallbacks) -> ScanR
         species=header["species"],
         foreign=header["foreign"],
     )
-    result.findings = [*header["findings"], *call_cautions(result)]
+    judge(result, header["findings"])
     return result

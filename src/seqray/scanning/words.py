@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from seqray.calibration.expected_precision import Expectation
 from seqray.core.errors import setting
 from seqray.core.text import counted, first_and_more
-from seqray.inference.origin import CAUTION
+from seqray.inference.origin import CAUTION, MIN_GENOME, NO_FIGURES
 from seqray.scanning.results import FalseCalls, ScanResult
 from seqray.scanning.scorers import Scorer
 
@@ -232,18 +232,21 @@ MAX_PRECISION_DIFFERENCE = 0.05
 MAX_CALLS_FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
 
 
-MIN_WHOLE_GENOME = 500_000
 OF_BACTERIA = ("ecoli-promoter", "ecoli-sigma", "bacteria-promoter", "bacteria-promoter-fast")
 
 
 def genome_cautions(model: str, letters: int | None) -> list[str]:
     """That a model for genomes exists, where a shipped model of windows scans a whole genome."""
-    if model not in OF_BACTERIA or (letters or 0) < MIN_WHOLE_GENOME:
-        return []
-    return [
-        f"{CAUTION}'{model}' reads single windows; 'bacteria-genome' is made for genomes and finds more "
-        "starts there"
-    ]
+    better = "'bacteria-genome' is made for genomes and finds more starts there"
+    is_whole = model in OF_BACTERIA and (letters or 0) >= MIN_GENOME
+    return [f"{CAUTION}'{model}' reads single windows; {better}"] if is_whole else []
+
+
+def judge(result: ScanResult, findings: Sequence[str]) -> None:
+    """Keep what was found of the sequences, and cautions; where another model is named, no precision."""
+    if any(NO_FIGURES in text for text in findings):
+        result.expectation = result.lowest_measured = None
+    result.findings = [*findings, *call_cautions(result)]
 
 
 def call_cautions(result: ScanResult) -> Iterator[str]:

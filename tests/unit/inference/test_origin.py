@@ -129,7 +129,7 @@ def test_a_species_is_recognized_by_its_words_alone(share, known, held_out):
             "caution: no precision is stated: it was measured in B. subtilis, E. coli, "
         )
     for line in said if held_out == "species" else ():
-        unlike = "caution: this file has no ribosomal RNA, and no genome of a model was recognized in it, so "
+        unlike = "caution: this file has no ribosomal RNA, and the model knows no genome like it: with "
         assert line.startswith("the nearest species that was measured is " if share < 1 else unlike)
 
 
@@ -154,8 +154,23 @@ def test_the_model_that_knows_a_genome_is_named(monkeypatch):
     others = {"S. cerevisiae": ("fungi-genome", sketch_of(yeast))}
     monkeypatch.setattr(file_check, "_genomes_of_models", lambda: others)
     _, said = findings({"E. coli": 0.06}, [*GENOMES], letters=mutated(yeast, 0.02)[:20_000])
-    what = f"caution: this file shares words of 21 bases with {next(iter(others))}, so take fungi-genome"
-    assert said == [what]
+    what = f"caution: this file shares words of 21 bases with {next(iter(others))}, so take fungi-genome; "
+    assert said == [f"{what}precision and trust do not hold for these calls"]
+
+
+@pytest.mark.parametrize(
+    ("length", "may_be"), [(499_000, "0.5 Mb it may be a virus"), (510_000, "0.51 Mb it may be a draft")]
+)
+def test_without_ribosomal_rna_the_length_tells_what_a_file_may_be(length, may_be):
+    letters = "".join(RANDOM.choice([*"ACGT"], length))
+    _, [line] = findings({"E. coli": 0.06}, [*GENOMES], letters=letters)
+    assert f"with {may_be}" in line
+
+
+def test_a_genome_unlike_all_others_is_told_how_unlike():
+    letters = RIBOSOMAL["bacteria"] + "".join(RANDOM.choice([*"ACGT"], 50_000))
+    _, [line] = findings({"E. coli": 0.08}, [*GENOMES], letters=letters)
+    assert "nearest is E. coli, 8% of the words of 4 bases differ, and within a species at most 5%: " in line
 
 
 def test_the_nearest_genome_has_to_be_one_that_was_measured():
@@ -169,8 +184,9 @@ def test_the_nearest_genome_has_to_be_one_that_was_measured():
 def test_another_species_than_the_one_that_is_named(species, cautioned):
     text = f"caution: species='{species}' is given, but "
     _, said = findings({"E. coli": 0.01, "B. subtilis": 0.2}, [*GENOMES], species)
-    unlike = "this file is unlike it (B. subtilis at a distance of 0.20) and nearer to E. coli at"
-    assert said == ([f"{text}{unlike} a distance of 0.01"] if cautioned else [])
+    differ = "of the words of 4 bases differ"
+    unlike = f"this file is unlike it (B. subtilis, 20% {differ}) and nearer to E. coli, 1% {differ}"
+    assert said == ([f"{text}{unlike}"] if cautioned else [])
     _, said = findings({}, [*GENOMES], species, GENOMES["E. coli"])
     assert said == ([text + "it shares 100% of its words with E. coli"] if cautioned else [])
 

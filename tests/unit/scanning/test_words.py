@@ -14,12 +14,13 @@ from seqray.core.records import Contig, Intervals
 from seqray.core.results import Box, SpeciesRow
 from seqray.core.serialization import from_mapping
 from seqray.genome.genes import Annotation, Gene
+from seqray.inference.origin import NO_FIGURES
 from seqray.io.records import read_fasta
 from seqray.modelfile.model import TrainedModel
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.results import CallTable, FalseCalls, ScanCounts, ScanResult
 from seqray.scanning.scorers import LETTERS_AFTER as AFTER, LETTERS_BEFORE as BEFORE, make_scorer
-from seqray.scanning.words import call_cautions, genome_cautions
+from seqray.scanning.words import call_cautions, genome_cautions, judge, stated_precision, summary
 
 SITE = 60
 SIGMA70 = BOXES["bacteria"]
@@ -400,6 +401,16 @@ def test_an_empty_input_has_no_caution_about_genes():
 )
 def test_a_model_of_windows_on_a_whole_genome_names_one_for_genomes(model, letters, better):
     assert [better in text for text in genome_cautions(model, letters)] == ([True] if better else [])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_no_precision_is_stated_where_another_model_is_named(named):
+    row = SimpleNamespace(calls_per_kb=0.7, species="a", held_out="species", precision=0.5, low=0.4, high=0.6)
+    expected = Expectation((row,), True, 0.5, 0.5, 0.5)
+    result = scanned(from_positions=True, genes=9, calls=9, expectation=expected)
+    judge(result, [f"caution: take archaea-genome; {NO_FIGURES}" if named else "caution: short"])
+    assert (stated_precision(result) == "not known") == named
+    assert ("precision to expect" in summary(result, 0)) == (not named)
 
 
 def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
