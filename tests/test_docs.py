@@ -222,6 +222,63 @@ def test_the_recipe_that_divides_predictions_gives_the_rows_of_the_whole_or_fail
     assert len(tables[0]) == len(tables[1]) > 10
 
 
+TABLES = r"""
+predict data/promoters.fa --model ecoli-promoter --coverage 0.9 --out predictions.tsv --skipped skipped.tsv
+scan data/promoters.fa --model ecoli-promoter --null-mb 0 --threshold 0.1 --out windows.tsv
+scan data/stretch.gb --model bacteria-genome --region ecoli_stretch:1-3000 --out calls.tsv \
+    --out calls.gff3 --genes-out genes.tsv
+compare calls.tsv calls.tsv --out changes.tsv
+explain data/promoters.fa --model ecoli-promoter --check-records 1 \
+    --shuffles 0 --heads heads.tsv --out positions.tsv
+explain data/stretch.gb --model bacteria-genome --calls calls.gff3 --best-calls 1 --no-check \
+    --shuffles 0 --inputs inputs.tsv --out of_calls.tsv
+explain one.afa --model rna-family-type --no-check --out columns.tsv --row-profile rows.tsv
+negatives data/promoters.fa --recipe shuffle --out negatives.tsv
+split negatives.tsv --out split.tsv --proof proof.tsv
+split negatives.tsv --folds 2 --out folds.tsv
+audit negatives.tsv --no-baselines --out audit.tsv
+evaluate --model ecoli-promoter --test negatives.tsv --bootstrap 2 --no-floor --out figures.tsv
+"""
+COLUMNS = [  # a table that is made, part of the page, number of its table there, columns that it lacks
+    ("predictions.tsv", "Predictions", 0, ""),
+    ("windows.tsv", "Calls", 0, ""),
+    ("calls.tsv", "Calls", 3, "tata tata_start bre bre_start"),
+    ("genes.tsv", "Genes", 0, ""),
+    ("changes.tsv", "Comparisons", 0, ""),
+    ("positions.tsv", "Explanations: ", 0, ""),
+    ("heads.tsv", "Explanations: ", 2, ""),
+    ("inputs.tsv", "Explanations: ", 3, ""),
+    ("columns.tsv", "Explanations of", 0, ""),
+    ("negatives.tsv", "Negatives", 0, "context"),
+    ("split.tsv", "Splits", 0, "fold context"),
+    ("folds.tsv", "Splits", 0, "context"),
+    ("proof.tsv", "Splits", 1, ""),
+    ("audit.tsv", "Audits", 0, ""),
+    ("figures.tsv", "Evaluations", 1, ""),
+]
+
+
+@pytest.fixture(scope="module")
+def headers(seqray_forks, tmp_path_factory):
+    """The columns of each table, in their order."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "one.afa").write_text(">a\nGGGAAACCC\n>b\nGGGAAACCC\n")
+    script = re.sub("^(?=[a-z])", "seqray ", TABLES, flags=re.MULTILINE).replace("data/", "data/example/")
+    run(f"set -e\n{script}", folder, seqray_forks.folder)
+    lines = {path.name: path.read_text().splitlines() for path in folder.glob("*.tsv")}
+    return {name: next(one for one in text if one[0] != "#").split("\t") for name, text in lines.items()}
+
+
+@pytest.mark.parametrize(("table", "part", "number", "lacking"), COLUMNS)
+def test_the_page_of_formats_names_the_columns_of_each_table_in_order(headers, table, part, number, lacking):
+    text = read("docs/formats.md").partition(f"\n## {part}")[2].partition("\n## ")[0]
+    blocks = [block for block in text.split("\n\n") if block.startswith("|")]
+    cells = re.findall(r"^\|(.*?)\|", blocks[number], re.MULTILINE)[2:]
+    named = [name for name in re.findall("`(.+?)`", "".join(cells)) if name not in lacking.split()]
+    shown = dict.fromkeys("p_<class>" if name.startswith("p_") else name for name in headers[table])
+    assert named == [*shown][-len(named) :]
+
+
 def test_the_reference_has_every_verb_and_option():
     page = cli_reference.page()
     for verb in VERBS:

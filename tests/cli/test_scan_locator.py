@@ -230,6 +230,13 @@ def test_genbank_records_of_one_name_keep_their_genes_under_new_names(scan, tmp_
     assert all(alone)
 
 
+@pytest.mark.parametrize("more", ["", " --genes predict"])
+def test_a_genbank_input_that_is_cut_among_its_genes_has_to_be_fetched_again(scan, tmp_path, more):
+    text = genbank("r.1", letters(900), ["200..499", "600..899"], topology="linear")
+    write(tmp_path / "x.gb", text[: text.index("600..") - 1])
+    scan.refused(f"x.gb{more}", names=("x.gb", "cut off", "fetch it again"))
+
+
 @pytest.mark.parametrize("place", ["complement(200..499", "850..980"])
 def test_damaged_genes_of_a_genbank_input_are_refused_unless_others_are_asked_for(scan, tmp_path, place):
     write(tmp_path / "x.gb", genbank("r.1", letters(900), [place], topology="linear"))

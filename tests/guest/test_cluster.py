@@ -58,7 +58,7 @@ def test_a_training_on_one_device_is_alone_and_one_on_two_is_not(tmp_path, monke
     monkeypatch.setattr(rank_zero_only, "rank", 1)  # which Lightning takes from them when it is imported
     config = RunConfig(trainer={"accelerator": "cpu"})
     with quiet(config):
-        trainer = make_trainer(config, tmp_path, progress=False)
+        trainer = make_trainer(config, tmp_path)
         assert (trainer.world_size, trainer.global_rank, is_main()) == (1, 0, True)
     assert not is_main()
     assert is_main_process(config)
@@ -74,7 +74,7 @@ def test_only_tasks_of_srun_are_the_processes_of_a_training_on_two_devices(
     batch = TASKS["sbatch -n 2"] | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
     for name, value in (batch | {"SLURM_NTASKS_PER_NODE": "2"} | variables).items():
         monkeypatch.setenv(name, value)
-    trainer = make_trainer(RunConfig(trainer={"accelerator": "cpu", "devices": 2}), tmp_path, progress=False)
+    trainer = make_trainer(RunConfig(trainer={"accelerator": "cpu", "devices": 2}), tmp_path)
     environment = trainer._accelerator_connector.cluster_environment
     assert environment.creates_processes_externally == waits
 

@@ -132,6 +132,7 @@ def test_a_sample_that_fails_has_a_row_until_it_is_mended(run, seqray_forks, tin
         done = run(folder, "--cores", "1", "--keep-going", commands=seqray_forks.folder)
         assert done.returncode != 0
         assert {row["sample"] for row in read_table(summary) if row["calls"] == "."} == {"beta"}
+        assert not [path for path in (folder / "results" / "beta").rglob("*") if path.is_file()]
 
 
 def test_a_second_run_does_nothing(run, finished):

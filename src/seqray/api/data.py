@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from seqray.api.estimator import restored_state
-from seqray.api.verbs import Model, listed, opened, warned
+from seqray.api.verbs import Model, listed, opened, step_bar, warned
 from seqray.core.alphabet import Alphabet, alphabet_of
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, require, require_number
@@ -134,13 +134,13 @@ def train(
             warnings.warn(line, stacklevel=6)
 
     plan = plan_training(model_name(str(out or "model")), labeled_files(data, columns), settings, note=note)
-    with temporary_folder() as folder, restored_state(threads):
+    with temporary_folder() as folder, restored_state(threads), step_bar(progress) as report:
         path = Path(out or folder / f"model{SUFFIX}")
         run = RunOptions(
             Path(work_dir or folder / "work"),
             resume,
             restart_if_changed,
-            progress,
+            report,
             threads,
             callbacks=tuple(callbacks),
             note=warnings.warn,

@@ -20,6 +20,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from seqray.api.verbs import step_bar
 from seqray.core.alphabet import ALPHABETS, ANY_LETTERS, Alphabet, infer_alphabet
 from seqray.core.arrays import log_probabilities
 from seqray.core.errors import ConfigError, fields_named, require, require_number
@@ -241,8 +242,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         self.threads = threads
         self.verbose = verbose
 
-    # ------------------------------------------------------------------------------------------- fitting
-
     @fields_named(_PARAMETERS)
     @as_guest
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -287,14 +286,10 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) > 2 and self.threshold not in (None, "model"):  # `predict` would ignore it
             what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
             raise ConfigError(what, remedy="leave it out: the most probable class is given")
-        shared: list[Any] = [None] * len(records) if groups is None else list(groups)
+        shared = [None] * len(records) if groups is None else list(groups)
+        shared = [None if pd.isna(one) or str(one) == "" else str(one) for one in shared]  # as empty cells
         data = [
-            LabeledSequence(
-                record.sequence,
-                names[number],
-                record.id,
-                None if pd.isna(group) or str(group) == "" else str(group),  # as an empty cell of a table
-            )
+            LabeledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, shared, strict=True)
         ]
         facts = measure_data(data, alphabet) if self.config is None else None
@@ -303,15 +298,10 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         settings = fit_to_data(laid, records, names, self.positive)
         alternatives = alternatives_of(settings, facts) if facts else []
         fit = partial(train_best, alternatives=alternatives) if alternatives else train
-        with temporary_folder() as folder, restored_state(self.threads):
+        with temporary_folder() as folder, restored_state(self.threads), step_bar(self.verbose) as report:
             out = folder / f"model{SUFFIX}"
-            fit(
-                settings,
-                data=data,
-                out=out,
-                run=RunOptions(folder / "work", progress=self.verbose, threads=self.threads),
-                classes=names,
-            )
+            run = RunOptions(folder / "work", progress=report, threads=self.threads)
+            fit(settings, data=data, out=out, run=run, classes=names)
             self.model_ = load_model(out)
         for text in (*data_cautions(data), *card_cautions(self.model_.card)):
             warnings.warn(text, stacklevel=4)  # past the context manager around this method
@@ -331,8 +321,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         return [
             replace(one, sequence=alphabet.normalize(one.sequence, f"'{one.id}'")) for one in records
         ], alphabet
-
-    # --------------------------------------------------------------------------------------- predicting
 
     @fields_named(_PARAMETERS)
     @as_guest
@@ -371,8 +359,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(limit, int | float) or not 0 < limit < 1:
             raise ConfigError(f"'threshold' is {limit!r}", remedy="give a probability, 'model' or None")
         return float(limit)
-
-    # ------------------------------------------------------------------------------------------- keeping
 
     def save(self, path: str | Path) -> None:
         """Write the model file, which every verb of ``seqray`` takes as ``--model``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
@@ -22,7 +23,7 @@ from seqray.api.frames import (
 )
 from seqray.calibration.signature import KmerCounter, signature_of
 from seqray.core.alphabet import DNA, Alphabet
-from seqray.core.errors import ConfigError, require, require_number
+from seqray.core.errors import ConfigError, OnProgress, require, require_number
 from seqray.core.host import as_guest
 from seqray.core.records import Region, SequenceRecord
 from seqray.core.results import Prediction, SkippedRecord
@@ -273,21 +274,17 @@ def scan(
         records = list(records)
         introns = loaded.card.locator.introns
         source = gene_source(genes, codon_table, records, sequences, settings.is_circular, introns)
-    bar = _bar(None, progress, unit="letters", unit_scale=True)
-    result = scan_records(
-        loaded,
-        records,
-        settings,
-        ScanCallbacks(
-            on_skip=None if strict else skipped.append,
-            on_progress=lambda done, total, phase: bar.update(done - bar.n),
-        ),
-        batch_size=batch_size,
-        dtype=dtype,
-        genes=source,
-        recognized=loaded.context != named,
-    )
-    bar.close()
+    with step_bar(progress, "letters") as report:
+        result = scan_records(
+            loaded,
+            records,
+            settings,
+            ScanCallbacks(on_skip=None if strict else skipped.append, on_progress=report),
+            batch_size=batch_size,
+            dtype=dtype,
+            genes=source,
+            recognized=loaded.context != named,
+        )
     frame = call_frame(result.calls, result.context_columns)
     frame._gene_rows = list(gene_rows(gene_starts(result)))
     null = None if result.from_positions else result.false_calls
@@ -458,6 +455,18 @@ def listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
 
 def _bar(items: Any, shown: bool, **options: Any) -> Any:
     return tqdm(items, disable=not shown, delay=WAIT, **options)
+
+
+@contextmanager
+def step_bar(shown: bool, unit: str = "steps") -> Iterator[OnProgress]:
+    """A bar that is moved by the function that is yielded."""
+    with _bar(None, shown, unit=unit, unit_scale=True) as bar:
+
+        def report(done: int, total: int | None, phase: str) -> None:
+            bar.total, bar.desc = total, f"{phase}: "
+            bar.update(done - bar.n)
+
+        yield report
 
 
 def opened(

@@ -301,7 +301,7 @@ class GenomeInput(Iterable["SequenceRecord"]):
                 self.is_whole = True
         except InputError as error:
             own = self._genes is not None and self._genes.genes is None
-            if not own or not re.search("feature|location", error.what):
+            if not own or not re.search("feature(?!s? table)|location", error.what):
                 raise  # else the file may be sound but for its features
             remedy = "correct the genes, or give --genes predict"
             raise InputError(error.what, where=error.where, remedy=remedy) from None

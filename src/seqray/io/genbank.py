@@ -161,6 +161,8 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
                 raise
             except Exception as error:
                 reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")
+                if reason.startswith("Premature end") and "marker" not in reason:
+                    raise lines.error(*_cut_off(reason)) from None
                 what = f"the GenBank record can't be parsed ({reason})"
                 raise lines.error(what, _LOCUS if "LOCUS" in reason else _DAMAGED) from None
         if record is None:

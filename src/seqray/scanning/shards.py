@@ -145,7 +145,8 @@ class ShardFile(ExitStack):
             raise InputError("has a name that is not UTF-8", where=self.path, remedy="rename it") from None
         except (SafetensorError, ValueError, RecursionError):
             what = "is no shard of a scan, or is cut short"
-            raise InputError(what, where=self.path, remedy="run its scan again") from None
+            remedy = "run its scan again (tables of 'seqray predict' are joined without gather)"
+            raise InputError(what, where=self.path, remedy=remedy) from None
         if version != SHARD_FORMAT:
             remedy = "gather with the version of seqray that scanned"
             raise InputError(f"is a shard of format {version}", where=self.path, remedy=remedy)

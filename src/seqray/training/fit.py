@@ -144,7 +144,7 @@ def train_member(
     part: Partition,
     folder: WorkDir,
     *,
-    progress: bool | OnProgress = False,
+    progress: OnProgress | None = None,
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
@@ -189,7 +189,7 @@ def train_best(
         check_model_path(out)
     part, sha256 = partition(data, config, classes), data_sha256(data)
     with quiet(config):
-        make_trainer(config, run.work_dir, progress=False)  # settings that Lightning refuses, before any work
+        make_trainer(config, run.work_dir)  # settings that Lightning refuses, before any work
         if not run.resume:
             for folder in run.work_dir.glob("settings-*"):
                 shutil.rmtree(folder)
@@ -214,7 +214,7 @@ def train_best(
             "try settings",
             processes=processes,
             threads=threads,
-            on_progress=run.on_progress,
+            on_progress=run.progress,
         )
 
     monitor = config.stopping.monitor

@@ -227,7 +227,7 @@ class RunOptions:
     work_dir: Path
     resume: bool = True
     restart_if_changed: bool = False
-    progress: bool | OnProgress = False
+    progress: OnProgress | None = None
     threads: int | None = None
     side_by_side: bool = False
     callbacks: tuple[lightning.Callback, ...] = ()
@@ -265,20 +265,17 @@ class RunOptions:
                 f"the training in {folder.path} began with {counted(threads, 'thread')} and goes on so, not "
                 f"with {asked}: others give other weights"
             )
-        numbers = range(1, networks + 1)
+        numbers = range(1, networks + 1) if folder.writes else ()
         finished = sum(folder.result(number) is not None for number in numbers)
-        if folder.writes and (finished or any(folder.checkpoint(number, LAST) for number in numbers)):
-            self.note(f"resumes from {folder.path}: {finished} of {counted(networks, 'network')} finished")
+        started = [f", network {n} goes on from epoch {e}" for n in numbers if (e := folder.next_epoch(n))]
+        if finished or started:
+            done = f"{finished} of {counted(networks, 'network')} finished"
+            self.note(f"resumes from {folder.path}: {done}{''.join(started)}")
 
     def plan(self, config: RunConfig, networks: int, letters: int) -> tuple[int, int]:
         """How many networks to train at once, and how many threads each gets; see `plan_processes`."""
         threads = torch.get_num_threads()
         return plan_processes(config, networks, threads, letters) if self.side_by_side else (1, threads)
-
-    @property
-    def on_progress(self) -> OnProgress | None:
-        """The function to call after each step."""
-        return None if isinstance(self.progress, bool) else self.progress
 
 
 # --- One member of a model: its training from start to the weights of the best epoch
@@ -300,7 +297,7 @@ def fit_member(
     folder: WorkDir,
     build: Callable[[int], tuple[NetworkModule, lightning.LightningDataModule]],
     *,
-    progress: bool | OnProgress = False,
+    progress: OnProgress | None = None,
 ) -> tuple[Network, dict[str, Any]]:
     """Train a member, from 1, or load it from ``folder``: weights of the best epoch, on the CPU."""
     seed = config.seed + number - 1
@@ -343,7 +340,7 @@ def train_members(
     """Claim the folder, train the members that it lacks, in turn or side by side, and load all of them."""
     calls: list[dict[str, Any]] = [{"config": config, "number": 1 + i} for i in range(config.members)]
     with quiet(config):
-        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
+        make_trainer(config, folder.path)  # settings that Lightning refuses, before any work
         run.claim(folder, config.members)
         before = torch.get_num_threads()
         try:
@@ -359,7 +356,7 @@ def train_members(
                     "train networks",
                     processes=processes,
                     threads=threads,
-                    on_progress=run.on_progress,
+                    on_progress=run.progress,
                 )
             return [train_member(**call, **shared, folder=folder, progress=run.progress) for call in calls]
         finally:

@@ -163,7 +163,7 @@ class NetworkModule(lightning.LightningModule):
         assert isinstance(total, Tensor)
         loss, count = total.tolist()
         self.history.append({"epoch": self.current_epoch + 1, "train_loss": loss / count, **self.figures})
-        self.log("train_loss", loss / count, prog_bar=True, sync_dist=True)
+        self.log("train_loss", loss / count, sync_dist=True)
 
     def check_finite(self, values: Any, what: str) -> None:
         """Stop the training at numbers that are not finite."""
@@ -174,11 +174,10 @@ class NetworkModule(lightning.LightningModule):
             )
 
     def log_figures(self, figures: Mapping[str, float]) -> None:
-        """Log those that are finite; the one that stops training also appears in the progress bar."""
+        """Log those that are finite."""
         self.figures = {name: value for name, value in figures.items() if math.isfinite(value)}
         for name, value in self.figures.items():
-            shown = name == self.config.stopping.monitor
-            self.log(f"validation_{name}", value, prog_bar=shown, sync_dist=True)
+            self.log(f"validation_{name}", value, sync_dist=True)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["history"] = self.history

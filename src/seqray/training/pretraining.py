@@ -196,7 +196,7 @@ def pretrain(
         return MaskedLetters(config, seed), MaskedData(train_set, held_out, config, share)
 
     with quiet(config):
-        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
+        make_trainer(config, folder.path)  # settings that Lightning refuses, before any work
         run.claim(folder, 1)
         network, result = fit_member(config, 1, folder, build, progress=run.progress)
     figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])

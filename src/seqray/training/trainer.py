@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 import signal
-import sys
 import threading
 import warnings
 import zipfile
@@ -26,8 +25,7 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import callbacks as lightning_callbacks
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
-from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerStatus
 from torch import Tensor
@@ -35,7 +33,7 @@ from torch import Tensor
 from seqray.core.errors import ConfigError, InputError, OnProgress
 from seqray.core.run_config import RunConfig, StoppingConfig
 from seqray.core.serialization import to_mapping
-from seqray.core.text import did_you_mean
+from seqray.core.text import did_you_mean, first_and_more
 from seqray.io.files import write_file
 from seqray.models.attention import keep_freed_memory
 from seqray.training.module import NetworkModule, best_epoch
@@ -126,7 +124,7 @@ def make_trainer(
     config: RunConfig,
     folder: Path,
     *,
-    progress: bool | OnProgress,
+    progress: OnProgress | None = None,
     callbacks: Sequence[lightning.Callback] = (),
 ) -> lightning.Trainer:
     """Build the trainer, with further callbacks."""
@@ -144,7 +142,7 @@ def make_trainer(
             logger=loggers,
             callbacks=[*_callbacks(config.stopping, folder, progress), *_named_callbacks(named), *callbacks],
             default_root_dir=folder,
-            enable_progress_bar=progress is True,
+            enable_progress_bar=False,
             use_distributed_sampler=False,  # the orders in data.py deal to the processes themselves
         )
     except (TypeError, ValueError, RuntimeError, ImportError, MisconfigurationException) as error:
@@ -178,7 +176,7 @@ def _named_callbacks(named: Any) -> Iterator[lightning.Callback]:
 
 
 def _callbacks(
-    stopping: StoppingConfig, folder: Path, progress: bool | OnProgress
+    stopping: StoppingConfig, folder: Path, progress: OnProgress | None
 ) -> list[lightning.Callback]:
     monitor, mode = f"validation_{stopping.monitor}", "min" if stopping.monitor == "loss" else "max"
     # Saved at the end of training epochs: a checkpoint is then the border of an epoch, which resumes exactly.
@@ -188,9 +186,7 @@ def _callbacks(
         _Best(folder, BEST, monitor=monitor, mode=mode, **when),
         ModelCheckpoint(folder, LAST, **when),  # holds the state of the two before it
     ]
-    if progress is True:
-        callbacks.append(_Bar())
-    elif progress:
+    if progress:
         callbacks.append(_StepReport(progress, f"train {folder.name}"))
     return callbacks
 
@@ -205,22 +201,6 @@ class _StepReport(lightning.Callback):
         total = trainer.estimated_stepping_batches
         if trainer.is_global_zero:
             self._on_progress(trainer.global_step, int(total) if math.isfinite(total) else None, self._phase)
-
-
-class _Bar(TQDMProgressBar):
-    """One line with the epoch, its steps, and the figures of the module."""
-
-    def init_train_tqdm(self) -> Tqdm:
-        with contextlib.redirect_stdout(sys.stderr):  # which is what Lightning opens it with
-            return super().init_train_tqdm()
-
-    def init_validation_tqdm(self) -> Tqdm:
-        return Tqdm(disable=True)
-
-    def get_metrics(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> dict[str, int | str | float | dict[str, float]]:
-        return {k: v for k, v in super().get_metrics(trainer, pl_module).items() if k != "v_num"}
 
 
 class _Best(ModelCheckpoint):
@@ -294,32 +274,38 @@ def run_fit(
 # --- The folder of a run: its identity, its finished members, and the point to resume from
 
 _RUN, _FINISHED = "run.json", "finished.json"
-# What a card says can be reworded, and members added, without training again.
-_NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
+# Beginnings of settings that change no weights of a member: words of the card, scores made after training and
+# the kingdom, the place of a backbone, which is known by its checksums, and what is noted apart.
+_NOT_TRAINING = (
+    *("name", "summary", "card", "members", "calibration", "genomes.kingdom", "model.locator.smoothing"),
+    *("model.locator.region", "model.backbone.path", "model.backbone.name"),
+    *("trainer.precision", "trainer.logger", "trainer.callbacks"),
+)
+
+
+def trained_by(config: RunConfig, classes: tuple[str, ...]) -> dict[str, Any]:
+    """Each setting that changes the weights of a member, as ``section.key``, and the classes; no defaults."""
+    defaults = _leaves(to_mapping(RunConfig()))
+    settings = {
+        name: value
+        for name, value in _leaves(to_mapping(config)).items()
+        if value != defaults.get(name) and not name.startswith(_NOT_TRAINING)
+    }
+    return json.loads(json.dumps({**settings, "classes": classes}, default=str))
 
 
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
-    """Hash every setting that changes the weights of a member, and the order of the classes; not defaults."""
-    settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
-    settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
-    for place in ("path", "name"):  # of a backbone that is known by its checksums
-        (settings.get("model", {}).get("backbone") or {}).pop(place, None)
-    for scores in ("smoothing", "region"):  # which are made after training
-        (settings.get("model", {}).get("locator") or {}).pop(scores, None)
-    settings.get("genomes", {}).pop("kingdom", None)  # which is for scans
-    for name in ("precision", "logger", "callbacks"):
-        settings.get("trainer", {}).pop(name, None)
-    text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Hash of what a member is `trained_by`."""
+    return hashlib.sha256(json.dumps(trained_by(config, classes), sort_keys=True).encode()).hexdigest()
 
 
 def run_identity(
     config: RunConfig, classes: tuple[str, ...], data: str, *, teacher: str = "", start: str = ""
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """What a run is known by: settings, precision, and checksums of its data, teacher and first weights."""
     precision = training_precision(config)  # depends on the machine if the settings name none
     return {
-        "settings": fingerprint(config, classes),
+        "settings": trained_by(config, classes),
         "precision": "" if precision == "32-true" else precision,  # which earlier versions did not note
         "data": data,
         "teacher": teacher,
@@ -327,15 +313,26 @@ def run_identity(
     }
 
 
-def _unlike(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """What differs from the defaults, section by section."""
-    differing = {key: value for key, value in settings.items() if value != defaults.get(key)}
-    return {
-        key: _unlike(value, defaults[key])
-        if isinstance(value, dict) and isinstance(defaults.get(key), dict)
-        else value
-        for key, value in differing.items()
-    }
+def _changes(before: Any, now: dict[str, Any]) -> str:
+    """Name each setting that differs, with both values."""
+    if not isinstance(before, dict):
+        return "settings, or of an earlier version"
+    defaults = _leaves(to_mapping(RunConfig()))
+    old, new = defaults | before, defaults | now
+    shown = (
+        f"{name} {json.dumps(old.get(name))}, now {json.dumps(new.get(name))}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    )
+    return f"settings ({first_and_more(shown, 5, separator='; ')})"
+
+
+def _leaves(settings: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+    """Settings by their names, ``section.key``."""
+    named: dict[str, Any] = {}
+    for key, value in settings.items():
+        named |= _leaves(value, f"{section}{key}.") if isinstance(value, dict) else {section + key: value}
+    return named
 
 
 def is_main_process(config: RunConfig) -> bool:
@@ -348,7 +345,7 @@ class WorkDir:
     """Folder of a run, with one sub-folder a member; see `RunOptions`; ``part`` is a hash of its data."""
 
     path: Path
-    identity: dict[str, str]
+    identity: dict[str, Any]
     part: str
     resume: bool
     restart_if_changed: bool = False
@@ -381,7 +378,11 @@ class WorkDir:
         found = _read(self.path / _RUN)
         if found is None:
             return ["settings"] if any(self.path.glob("member-*")) else []
-        differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
+        differing = [
+            _changes(found.get(key), value) if key == "settings" else key
+            for key, value in self.identity.items()
+            if found.get(key, "") != value
+        ]
         return differing + (["held-out part"] if found.get("part", "") != self.part else [])
 
     def member(self, number: int) -> Path:
@@ -404,6 +405,13 @@ class WorkDir:
             return None
         check_whole(path)
         return path
+
+
+    def next_epoch(self, number: int) -> int | None:
+        """Epoch, from 1, from which a member goes on; None if it has none behind it, or is finished."""
+        if self.result(number) is not None or (path := self.checkpoint(number, LAST)) is None:
+            return None
+        return 1 + len(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["history"])
 
 
 def check_whole(checkpoint: Path) -> None:

@@ -267,7 +267,8 @@ def test_cut_file_is_never_taken_for_a_shorter_one(make, share):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing but the error may reach the user
         message = genbank_error(make(text[: int(share * len(text))]))
-    assert re.match(r"x.gb: (record 'TEST1': )?the (GenBank record|LOCUS line) ", message)
+    assert re.match(r"x.gb: (record 'TEST1': )?the (GenBank record is cut off|LOCUS line) ", message)
+    assert "fetch" in message  # no option reads what is not there
 
 
 def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):

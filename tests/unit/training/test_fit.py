@@ -139,7 +139,10 @@ def test_an_interrupted_run_resumes_to_the_same_model(
     began = (
         f"the training in {parts} began with 1 thread and goes on so, not with 2: others give other weights"
     )
-    resumes = [f"resumes from {parts}: {n} of 2 networks finished" for n in (0, 1)]
+    resumes = [
+        f"resumes from {parts}: {n - 1} of 2 networks finished, network {n} goes on from epoch 2"
+        for n in (1, 2)
+    ]
     assert notes == [began, resumes[0], began, resumes[1]]
     assert [len(history) for history in resumed.history] == [3, 3]
     assert resumed.history == whole.history

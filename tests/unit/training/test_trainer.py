@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_defaults_suit_the_machine(make_config, monkeypatch):
 
 def test_what_is_set_goes_to_lightning(make_config, tmp_path):
     settings = {"precision": "bf16-mixed", "accumulate_grad_batches": 3, "max_epochs": 7}
-    trainer = make_trainer(make_config(trainer=settings), tmp_path, progress=False)
+    trainer = make_trainer(make_config(trainer=settings), tmp_path)
     assert trainer.precision == "bf16-mixed"
     assert (trainer.accumulate_grad_batches, trainer.max_epochs, trainer.gradient_clip_val) == (3, 7, 1.0)
 
@@ -73,7 +74,7 @@ def test_what_is_set_goes_to_lightning(make_config, tmp_path):
 )
 def test_wrong_settings_are_one_clear_line(make_config, tmp_path, settings, message):
     with pytest.raises(ConfigError) as error:
-        make_trainer(make_config(trainer=settings), tmp_path, progress=False)
+        make_trainer(make_config(trainer=settings), tmp_path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -146,28 +147,48 @@ def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
     assert together == pytest.approx(np.array(alone), abs=1e-5)
 
 
-MINE = {"settings": "a", "data": "b"}
+MINE: dict[str, Any] = {"settings": {"seed": 7}, "data": "b"}
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"settings": "x", "data": "b"}, "settings"),
-        ({"settings": "a", "data": "x"}, "data"),
-        ({"settings": "x", "data": "x"}, "settings and data"),
+        ({**MINE, "settings": {"seed": 2}}, r"settings \(seed 7, now 2\)"),
+        ({**MINE, "data": "x"}, "data"),
+        ({"settings": {}, "data": "x"}, r"settings \(seed 7, now 1\) and data"),
     ],
 )
 def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path, other, words):
     WorkDir(tmp_path, MINE, "p", True).claim(1)
-    WorkDir(tmp_path, MINE, "p", True).finish(1, {"seed": 1})
+    WorkDir(tmp_path, MINE, "p", True).finish(1, {"seed": 7})
     with pytest.raises(InputError, match=f"holds a training run with other {words}; choose another"):
         WorkDir(tmp_path, other, "p", True).claim(1)
-    assert WorkDir(tmp_path, MINE, "p", True).result(1) == {"seed": 1}
+    assert WorkDir(tmp_path, MINE, "p", True).result(1) == {"seed": 7}
     (tmp_path / "notes.txt").write_text("mine")
     fresh = WorkDir(tmp_path, other, "p", False)
     fresh.claim(1)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "run.json"]
     assert json.loads((tmp_path / "run.json").read_text()) == {**other, "part": "p", "threads": 1}
+
+
+def test_settings_that_differ_are_named_with_both_values(make_config, tmp_path):
+
+    def claim(classes, **optimizer):
+        config = make_config(optimizer=optimizer, model={"dropout": 0.5} if optimizer else {})
+        WorkDir(tmp_path, run_identity(config, classes, "data"), "p", True).claim(1)
+
+    claim(("a", "b"))
+    with pytest.raises(InputError) as failure:
+        claim(("b", "a"), batch_size=RunConfig().optimizer.batch_size, learning_rate=0.5)
+    assert set(failure.value.what.partition("(")[2].rstrip(")").split("; ")) == {
+        f"optimizer.batch_size 32, now {RunConfig().optimizer.batch_size}",
+        "optimizer.learning_rate 0.003, now 0.5",
+        f"model.dropout {RunConfig().model.dropout}, now 0.5",
+        'classes ["a", "b"], now ["b", "a"]',
+    }
+    (tmp_path / "run.json").write_text('{"settings": "5f1c"}')
+    with pytest.raises(InputError, match="other settings, or of an earlier version"):
+        claim(("a", "b"))
 
 
 def test_a_resumed_run_keeps_the_threads_that_it_began_with(tmp_path):
@@ -185,9 +206,9 @@ def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
         return WorkDir(tmp_path, identity, part, True, restart_if_changed=True)
 
     folder(MINE).claim(1)
-    folder(MINE).finish(1, {"seed": 1})
+    folder(MINE).finish(1, {"seed": 7})
     folder(MINE).claim(1)
-    assert folder(MINE).result(1) == {"seed": 1}
+    assert folder(MINE).result(1) == {"seed": 7}
     other = {**MINE, "data": "x"}
     folder(other).claim(1)
     assert folder(other).result(1) is None

@@ -2,6 +2,7 @@ process SEQRAY_PREDICT {
     tag "$meta.id"
     label 'process_medium'
 
+    // Neither is published yet: build the image by packaging/container/Dockerfile, or have seqray on the PATH.
     conda "${moduleDir}/environment.yml"
     container "seqray:0.3.0"
 

@@ -246,7 +246,7 @@ def train_member(
     parts: GenomeParts,
     folder: WorkDir,
     *,
-    progress: bool | OnProgress = False,
+    progress: OnProgress | None = None,
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:

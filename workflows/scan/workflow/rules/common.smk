@@ -318,11 +318,12 @@ def list_failures():
     Files of an earlier run do not count: they are of another input, and go, so that the next run makes them anew.
     The summary gets an old date to the same end.
     """
-    left = {
-        tuple(job.wildcards): job.output
-        for job in workflow.dag.needrun_jobs()
-        if job.rule.name == "gather"
-    }
+    left = set()
+    for job in workflow.dag.needrun_jobs():
+        if job.rule.name == "gather":
+            left.add(tuple(job.wildcards))
+        for path in job.output if job.rule.name != "summary" else ():
+            Path(path).unlink(missing_ok=True)
     words, failed, summary = [], [], f"{OUTDIR}/summary"
     for sample in SAMPLES:
         for model in MODELS:
@@ -331,8 +332,6 @@ def list_failures():
             if done:
                 words.append(table)
             else:
-                for path in left[sample, model]:
-                    Path(path).unlink(missing_ok=True)
                 why = why_failed(sample, model)
                 failed += ["--failed", f"{sample}={model}={why}"]
     words += [*failed, "--out", f"{summary}.tsv", "--html", f"{summary}.html"]
