@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
-from machine import describe, script_parser, take_turns, write_and_show
+from machine import describe, script_parser, take_turns
 from seqray.core.arrays import Codes, Floats, Ints
 from seqray.inference import sequences
+from seqray.io.tables import write_table
 from seqray.modelfile.file import load_model
 from seqray.modelfile.model import TrainedModel
 
@@ -98,13 +99,14 @@ def rows_of(name: str, count: int, rounds: int) -> Iterator[tuple[object, ...]]:
 
 def main() -> int:
     """Walk the models."""
-    parser = script_parser(__doc__, "parts.tsv")
-    parser.add_argument("--records", type=int, default=500)
+    parser = script_parser(__doc__)
+    parser.add_argument("--records", type=int, default=1000)
+    parser.add_argument("--only", nargs="*", default=list(MODELS), help="these models (default: all)")
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [row for name in MODELS for row in rows_of(name, args.records, args.rounds)]
-    write_and_show(args.out, COLUMNS, rows, describe(sys.argv))
+    rows = [row for name in args.only for row in rows_of(name, args.records, args.rounds)]
+    write_table("-", COLUMNS, rows, describe(sys.argv))
     return 0
 
 

@@ -227,7 +227,7 @@ predict data/promoters.fa --model ecoli-promoter --coverage 0.9 --out prediction
 scan data/promoters.fa --model ecoli-promoter --null-mb 0 --threshold 0.1 --out windows.tsv
 scan data/stretch.gb --model bacteria-genome --region ecoli_stretch:1-3000 --out calls.tsv \
     --out calls.gff3 --genes-out genes.tsv
-compare calls.tsv calls.tsv --out changes.tsv
+compare calls.tsv calls.tsv --genome-a data/stretch.gb --genome-b data/stretch.gb --out changes.tsv
 explain data/promoters.fa --model ecoli-promoter --check-records 1 \
     --shuffles 0 --heads heads.tsv --out positions.tsv
 explain data/stretch.gb --model bacteria-genome --calls calls.gff3 --best-calls 1 --no-check \
