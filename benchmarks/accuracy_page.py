@@ -6,6 +6,7 @@ python benchmarks/accuracy_page.py
 from __future__ import annotations
 
 import csv
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -318,4 +319,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter).parse_args()
     main()

@@ -57,7 +57,8 @@ def test_the_table_is_what_the_library_says(explain, alignment_model, tmp_path):
 
 
 def test_every_output_appears_with_the_same_bytes_again(explain, tmp_path):
-    words = "in.sto --out o.tsv.gz --row-profile rows.tsv --html o.html --plot o.svg --top 2 --class called"
+    words = "in.sto --out o.tsv.gz --row-profile rows.tsv --html o.html --plot o.svg --top 2 --class called "
+    words += "--method rollout"
     assert explain(words).out == ""
     first = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "in.sto"}
     assert first.keys() == {"o.tsv.gz", "rows.tsv", "o.html", "o.svg", "o.faithfulness.tsv"}
@@ -80,6 +81,7 @@ def test_every_output_appears_with_the_same_bytes_again(explain, tmp_path):
 
 def test_the_query_alone_is_read_where_asked(explain):
     rows = explain("in.sto --query-only --no-check --quiet").rows
+    assert {row["method"] for row in rows} == {"occlusion"}  # which sees all that the model reads
     read = [row["column"] for row in rows if row["record"] == "RF1" and row["score"] != "."]
     assert read == [str(c) for c in range(1, 17) if c not in (3, 12, 15)]
 

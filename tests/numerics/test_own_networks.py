@@ -65,7 +65,7 @@ def test_rollout_of_given_weights_is_the_product_of_matrices(seed, residual, hea
 def test_weights_without_heads_and_a_stack_of_layers_are_weights_too():
     weights = random_weights(np.random.default_rng(0), 3, B, L, L)
     expected = product(list(weights))[:, 0]
-    for form in (weights, list(weights), torch.from_numpy(weights), weights[:, :, None]):
+    for form in (list(weights), torch.from_numpy(weights)[:, :, None], weights[:, :, None]):
         np.testing.assert_allclose(seqray.rollout(form), expected, atol=1e-12)
 
 
@@ -143,6 +143,9 @@ EVEN = np.full((B, H, L, L), 1 / L)
         ([], {}, "no attention weights"),
         (None, {}, "no attention weights"),  # of a model of transformers that is not 'eager'
         ((None, None), {}, "no attention weights"),
+        (EVEN, {}, r"one array \(.*\), not a list; give \[weights\] if it is one layer"),
+        (torch.from_numpy(EVEN), {}, r"one array .* list\(weights\) if its first axis is the layers"),
+        (EVEN[:, :, None], {"along": ["row"]}, r"one array"),  # an alignment whose rows share the weights
         ([EVEN, np.full((B, H, L, L + 1), 0.1)], {}, "layer 2"),
         ([EVEN, np.concatenate([EVEN, EVEN])], {}, "layer 2"),
         ([EVEN, np.random.default_rng(0).normal(size=EVEN.shape) / 9], {}, "layer 2 are no shares"),

@@ -6,7 +6,7 @@ import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, cast
@@ -125,6 +125,7 @@ def fit_to_data(
 _TRAINING = OneAtATime()  # training seeds the random states of the whole process
 
 
+@dataclass(eq=False, repr=False)
 class SequenceClassifier(ClassifierMixin, BaseEstimator):
     """Transformer classifier of biological sequences with calibrated probabilities.
 
@@ -199,48 +200,26 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     array(['other', 'site'], dtype='<U5')
     """
 
-    def __init__(
-        self,
-        config: str | Path | RunConfig | None = None,
-        *,
-        alphabet: Literal["dna", "rna", "protein"] | None = None,
-        window: int | None = None,
-        d_model: int | None = None,
-        layers: int | None = None,
-        heads: int | None = None,
-        dropout: float | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        batch_size: int | None = None,
-        members: int | None = None,
-        validation: float | None = None,
-        positive: Any = None,
-        threshold: float | Literal["model"] | None = None,
-        seed: int | None = None,
-        device: str = "auto",
-        threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.config = config
-        self.alphabet = alphabet
-        self.window = window
-        self.d_model = d_model
-        self.layers = layers
-        self.heads = heads
-        self.dropout = dropout
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.members = members
-        self.validation = validation
-        self.positive = positive
-        self.threshold = threshold
-        self.seed = seed
-        self.device = device
-        self.threads = threads
-        self.verbose = verbose
+    config: str | Path | RunConfig | None = None
+    _: KW_ONLY
+    alphabet: Literal["dna", "rna", "protein"] | None = None
+    window: int | None = None
+    d_model: int | None = None
+    layers: int | None = None
+    heads: int | None = None
+    dropout: float | None = None
+    epochs: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    batch_size: int | None = None
+    members: int | None = None
+    validation: float | None = None
+    positive: Any = None
+    threshold: float | Literal["model"] | None = None
+    seed: int | None = None
+    device: str = "auto"
+    threads: int | None = None
+    verbose: bool = False
 
     @fields_named(_PARAMETERS)
     @as_guest

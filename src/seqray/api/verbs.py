@@ -30,7 +30,7 @@ from seqray.core.results import Prediction, SkippedRecord
 from seqray.core.text import Truncation, counted
 from seqray.explanations.calls import explain_calls, extract_call_windows
 from seqray.explanations.methods import method_cautions
-from seqray.explanations.options import GENOME_METHODS, ExplainOptions, MethodSettings
+from seqray.explanations.options import MethodSettings
 from seqray.explanations.sequences import explain_records
 from seqray.genome.genes import Annotation
 from seqray.inference.engines import Engine, with_engine
@@ -234,9 +234,9 @@ def scan(
         half-open, on the plus strand of the contig; of a model for genomes also the columns that
         docs/formats.md lists. Its method ``genes()`` gives a row a gene: the best start, or why there is
         none. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
-        ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
-        read, number and source of the ``genes``, the ``circular`` sequences that have calls, the reason why
-        each of the ``skipped`` sequences was, and ``findings`` as `predict` gives them.
+        ``expected_precision`` (None where not estimated), ``letters``, ``lengths`` of the contigs with calls,
+        the ``context`` in which they were read, number and source of the ``genes``, the ``circular`` ones
+        with calls, the reason why each of the ``skipped`` was, and ``findings`` as `predict` gives them.
 
     Examples
     --------
@@ -293,6 +293,7 @@ def scan(
         "expected_false_calls": None if null is None else null.expected,
         "expected_precision": result.expected_precision,
         "letters": result.letters,
+        "lengths": result.calls.contigs,
         "context": loaded.context,
         "genes": None if result.genes is None else f"{result.genes.count}, {result.genes.source}",
         "circular": sorted(result.calls.circular),
@@ -328,8 +329,8 @@ def explain(
         As for `predict`; a model for genomes and ``calls`` leave nothing out.
     method
         Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
-        `seqray.explanations.methods.OF_ALIGNMENTS`. None is ``rollout``, and ``input-x-gradient`` for a
-        model for genomes.
+        `seqray.explanations.methods.OF_ALIGNMENTS`. None is ``rollout``, for alignments ``occlusion``, and
+        for a model for genomes ``input-x-gradient``.
     top
         Keep that many letters or columns of each only, the best in rank.
     calls
@@ -369,8 +370,8 @@ def explain(
     """
     loaded = opened(model, context, device).with_truncation(truncate)
     require_number(top, "top", whole=True, least=1)
-    methods = listed(method or (GENOME_METHODS if loaded.is_locator else ExplainOptions.methods))
     kind = kind_of(loaded.card)
+    methods = listed(method or kind.default_methods)
     reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))
     flags: dict[str, str] = {}

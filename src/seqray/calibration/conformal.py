@@ -14,7 +14,6 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.card import Card
 from seqray.core.card_parts import HeldOutRanks
 from seqray.core.errors import ConfigError
-from seqray.core.text import fits_label_sets
 
 # --- Sets of classes with a chosen coverage of the true class: split-conformal prediction, class by class
 
@@ -71,7 +70,7 @@ def coverage_cutoffs(card: Card, coverage: float) -> Floats:
             remedy=add if not card.model.reads_alignments else RETRAIN,
         )
     for name in card.classes:
-        if not fits_label_sets(name):
+        if "|" in name:
             raise ConfigError(f"class '{name}' can't be written in a set", remedy="rename it and train again")
     return class_cutoffs({name: card.conformal[name] for name in card.classes}, coverage, advice)
 

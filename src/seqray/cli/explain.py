@@ -21,7 +21,6 @@ from seqray.cli.model import (
 from seqray.cli.options import Outcome, refuse_unused
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.text import counted
-from seqray.explanations.options import GENOME_METHODS
 
 if TYPE_CHECKING:
     from seqray.modelfile.model import TrainedModel
@@ -43,9 +42,10 @@ def run(request: ExplainRequest) -> Outcome:
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
-    if model.is_locator and not request.target.method:
-        request = replace(request, target=replace(request.target, method=GENOME_METHODS))
-    refuse_for_others(request, kind_of(model.card))
+    kind = kind_of(model.card)
+    methods = request.target.method or kind.default_methods
+    request = replace(request, target=replace(request.target, method=methods))
+    refuse_for_others(request, kind)
     _check_together(request)
     model = model.with_truncation(request.truncate)
     read, summary = _explain(request, model)

@@ -43,7 +43,7 @@ class TargetOptions(Options, heading="what is explained"):
     method: tuple[str, ...] = option(
         "--method METHOD",
         f"{', '.join(METHODS)}; for alignments rollout, grad-rollout and occlusion; may be repeated "
-        f"(default: rollout; of models for genomes {GENOME_METHODS[0]})",
+        f"(default: rollout, of alignments {AlignmentOptions.methods[0]}, of genomes {GENOME_METHODS[0]})",
         choices=METHODS,
     )
     target: str | None = option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from seqray.cli.inputs import ALIGNMENTS_HEADING
 from seqray.cli.options import ColumnNames, Options, Request, option
 from seqray.core.errors import InputError, OtherLettersError
-from seqray.core.text import MAX_SHOWN_LABELS, class_name_fault, counted, describe_labels
+from seqray.core.text import class_name_fault, counted, describe_labels, first_and_more
 
 if TYPE_CHECKING:
     from seqray.core.records import LabeledSequence
@@ -155,7 +155,7 @@ def drop_unknown_labels(
     kept = [example for example in examples if example.label in classes]
     if examples and not kept:
         raise InputError(
-            f"no example has a label of the model, but {', '.join(sorted(dropped)[:MAX_SHOWN_LABELS])}",
+            f"no example has a label of the model, but {first_and_more(sorted(dropped), 8)}",
             remedy=f"its classes are {', '.join(classes)}",
         )
     if dropped:

@@ -259,12 +259,13 @@ def summary(result: TrainResult) -> list[str]:
         f"{facts['calibration']['method']}, temperature {card.temperature:.3f})",
     ]
     if floor := facts.get("floor"):
-        lines.append(_baseline_line(floor))
+        reads = "k-mers, ends and helices" if card.model.reads_alignments else "k-mers and places"
+        lines.append(_baseline_line(floor, reads))
     return [*lines, *(f"caution: {text}" for text in card_cautions(card))]
 
 
-def _baseline_line(facts: Mapping[str, Any]) -> str:
-    """What a linear model reaches on the same sequences."""
+def _baseline_line(facts: Mapping[str, Any], reads: str) -> str:
+    """What a linear model reaches on the same records."""
 
     def shown(name: str) -> str:
         return " ".join(f"{key} {facts[name][key]:.3f}" for key in ("mcc", "auroc") if key in facts[name])
@@ -274,8 +275,7 @@ def _baseline_line(facts: Mapping[str, Any]) -> str:
         share, f"their sum, {share:.0%} of it the baseline"
     )
     return (
-        "baseline, a linear model of k-mers and places, on these sequences: "
-        f"{shown('linear')}; networks alone: "
+        f"baseline, a linear model of {reads}, on the same data: {shown('linear')}; networks alone: "
         f"{shown('networks')}; the model is {kept}: {shown('together')}"
     )
 

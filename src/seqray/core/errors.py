@@ -181,10 +181,11 @@ def require_ranges(settings: object, section: str, **ranges: str) -> None:
         require(inside, f"{section}.{name}", rule)
 
 
-def require_type(value: object, kind: type, remedy: str) -> None:
-    """Raise `ConfigError` for an object of another type."""
+def require_type(value: T, kind: type, remedy: str) -> T:
+    """Return an object; raises `ConfigError` for one of another type."""
     if not isinstance(value, kind):
         raise ConfigError(f"got {type(value).__name__}, not {kind.__name__}", remedy=remedy)
+    return value
 
 
 def require_number(value: Any, key: str, *, whole: bool = False, least: float = -math.inf) -> None:

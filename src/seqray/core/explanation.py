@@ -11,7 +11,7 @@ import numpy.typing as npt
 from seqray.core.arrays import Floats, Ints
 from seqray.core.records import Alignment
 from seqray.core.results import Call
-from seqray.core.text import counted
+from seqray.core.text import Brief, counted
 
 # --- Results of explanations, their checks and their motifs: plain, immutable values
 
@@ -153,8 +153,8 @@ class Check:
     records: int  # number of records behind it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Curve(Brief):
     """Log-odds of the explained class while letters are replaced (deletion) or put back (insertion)."""
 
     # whose ranking decides the order (``random``: the mean of random ones); ``deletion`` or ``insertion``
@@ -193,8 +193,8 @@ class HeadFigures:
     importance: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Motif:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Motif(Brief):
     """A pattern of sites with high scores."""
 
     # ``motif_1`` for the one with the most sites; letters of the alphabet in the order of the columns
@@ -212,8 +212,8 @@ class Motif:
     similarity: float = float("nan")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InputShares:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InputShares(Brief):
     """What the letters and the genes around a call add to its score."""
 
     record: int  # as in `Explanation`
@@ -236,8 +236,8 @@ class InputShares:
 # --- Explanations of alignments: scores of columns, rows and pairs of columns, in the file's coordinates
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlignmentScores:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AlignmentScores(Brief):
     """Scores by one method of the R' rows and C' columns that a model has read."""
 
     method: str  # its name, and whether a score below 0 speaks against the class; if not, scores sum to 1
@@ -247,8 +247,8 @@ class AlignmentScores:
     grid: Floats | None = None  # (R', C') score of each cell; None if the method has none
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlignmentExplanation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AlignmentExplanation(Brief):
     """Scores of one alignment by all methods."""
 
     # number in the input, from 0 (ids may repeat), and the alignment in the file: R rows, C columns

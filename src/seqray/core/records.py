@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from seqray.core.alphabet import Alphabet, decode_columns
 from seqray.core.arrays import Codes, Floats, Ints
-from seqray.core.errors import InputError, require_type
+from seqray.core.errors import InputError
+from seqray.core.text import Brief
 
 # --- Sequences and alignments: validated once, then immutable
 
@@ -22,8 +23,8 @@ MISSING_TEXTS = {"nan", "na", "none", "<na>"}
 """What a missing value becomes as text, in lower case. As letters, ``nan`` would be N, A, N."""
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class SequenceRecord(Brief):
     """One named sequence.
 
     Attributes
@@ -60,14 +61,8 @@ class SequenceRecord:
         return len(self.sequence)
 
 
-def require_record(thing: SequenceRecord) -> SequenceRecord:
-    """Return a record; raises `ConfigError` for anything else, such as text."""
-    require_type(thing, SequenceRecord, "give other forms to seqray.predict, seqray.scan or seqray.explain")
-    return thing
-
-
-@dataclass(frozen=True, slots=True)
-class LabeledSequence:
+@dataclass(frozen=True, slots=True, repr=False)
+class LabeledSequence(Brief):
     """One training or test example."""
 
     sequence: str  # validated letters, and the name of their class

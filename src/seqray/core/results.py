@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Floats
-from seqray.core.text import counted
+from seqray.core.text import Brief, counted
 
 # --- Results of reading, prediction and scanning: plain, immutable values
 
@@ -153,8 +153,8 @@ class Call:
 # --- Results of evaluations: plain, immutable values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Answers(Brief):
     """Scores and calls of one classifier for N records."""
 
     source: str  # ``model``, ``against``, ``floor`` or the name of a rule, and its description
@@ -238,9 +238,8 @@ class Evaluation:
         label = self.positive if len(self.classes) == 2 else "all"
         shown = [f for f in self.figures if (f.subset, f.source, f.label) == ("all", "model", label)]
         values = ", ".join(f"{one.metric} {one.value:.3g}" for one in shown[:4])
-        return (
-            f"Evaluation({counted(len(self.labels), 'record')}, {len(self.figures)} figures: {values}, ...)"
-        )
+        records = counted(len(self.labels), "record")
+        return f"Evaluation({records}, {len(self.figures)} figures: {values}, ...)"
 
     def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
         """Find one figure; raises `KeyError` if there is none.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal
 
 from seqray.core.errors import InputError, reading_card, setting
@@ -49,13 +51,10 @@ def first_and_more(names: Iterable[Any], most: int, *, of: str = "", separator: 
     return separator.join(every[:most]) + more
 
 
-MAX_SHOWN_LABELS = 8
-
-
 def describe_labels(counts: Counter[str]) -> str:
     """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
     words = (f"{count} '{label}'" for label, count in counts.most_common())
-    return first_and_more(words, MAX_SHOWN_LABELS, of="labels")
+    return first_and_more(words, 8, of="labels")
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -111,6 +110,18 @@ def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+class Brief:
+    """A dataclass that shows itself in a line: of arrays, long texts and lists the beginning."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        this: Any = self
+        names = [one.name for one in fields(this) if one.repr]
+        text = ", ".join(f"{name}={reprlib.repr(getattr(self, name))}" for name in names)
+        return f"{type(self).__name__}({' '.join(text.split())})"
+
+
 # --- Names of classes, which become cells, columns, ids of calls and words on a terminal
 
 
@@ -125,13 +136,8 @@ def class_name_fault(name: str) -> str:
     return ""
 
 
-def fits_label_sets(name: str) -> bool:
-    """Whether a table can write it in a set, where ``|`` separates classes."""
-    return "|" not in name
-
-
 def label_set_cell(names: Iterable[str]) -> str:
-    """A set of classes as a cell: ``-`` is the empty set, and a class of this name is in quotes."""
+    """Classes as a cell, ``|`` between them: ``-`` is the empty set, and a class of this name in quotes."""
     return "|".join("'-'" if name == "-" else name for name in names) or "-"
 
 

@@ -40,6 +40,7 @@ def floor_answers(
         if example.label not in classes:
             wrong = f"has the label '{example.label}', which is none of {', '.join(classes)}"
             raise InputError(wrong, where=example.where)
+    train = sorted(train, key=lambda one: (one.sequence, one.label))  # a forest depends on the order of rows
     folds, fitted = None, f"fitted on {len(train)} training records"
     if not train:
         labels, keys = [example.label for example in examples], list(groups)

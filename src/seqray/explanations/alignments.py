@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.targets import AlignmentTarget, class_explained, randomized_network, wanted_class
 from seqray.inference.alignments import alignment_networks, cells_read, depth_read, score_alignments
 from seqray.inference.sequences import called_labels
+from seqray.io.alignments import from_biopython
 from seqray.modelfile.model import TrainedModel
 from seqray.models.alignment import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -27,9 +28,9 @@ REFERENCE = "occlusion"
 
 
 def explain_alignments(
-    model: TrainedModel, alignments: Iterable[Alignment], options: AlignmentOptions | None = None
+    model: TrainedModel, alignments: Iterable[Any], options: AlignmentOptions | None = None
 ) -> Iterator[AlignmentExplanation]:
-    """Explain each alignment by itself, in order: the mean over the members of the model."""
+    """Explain each alignment, of seqray or Biopython, by itself, in order: the mean over the members."""
     chosen = options or AlignmentOptions()
     alignment_networks(model)
     class_explained(model, chosen.target, model.card.positive)
@@ -38,13 +39,13 @@ def explain_alignments(
 
 
 def _explain(
-    model: TrainedModel, number: int, alignment: Alignment, options: AlignmentOptions
+    model: TrainedModel, number: int, alignment: Any, options: AlignmentOptions
 ) -> AlignmentExplanation:
-    read = _read(model, alignment, options)
+    read = _read(model, number, alignment, options)
     targets = read.targets(model, alignment_networks(model))
     return AlignmentExplanation(
         record=number,
-        alignment=alignment,
+        alignment=read.alignment,
         label=read.label,
         target=model.card.classes[read.target],
         probabilities=tuple(read.probabilities.tolist()),
@@ -58,6 +59,7 @@ def _explain(
 class _Read(NamedTuple):
     """What is read of an alignment, its call, and the class explained."""
 
+    alignment: Alignment
     rows: Ints
     columns: Ints
     codes: Codes
@@ -70,18 +72,21 @@ class _Read(NamedTuple):
         return [AlignmentTarget(model, network, self.target, tokens) for network in networks]
 
 
-def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) -> _Read:
-    """Choose what is read, and classify it."""
+def _read(model: TrainedModel, number: int, alignment: Any, options: AlignmentOptions) -> _Read:
+    """Choose what is read, and classify it; alignments of Biopython are named by their number."""
+    if not isinstance(alignment, Alignment):
+        alignment = from_biopython(alignment, f"alignment_{number + 1}", model.alphabet)
     rows, columns = cells_read(model, alignment, options.rows)
     [probabilities] = score_alignments(model, [alignment], [(rows, columns)])
     [label] = called_labels(probabilities[None], model.card, model.card.threshold)
     target = class_explained(model, options.target, label)
-    return _Read(rows, columns, alignment.codes[np.ix_(rows, columns)], label, target, probabilities)
+    codes = alignment.codes[np.ix_(rows, columns)]
+    return _Read(alignment, rows, columns, codes, label, target, probabilities)
 
 
 def check_alignments(
     model: TrainedModel,
-    alignments: Iterable[Alignment],
+    alignments: Iterable[Any],
     options: AlignmentOptions | None = None,
     *,
     note: Callable[[str], None] = warnings.warn,
@@ -104,8 +109,8 @@ def check_alignments(
             return occlude_columns(target, chosen.settings.block or COLUMN_BLOCK)[None]
         return score_alignment([target], method, chosen.settings).columns[None]
 
-    for alignment in chain(first, rest):
-        read = _read(model, alignment, chosen)
+    for number, alignment in enumerate(chain(first, rest)):
+        read = _read(model, number, alignment, chosen)
         targets, [chance] = (read.targets(model, n) for n in (networks, [random_weights]))
         evidence.add(
             read.codes[None],

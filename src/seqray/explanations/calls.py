@@ -15,7 +15,7 @@ from seqray.core.errors import InputError
 from seqray.core.explanation import Explanation, Faithfulness, InputShares, Place
 from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.results import Call
-from seqray.core.text import did_you_mean
+from seqray.core.text import Brief, did_you_mean
 from seqray.explanations.checks import shuffled_copies
 from seqray.explanations.options import SHUFFLES, ExplainOptions
 from seqray.explanations.sequences import Group, Item, check_groups, explain_group
@@ -62,8 +62,8 @@ def extract_call_windows(
     return [record for record, _ in pairs], [place for _, place in pairs]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stretch(Brief):
     """All letters and genes around a call that can change its score, in reading direction."""
 
     id: str  # of the call: its name, its class, and where the stretch lies

@@ -155,7 +155,8 @@ class Evidence:
                 if other != method:
                     values = rank_correlation(scores, means[other])
                     _append(self.agreement, (method, "rank_correlation", other), values)
-            _append(self.agreement, (method, "stability", "members"), stability(by_member[method]))
+            if len(by_member[method]) > 1:
+                _append(self.agreement, (method, "stability", "members"), stability(by_member[method]))
             if method in by_chance:
                 alike = rank_correlation(scores, by_chance[method])
                 _append(self.agreement, (method, "randomised_weights", "random weights"), alike)
@@ -220,9 +221,12 @@ def faithfulness(
     of_texts = isinstance(replacement, str) and any(isinstance(record, str) for record in tokens)
     if np.ndim(replacement) or (of_texts and len(replacement) != 1):
         raise ConfigError(f"'replacement' is {replacement!r}", remedy="give one token")
-    if not rankings or any(len(values) != len(tokens) for values in rankings.values()):
-        remedy = f"give rankings of {counted(len(tokens), 'record')}, as many as there are"
-        raise InputError("no ranking was given, or of fewer or more records", remedy=remedy)
+    if not rankings:
+        raise InputError("no ranking was given", remedy="give one, or a mapping from names to rankings")
+    for name, values in rankings.items():
+        if len(values) != len(tokens):
+            what = f"'{name}' ranks {counted(len(values), 'record')}, and there are {len(tokens)}"
+            raise InputError(what, remedy="give a row of numbers for each record")
     evidence = Evidence(len(tokens))
     for number, record in enumerate(tokens):
         letters = np.array(list(record)) if isinstance(record, str) else np.asarray(record)
@@ -278,10 +282,8 @@ def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:
 
 
 def stability(scores: Floats) -> Floats:
-    """Mean rank correlation over the pairs of members: (M, N, n) to (N,); nan for a single member."""
+    """Mean rank correlation over the pairs of two members or more: (M, N, n) to (N,)."""
     pairs = [(i, j) for i in range(len(scores)) for j in range(i)]
-    if not pairs:
-        return np.full(scores.shape[1], np.nan)
     return np.mean([rank_correlation(scores[i], scores[j]) for i, j in pairs], axis=0)
 
 
@@ -366,7 +368,12 @@ def conclude(
     ]
     name = "the called class" if target == CALLED else target
     what = "the score" if name is None else f"the log-odds of {name}"
-    verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
+    pairs = ((values, evidence.curves["random", kind]) for (_, kind), values in evidence.curves.items())
+    if all(np.allclose(*pair, 1e-6, 1e-9) for pair in pairs):
+        why = f"on {counted(count, 'record')}: {deed} changes {what} equally in every order, or not at all."
+        verdicts = {method: f"{method} can't be judged {why}" for method in evidence.methods}
+    else:
+        verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
     if evidence.distinct and (copies := count - len(evidence.distinct)):
         note = f"Caution: {copies} of them are copies of others, which the intervals take for new records."
         verdicts = {method: f"{text} {note}" for method, text in verdicts.items()}

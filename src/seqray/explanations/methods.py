@@ -14,13 +14,12 @@ from seqray.core.arrays import Codes, Floats, Ints
 from seqray.core.errors import setting
 from seqray.core.explanation import AlignmentScores
 from seqray.explanations import rollout as roll
-from seqray.explanations.checks import shuffled_copies
+from seqray.explanations.checks import AT_ONCE, shuffled_copies
 from seqray.explanations.options import COLUMN_BLOCK, LETTER_BLOCK, MethodSettings
 from seqray.explanations.targets import AlignmentTarget, LetterTarget
 from seqray.explanations.trace import Trace, trace
 from seqray.modelfile.model import TrainedModel
 
-AT_ONCE = 1 << 22  # letters of changed sequences held at a time
 REFERENCES = 4  # shuffled copies that occlusion takes letters from
 
 # --- Scores of letters: (target, codes (N, n) of one length, settings) to (N, n)
@@ -162,8 +161,7 @@ METHODS = {
         predicts=True,
     ),
 }
-GENERAL_METHODS = tuple(name for name in METHODS if name != "linear")
-"""Methods for every network of sequences."""
+GENERAL_METHODS = tuple(name for name in METHODS if name != "linear")  # for every network of sequences
 OF_ALIGNMENTS: dict[str, Callable[[AlignmentTarget, MethodSettings], Profiles]] = {
     "rollout": lambda target, s: _profiles(target.shares(lambda t: roll.rollout(t, residual=s.residual))),
     "grad-rollout": lambda t, s: _profiles(t.shares(_gradient_relevance(t, s), gradients=True)),
@@ -183,12 +181,11 @@ def method_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
     blind = [method for method in methods if not METHODS[method].predicts and method != "linear"]
     known = OF_ALIGNMENTS if settings.reads_alignments else METHODS
     seeing = " and ".join(method for method in known if METHODS[method].predicts)
-    shown_by = "" if settings.reads_alignments else f" ({setting('method', 'linear')})"
-    for reads, part in (
-        (settings.composition, "the composition of the sequence beside its attention"),
-        (settings.linear, f"k-mers and their places by a linear part{shown_by}"),
-    ):
-        if blind and reads:
+    of_linear = f"k-mers and their places by a linear part ({setting('method', 'linear')})"
+    of_linear = "k-mers, ends and helices by a linear part" if settings.reads_alignments else of_linear
+    of_all = "the composition of the sequence beside its attention"
+    for part in filter(None, (settings.composition and of_all, settings.linear and of_linear)):
+        if blind:
             cautions.append(f"{name} reads {part}, and {', '.join(blind)} can't show that part; use {seeing}")
     of_start = [method for method in methods if method in ("rollout", "value-rollout")]
     if of_start and settings.kind == "own":

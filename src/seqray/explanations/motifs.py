@@ -97,7 +97,10 @@ def enriched_kmers(codes: Codes, expected: Floats, most: int) -> list[Kmer]:
     rows = np.broadcast_to(np.arange(len(codes))[:, None], numbers.shape)
     once = np.unique(rows[known] * expected.size + numbers[known]) % expected.size
     observed = np.bincount(once, minlength=expected.size).reshape(expected.shape).astype(np.float64)
-    near, chance = (n + _with_neighbors(n) for n in (observed, known.sum() * expected))
+    near, chance = (  # twice each, and all that differ from it in one letter
+        (2 - n.ndim) * n + sum(n.sum(axis=axis, keepdims=True) for axis in range(n.ndim))
+        for n in (observed, known.sum() * expected)
+    )
     order = np.argsort(-((near - chance) / np.sqrt(chance + 1e-12)).ravel(), kind="stable")
     return [tuple(int(code) for code in np.unravel_index(n, expected.shape)) for n in order[:most]]
 
@@ -107,14 +110,6 @@ def _kmer_numbers(codes: Codes, letters: int, length: int) -> tuple[Ints, Bools]
     windows = np.lib.stride_tricks.sliding_window_view(codes, length, axis=1)
     numbers = windows.astype(np.int64) @ letters ** np.arange(length)[::-1]
     return numbers, np.asarray((windows < letters).all(axis=2))
-
-
-def _with_neighbors(counts: Floats) -> Floats:
-    """Add to each k-mer the counts of all k-mers that differ from it in one letter."""
-    total = (1 - counts.ndim) * counts
-    for axis in range(counts.ndim):
-        total = total + counts.sum(axis=axis, keepdims=True)
-    return total
 
 
 # --- From aligned sites to a `Motif`: information, consensus letters and likeness to known elements

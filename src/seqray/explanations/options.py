@@ -32,10 +32,8 @@ class MethodSettings:
         require_number(self.residual, "residual")
         if not 0 <= self.residual < 1:
             raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
-        if self.heads not in ("mean", "max", "min"):
-            raise ConfigError(f"heads can't be combined by '{self.heads}'", remedy="use mean, max or min")
-        if self.spread not in ("read", "span"):
-            raise ConfigError(f"tokens can't be spread by '{self.spread}'", remedy="use read or span")
+        require(self.heads in ("mean", "max", "min"), "heads", "must be mean, max or min")
+        require(self.spread in ("read", "span"), "spread", "must be read or span")
         for name in ("steps", "block"):
             require_number(getattr(self, name), name, whole=True, least=1)
 
@@ -118,4 +116,5 @@ class AlignmentOptions(_Options):
     known = ("rollout", "grad-rollout", "occlusion")
     unit = "alignments"
 
+    methods: tuple[str, ...] = ("occlusion",)  # what models with a linear part read, rollout can't show
     rows: int | None = None

@@ -38,7 +38,7 @@ def rollout(
     Parameters
     ----------
     weights
-        What `trace` gave. Or the weights of each layer after softmax, first layer first, of torch or numpy:
+        What `trace` gave. Or a list of the weights of each layer after softmax, of torch or numpy:
         (B, H, L, L), or (B, L, L) without heads. Along rows of an alignment (B, H, R, C, C), or (B, H, C, C)
         or (B, H, 1, C, C) where all rows share them; along columns (B, H, C, R, R).
     mask
@@ -46,9 +46,9 @@ def rollout(
         others made to sum to 1. A trace needs none.
     query
         The token whose output is explained: its place, (row, column) in an alignment; or the shares of
-        several, (L,) or (B, L), such as the mask for their mean. Default is what the head of a network of
-        seqray reads, else the first token, whatever the network reads; a warning follows where gradients of
-        a trace show that its logits depend on others, or where the first token sees itself alone.
+        several, (L,) or (B, L), of alignments (R, C) or (B, R, C), such as the mask for their mean. Default
+        is what the head of a network of seqray reads, else the first token; a warning follows where gradients
+        of a trace show that its logits depend on others, or where the first token sees itself alone.
     along
         Of alignments: ``row`` or ``column`` for each layer.
     gradients
@@ -89,8 +89,10 @@ def rollout(
         slopes = _beside("gradients", gradients, [_tensor(layer).shape for layer in weights])
         slopes = [slope.to(first).reshape(of.weights.shape) for slope, of in zip(slopes, layers, strict=True)]
         steps = list(map(_positive_gradient, layers, slopes))
+    elif values is not None:
+        steps = [_normalized(layer.added_norm()) for layer in layers]
     else:
-        steps = _weight_steps(layers, heads) if values is None else _value_steps(layers)
+        steps = _weight_steps(layers, heads)
     relevance = _roll(_start(query, first, real), layers, steps, residual)
     relevance = _cautioned(relevance, query, None if gradients is None else True)
     return relevance if isinstance(weights[0], Tensor) else relevance.numpy()
@@ -101,10 +103,6 @@ def _weight_steps(layers: Sequence[AttentionLayer], heads: Fusion) -> list[Step]
     fuse = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[heads]
     by_rows = _normalized(lambda block: fuse(block.weights, 1))
     return [_mean_step if heads == "mean" and layer.one_line else by_rows for layer in layers]
-
-
-def _value_steps(layers: Sequence[AttentionLayer]) -> list[Step]:
-    return [_normalized(layer.added_norm()) for layer in layers]
 
 
 # --- Weights that the user gives
@@ -129,11 +127,13 @@ def _stored(
     weights: Sequence[Any], mask: Any, along: Sequence[str] | None, values: Sequence[Any] | None
 ) -> tuple[list[StoredLayer], Tensor, Tensor | None]:
     """The layers of weights, the first token as shares of all, and which tokens are real."""
+    if isinstance(weights, Tensor | np.ndarray) and (weights.ndim < 5 or along):
+        remedy = "give [weights] if it is one layer, list(weights) if its first axis is the layers"
+        raise ConfigError(f"the weights are one array {tuple(weights.shape)}, not a list", remedy=remedy)
     if weights is None or not len(weights) or any(layer is None for layer in weights):
         remedy = "give those of each layer; a model of transformers shows them if it is loaded as 'eager'"
         raise ConfigError("no attention weights were given", remedy=remedy)
-    given = [_tensor(layer) for layer in weights]
-    given = [layer[:, None] if layer.dim() == 3 else layer for layer in given]
+    given = [layer[:, None] if layer.dim() == 3 else layer for layer in map(_tensor, weights)]
     tokens, shapes = given[0].shape[-1:], [given[0].shape[-1:] * 2] * len(given)
     if along is not None:
         given = [layer[:, :, None] if layer.dim() == 4 else layer for layer in given]
@@ -207,7 +207,8 @@ def value_rollout(traced: Trace, *, query: Any = None, residual: float = RESIDUA
     ``query`` and the result are as in `rollout`.
     """
     require_type(traced, Trace, "trace the network by seqray.trace")
-    relevance = _roll(_start(query, traced.start), traced.layers, _value_steps(traced.layers), residual)
+    steps = [_normalized(layer.added_norm()) for layer in traced.layers]
+    relevance = _roll(_start(query, traced.start), traced.layers, steps, residual)
     return _cautioned(relevance, query, traced.complete, traced.read)
 
 

@@ -67,10 +67,8 @@ def position_groups(
 
 def named_groups(names: Sequence[str | None]) -> Ints:
     """Number names: int64 (N,), -1 where there is none (None or empty)."""
-    named = np.array([bool(name) for name in names], dtype=bool)
-    groups = np.full(len(names), -1, dtype=np.int64)
-    groups[named] = number_by_appearance(name for name in names if name)
-    return groups
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(n, len(numbers)) if n else -1 for n in names], dtype=np.int64)
 
 
 def positions_from_ids(examples: Sequence[LabeledSequence]) -> tuple[list[str], Ints]:

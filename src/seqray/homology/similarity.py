@@ -24,6 +24,7 @@ from seqray.core.alphabet import (
 )
 from seqray.core.arrays import Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress, track
+from seqray.core.text import Brief
 from seqray.homology.kmers import chunks, kmer_groups, merge_groups
 from seqray.homology.options import RelationOptions
 
@@ -482,8 +483,8 @@ def _similar_candidates(
 # ------------------------------------------------------------- groups by any kind of relation
 
 
-@dataclass(frozen=True)
-class Related:
+@dataclass(frozen=True, repr=False)
+class Related(Brief):
     """Groups of relatives: (N,) from 0 by first appearance, and by kind of relation what it joins."""
 
     groups: Ints
@@ -502,9 +503,8 @@ def find_relatives(
     strands = alphabet.is_nucleotide and options.both_strands
     where = " on either strand" if strands else ""
     if options.word:
-        kinds[f"a shared {options.word}-mer{where}"] = kmer_groups(
-            sequences, options.word, options.both_strands, alphabet
-        )
+        name = f"a shared {options.word}-mer{where}"
+        kinds[name] = kmer_groups(sequences, options.word, options.both_strands, alphabet)
     if options.identity:
         name = f"an identity of {options.identity:g} or more{where}, found by seqray"
         kinds[name] = homology_groups(
@@ -515,8 +515,7 @@ def find_relatives(
     for name, groups in kinds.items():
         sizes = np.bincount(groups[groups >= 0])
         larger = sizes[sizes > 1]
-        reasons[name] = (
-            f"joins {larger.sum()} examples in {len(larger)} groups, the largest of {sizes.max(initial=0)}"
-        )
+        joined = f"joins {larger.sum()} examples in {len(larger)} groups"
+        reasons[name] = f"{joined}, the largest of {sizes.max(initial=0)}"
     plain = np.arange(len(sequences), dtype=np.int64)
     return Related(merge_groups(plain, *kinds.values()), reasons)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from seqray.core.arrays import Bools, Floats, Ints, number_by_appearance
 from seqray.core.errors import InputError, OnProgress
 from seqray.core.host import own_warnings
 from seqray.core.records import LabeledSequence
-from seqray.core.text import counted
+from seqray.core.text import Brief, counted
 from seqray.homology.kmers import kmer_table, merge_groups
 from seqray.homology.options import INSEPARABLE, PARTS, RelationOptions, SplitOptions
 from seqray.homology.similarity import Related, best_matches
@@ -63,7 +64,7 @@ def _require_folds(n_folds: int, available: int, what: str) -> None:
 
 
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:
-    """Deal whole groups, the larger first, into parts of given shares, each class evenly: int64 (N,)."""
+    """Deal whole groups, the larger first, into parts of some shares, one a class to each: int64 (N,)."""
     y, g, wanted = number_by_appearance(labels), number_by_appearance(groups), np.asarray(shares, float)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
         raise InputError(f"shares of {shares}", remedy="give numbers of 0 or more, not all 0")
@@ -82,11 +83,16 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
         )
     part_of_group = np.empty(len(sizes), dtype=np.int64)
     part_of_group[g] = part
-    for p in parts if len(y) else ():
-        if not (part_of_group == p).any():  # it gets the smallest group of the part with most groups
-            richest = np.bincount(part_of_group, minlength=int(parts.max()) + 1).argmax()
-            own = np.flatnonzero(part_of_group == richest)
-            part_of_group[own[sizes[own].argmin()]] = p
+    has = np.zeros((len(sizes), len(totals) + 1), dtype=bool)
+    has[g, y] = has[:, -1] = True  # each group counts in its classes, and in the last column, which is all
+    # The larger part first, of equal ones the last: a class of two groups is in train and in test.
+    for k, p in product(range(has.shape[1] if len(y) else 0), sorted(parts, key=lambda p: (-wanted[p], -p))):
+        counts = np.bincount(part_of_group[has[:, k]], minlength=len(wanted))
+        there = part_of_group == counts.argmax()
+        alone = has[:, :-1] & (has[there, :-1].sum(axis=0) == 1)  # it may not leave a part without its class
+        free = np.flatnonzero(there & has[:, k] & ~(alone.any(axis=1) & (k < len(totals))))
+        if not counts[p] and len(free):
+            part_of_group[free[sizes[free].argmin()]] = p
     return part_of_group[g]
 
 
@@ -127,8 +133,8 @@ QUANTILES = (0.5, 0.9, 0.99)
 _TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not move it across a threshold
 
 
-@dataclass(frozen=True)
-class Sides:
+@dataclass(frozen=True, repr=False)
+class Sides(Brief):
     """The two sides of a boundary, as rows: (M,) of the one held out (``test``, ``fold 3``), and (N,)."""
 
     name: str
@@ -137,7 +143,7 @@ class Sides:
     others: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Boundary(Sides):
     """Held-out rows (M,) with the best identity, the nearest other row (or -1), and if a word is shared."""
 
@@ -212,16 +218,15 @@ def remeasure(
     return Boundary(old.name, old.against, rows, others, identity, nearest, old.word, shared)
 
 
-def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:
+def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> Iterator[ProofLine]:
     """Summarize a boundary by a threshold: all classes together, then each of its classes, by name."""
     own = np.array([labels[int(i)] for i in boundary.rows])
-    lines = []
-    for label in ("all", *map(str, np.unique(own))):
-        chosen = np.ones(len(own), dtype=bool) if label == "all" and not lines else own == label
+    for number, label in enumerate(("all", *map(str, np.unique(own)))):
+        chosen = own == label if number else np.ones(len(own), dtype=bool)
         identity, rows = boundary.identity[chosen], boundary.rows[chosen]
         top = int(np.argmax(identity)) if len(identity) else -1
         quantiles = np.quantile(identity, QUANTILES) if len(identity) else np.full(len(QUANTILES), np.nan)
-        summary = (
+        yield ProofLine(
             boundary.name,
             boundary.against,
             label,
@@ -233,8 +238,6 @@ def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> 
             int(rows[top]) if top >= 0 else -1,
             int(boundary.nearest[chosen][top]) if top >= 0 else -1,
         )
-        lines.append(ProofLine(*summary))
-    return lines
 
 
 def leaking_pairs(boundary: Boundary, threshold: float) -> tuple[Ints, Ints]:
@@ -249,8 +252,8 @@ _MAX_REPAIR_ROUNDS = 5  # one is nearly always enough
 _MIN_KEPT_SHARE = 0.95  # of a part: below, it is better to deal anew
 
 
-@dataclass(frozen=True)
-class Division:
+@dataclass(frozen=True, repr=False)
+class Division(Brief):
     """The part or fold of each of N examples."""
 
     split: list[str | None]  # ``train``, ``validation``, ``test`` or None

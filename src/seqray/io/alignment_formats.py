@@ -268,15 +268,11 @@ def _choose(
         return layouts[0].rows
     one, other, *_ = reversed(ways.values())
     row = next(row for row in range(rows) if one.rows[row] != other.rows[row])
-    texts = (f"{way.way} ({_shown(*way.rows[row])})" for way in (one, other))
+    shown = ((way.way, *map(_decode, way.rows[row])) for way in (one, other))
+    texts = (f"{way} ({shorten(name)!r} {letters[:8]}..{letters[-8:]})" for way, name, letters in shown)
     what = f"PHYLIP that can be read in two ways: row {row + 1} is {' or '.join(texts)}"
     remedy = "write each row in one line, or give Stockholm or aligned FASTA"
     raise InputError(what, where=where, remedy=remedy)
-
-
-def _shown(name: bytes, letters: bytes) -> str:
-    start, end = letters[:8].decode("latin-1"), letters[-8:].decode("latin-1")
-    return f"{shorten(_decode(name))!r} {start}..{end}"
 
 
 def _is_drawn(layout: _Layout, groups: list[list[bytes]], rows: int) -> bool:

@@ -12,6 +12,7 @@ from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import Alignment
 from seqray.core.results import SkippedRecord
 from seqray.io import alignment_formats
+from seqray.io.alignment_formats import AlignedText
 from seqray.io.files import display_name, encode_text, is_frame, open_input
 from seqray.io.records import (
     BYTE_ORDER_MARK,
@@ -46,9 +47,8 @@ def read_alignments(
         form = _form_of(handle.peek(1), where)
         if form == FASTA:
             endings = [one.lower() for one in Path(path).suffixes if one.lower() not in _COMPRESSED]
-            texts = alignment_formats.parse_fasta_alignment(
-                handle, where, endings[-1:] in ([".a3m"], [".a2m"])
-            )
+            is_a3m = endings[-1:] in ([".a3m"], [".a2m"])
+            texts = alignment_formats.parse_fasta_alignment(handle, where, is_a3m)
         elif form == _PHYLIP:
             texts = alignment_formats.parse_phylip(handle, where, alphabet)
         else:  # any number of alignments in a file
@@ -57,8 +57,7 @@ def read_alignments(
             )(handle, where)
         ids = UniqueIds(duplicates, where)
         count = 0
-        for text in texts:
-            count += 1
+        for count, text in enumerate(texts, start=1):
             name = _identifier(text, path, 0 if form in (FASTA, _PHYLIP) else count)
             identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
             problem = alignment_formats.reason_empty(text)
@@ -73,6 +72,17 @@ def read_alignments(
             yield alignment
         if count == 0:
             raise NoRecordsError("contains no alignments", where=where)
+
+
+def from_biopython(thing: Any, name: str, alphabet: Alphabet) -> Alignment:
+    """Turn Biopython's `MultipleSeqAlignment` or `Alignment` into an alignment of seqray."""
+    if not type(thing).__module__.startswith("Bio.Align"):
+        what = f"got {type(thing).__name__}, not an alignment"
+        raise InputError(what, where=name, remedy="give alignments of seqray or Biopython")
+    records = getattr(thing, "sequences", thing)  # of an `Alignment`; the other is a sequence of them
+    names = [str(getattr(one, "id", f"row_{row}")) for row, one in enumerate(records, start=1)]
+    rows = [str(getattr(thing[row], "seq", thing[row])).encode() for row in range(len(names))]
+    return alignment_formats.to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
 
 
 def _form_of(head: bytes, where: str) -> str:

@@ -171,11 +171,6 @@ def format_cell(value: object) -> str:
     return format_number(value) if isinstance(value, float) else str(value)
 
 
-def _quoted(cell: str) -> str:
-    """A cell; in double quotes if it begins with ``#`` or a quote, so that it can be read back."""
-    return '"' + cell.replace('"', '""') + '"' if cell.startswith(("#", '"')) else cell
-
-
 def one_line(text: str) -> str:
     """Text without tabs and line breaks, so that it stays in its cell or line."""
     return " ".join(text.split())
@@ -198,7 +193,9 @@ def open_table(
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerow(list(cells))
             return encode_text(text.getvalue())
-        return encode_text("\t".join(map(_quoted, cells) if quotes else cells) + "\n")
+        if quotes:  # of a cell that begins with one or with #, so that it can be read back
+            cells = ('"' + c.replace('"', '""') + '"' if c.startswith(("#", '"')) else c for c in cells)
+        return encode_text("\t".join(cells) + "\n")
 
     with open_output(path) as handle:
         handle.write((b"" if is_csv else comment_lines(provenance)) + line(columns, quotes=False))

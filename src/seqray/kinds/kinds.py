@@ -17,7 +17,7 @@ from seqray.core.records import Alignment, Example, LabeledSequence, SequenceRec
 from seqray.core.results import Prediction
 from seqray.core.run_config import RunConfig
 from seqray.core.text import describe_truncation, first_and_more
-from seqray.explanations.options import AlignmentOptions, ExplainOptions
+from seqray.explanations.options import GENOME_METHODS, AlignmentOptions, ExplainOptions
 from seqray.inference.origin import FileCheck, recognize_context
 from seqray.inference.sequences import Batch, PredictOptions, known_context, predict_batches
 from seqray.io.alignments import read_alignments, read_labeled_alignments, read_labeled_stockholm
@@ -164,6 +164,7 @@ class Kind:
     example: type = LabeledSequence
     pretraining_unit = "windows"
     explain_options: type = ExplainOptions
+    default_methods: tuple[str, ...] = ExplainOptions.methods
     explanation_columns = EXPLANATION_COLUMNS
     read: Callable[..., Iterator[Any]] = staticmethod(read_sequences)
     explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]] = staticmethod(
@@ -228,6 +229,7 @@ class AlignmentKind(Kind):
     example = Alignment
     pretraining_unit = "alignments"
     explain_options = AlignmentOptions
+    default_methods = AlignmentOptions.methods
     explanation_columns = COLUMN_COLUMNS
     read = staticmethod(read_alignments)
     explanation_rows = staticmethod(column_lines)
@@ -280,6 +282,7 @@ class LocatorKind(Kind):
     unit = "genomes"
     example = SequenceRecord
     pretraining_unit = "genomes"
+    default_methods = GENOME_METHODS
 
     def read_labeled(self, *_: object, **__: object) -> NoReturn:
         raise ConfigError(

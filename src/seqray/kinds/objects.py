@@ -21,8 +21,7 @@ from seqray.core.alphabet import Alphabet
 from seqray.core.errors import InputError
 from seqray.core.records import MISSING_TEXTS, Alignment, SequenceRecord
 from seqray.core.results import SkippedRecord
-from seqray.io.alignment_formats import AlignedText, to_alignment
-from seqray.io.alignments import read_alignments
+from seqray.io.alignments import from_biopython, read_alignments
 from seqray.io.records import OnSkip, find_soft_masks, note_soft_masks
 from seqray.io.sequences import is_genbank, read_sequences
 from seqray.io.tables import Columns, column_places
@@ -223,13 +222,7 @@ def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
                 where=f"alignment '{thing.id}'",
             )
         return thing
-    if isinstance(thing, MultipleSeqAlignment):
-        rows = list(thing)
-        text = AlignedText([str(row.id) for row in rows], [str(row.seq).encode() for row in rows])
-        return to_alignment(text, name, alphabet, "alignments")
-    if isinstance(thing, BioAlignment):
-        names = [str(getattr(row, "id", f"row_{i}")) for i, row in enumerate(thing.sequences, start=1)]
-        rows = [str(thing[i]).encode() for i in range(len(names))]
-        return to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
-    what = f"got {type(thing).__name__}, not an alignment"
-    raise InputError(what, where=name, remedy=f"give {_ACCEPTED['alignment']}")
+    if not isinstance(thing, _SINGLE["alignment"]):
+        what = f"got {type(thing).__name__}, not an alignment"
+        raise InputError(what, where=name, remedy=f"give {_ACCEPTED['alignment']}")
+    return from_biopython(thing, name, alphabet)

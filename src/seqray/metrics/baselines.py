@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,27 +53,19 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
 
 
+@dataclass(eq=False, repr=False)
 class KmerPositionalBaseline(Baseline):
     """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
     With ``ends``, shares of letters at the ends and of k-mers: counts mostly tell different lengths.
     """
 
-    def __init__(
-        self,
-        kmers: tuple[int, ...] = (2, 3, 4, 5),
-        positional: tuple[int, ...] = (1, 3),
-        penalty: float = 10.0,
-        alphabet: str = "dna",
-        max_iter: int = 1000,
-        ends: tuple[int, ...] = (),
-    ) -> None:
-        self.ends = ends
-        self.kmers = kmers
-        self.positional = positional
-        self.penalty = penalty
-        self.alphabet = alphabet
-        self.max_iter = max_iter
+    kmers: tuple[int, ...] = (2, 3, 4, 5)
+    positional: tuple[int, ...] = (1, 3)
+    penalty: float = 10.0
+    alphabet: str = "dna"
+    max_iter: int = 1000
+    ends: tuple[int, ...] = ()
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> KmerPositionalBaseline:
         """Fit to N sequences and their labels."""
@@ -124,14 +117,14 @@ def _shares(counts: csr_array) -> csr_array:
     return csr_array(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
 
 
+@dataclass(eq=False, repr=False)
 class ForestBaseline(Baseline):
     """A random forest on composition, pairs of letters, length, and both ends, of ``most`` records."""
 
-    def __init__(self, alphabet: str = "dna", trees: int = 100, most: int = 10_000, seed: int = 0) -> None:
-        self.alphabet = alphabet
-        self.trees = trees
-        self.most = most
-        self.seed = seed
+    alphabet: str = "dna"
+    trees: int = 100
+    most: int = 10_000
+    seed: int = 0
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> ForestBaseline:
         """Fit to N sequences and their labels."""
@@ -181,15 +174,15 @@ def held_out_probabilities(
     return found
 
 
+@dataclass(eq=False, repr=False)
 class PositionWeightMatrix(Baseline):
     """Log-odds of the letter at each position of the positives, against the composition of the negatives.
 
     ``weights_`` (W, letters + 1) are in nats; the last column, for an ambiguous letter, is 0.
     """
 
-    def __init__(self, positive: str | None = None, alphabet: str = "dna") -> None:
-        self.positive = positive
-        self.alphabet = alphabet
+    positive: str | None = None
+    alphabet: str = "dna"
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> PositionWeightMatrix:
         """Fit to N sequences of one length W and their labels, of which there are two."""
@@ -239,11 +232,11 @@ class PositionWeightMatrix(Baseline):
         return np.stack(columns, axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class RuleBaseline(Baseline):
     """Class probabilities from one number of each sequence: by logistic regression, or shares in bins."""
 
-    def __init__(self, measure: Callable[[str], float]) -> None:
-        self.measure = measure
+    measure: Callable[[str], float]
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> RuleBaseline:
         """Fit to N sequences and their labels."""

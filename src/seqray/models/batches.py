@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.core.errors import ConfigError
+from seqray.core.text import Brief
 from seqray.models.tokenizers import pad_arrays
 
 # A fork has none of the threads of OpenMP that its parent has started, and would wait for them for ever.
@@ -48,8 +49,8 @@ def collate(tokens: Sequence[np.ndarray]) -> TokenBatch:
 # --- What a network returns
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionStep:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttentionStep(Brief):
     """The attention weights of one layer."""
 
     # the axis along which tokens attend to each other: ``sequence``; in an alignment ``column`` (over the
@@ -61,8 +62,8 @@ class AttentionStep:
     mask: Tensor | None  # (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOutput:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModelOutput(Brief):
     """What a network answers."""
 
     logits: Tensor  # (B, K)

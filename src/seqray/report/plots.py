@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 # --- What all figures share: sizes, panels, tracks of scores, and how a file is written
 
-MAX_RECORDS, MAX_NAMED_CALLS = 20, 30
+MAX_RECORDS, MAX_NAMED = 20, 30
 GAPS = ("-", ".")
 HEAD_INCHES, GAP_INCHES = 0.5, 0.08  # above a record, above a further track
 _LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
@@ -79,19 +80,20 @@ def own_style() -> Iterator[None]:
 
 @own_style()
 def draw_figure(
-    panels: Sequence[Panel], inches: float, omitted: int = 0, unit: str = "record", ax: Axes | None = None
+    panels: Sequence[Panel],
+    inches: float,
+    omitted: int = 0,
+    unit: str = "record",
+    ax: Axes | None = None,
+    xlabel: str = "",
 ) -> Figure:
     """Draw panels one below the other, ``inches`` wide; the figure says how many units are ``omitted``.
 
-    A single panel can be drawn into axes ``ax``.
+    A single panel can be drawn into axes ``ax``. The last one names the x axis.
     """
-    if ax is not None:
-        if len(panels) != 1:
-            what = f"'ax' has place for one strip, and the frame has {len(panels)}"
-            raise ConfigError(what, remedy="choose one record, method and member, or one contig")
-        panels[0].draw(ax)
-        ax.set_title(panels[0].title, loc="left", fontsize=9, parse_math=False)
-        return cast(Figure, ax.get_figure(root=True))
+    if ax is not None and len(panels) != 1:
+        what = f"'ax' has place for one strip, and the frame has {len(panels)}"
+        raise ConfigError(what, remedy="choose one record, method and member, or one contig")
     width = min(_MAX_WIDTH_INCHES, max(_MIN_WIDTH_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
     # Placed by hand: matplotlib's layout engines need a minute for a hundred axes.
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
@@ -99,12 +101,16 @@ def draw_figure(
     left, right, bottom = _LEFT_INCHES / width, _RIGHT_INCHES / width, total
     for panel in panels:
         bottom -= panel.above + panel.height
-        axes = figure.add_axes((left, bottom / total, 1 - left - right, panel.height / total))
+        place = (left, bottom / total, 1 - left - right, panel.height / total)
+        axes = figure.add_axes(place) if ax is None else ax
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=7)
         panel.draw(axes)
-        if panel.title:
-            axes.set_title(panel.title, loc="left", fontsize=9, parse_math=False)
+        axes.set_title(panel.title, loc="left", fontsize=9, parse_math=False)
+        if xlabel and panel is panels[-1]:
+            axes.set_xlabel(xlabel, fontsize=7)
+    if ax is not None:
+        return cast(Figure, ax.get_figure(root=True))
     if omitted > 0:
         text = f"{omitted} more {f'{unit} is' if omitted == 1 else f'{unit}s are'} not shown"
         figure.text(0.99, 0.002, text, ha="right", va="bottom", fontsize=8)
@@ -213,6 +219,7 @@ def _draw_columns(axes: Axes, e: AlignmentExplanation, scores: AlignmentScores) 
 
 _LETTER_INCHES = 0.11
 _LOGO_INCHES, _SEQUENCES_TRACK_INCHES = 0.8, 0.5
+_NAME_POINTS, _NAME_LEVELS = 6, (0.45, 0.15, 0.75, 1.05)  # size of names of genes, and how high they stand
 
 
 def plot_explanations(
@@ -323,7 +330,8 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
             title, above = (record, HEAD_INCHES) if record != before else ("", 3 * GAP_INCHES)
             panels.append(Panel(above, _LOGO_INCHES, draw, title))
             longest, before = max(longest, len(logo)), record
-        return draw_figure(panels, _LETTER_INCHES * longest, len(names) - MAX_RECORDS, ax=ax)
+        xlabel = "column of the alignment" if place == "column" else "position, from 0"
+        return draw_figure(panels, _LETTER_INCHES * longest, len(names) - MAX_RECORDS, ax=ax, xlabel=xlabel)
 
     @staticmethod
     def calls(calls: pd.DataFrame, *, ax: Axes | None = None) -> Figure:
@@ -332,8 +340,8 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
         Parameters
         ----------
         calls
-            What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line. The
-            calls of a contig with no more than 30 of them have the names of their genes.
+            What `seqray.scan` gave; the first 20 contigs are drawn, the threshold as a dotted line. The 30
+            best calls of each have the names of their genes where there is room.
         ax
             Where a single contig is drawn; else in a new figure.
         """
@@ -343,7 +351,7 @@ class plot:  # noqa: N801 - `seqray.plot` groups functions
             Panel(HEAD_INCHES, _LOGO_INCHES, partial(_draw_calls, rows=rows, attrs=calls.attrs), str(name))
             for name, rows in contigs[:MAX_RECORDS]
         ]
-        return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig", ax)
+        return draw_figure(panels, 8, len(contigs) - MAX_RECORDS, "contig", ax, "position, from 0")
 
 
 def _require_columns(frame: pd.DataFrame, names: Sequence[str], maker: str) -> None:
@@ -362,20 +370,34 @@ def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:
     signs = np.where(rows["strand"] == "-", -1.0, 1.0)
     colors = [OPPOSE if sign < 0 else SUPPORT for sign in signs]
     axes.vlines(rows["site"], 0, signs * rows["score"], colors)
-    last = rows["end"].max()
+    last = attrs.get("lengths", {}).get(rows["contig"].iloc[0], rows["end"].max())
     axes.set_xlim(-0.01 * last, 1.01 * last)
     axes.axhline(0, color=Color.EDGE, linewidth=0.5)
     if (threshold := attrs.get("threshold")) is not None:
         for sign, label in ((1, f"threshold {threshold:.2f}"), (-1, None)):
             axes.axhline(sign * threshold, color=Color.EDGE, linewidth=0.5, linestyle=":", label=label)
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=7, frameon=False)
-    if "gene" in rows and len(rows) <= MAX_NAMED_CALLS:
-        heights = (signs * rows["score"]).rename("height")
-        best = (
-            rows.join(heights).sort_values("score").drop_duplicates("gene", keep="last").dropna(subset="gene")
-        )
-        for site, height, gene in zip(best["site"], best["height"], best["gene"], strict=True):
-            axes.annotate(gene, (site, height / 2), (2, 0), textcoords="offset points", fontsize=6)
     axes.set_ylim(-1.05, 1.05)
     axes.set_yticks([-1, 0, 1], ["1", "0", "1"])
     name_row(axes, "score on + and \N{MINUS SIGN}")
+    if "gene" in rows:
+        _name_genes(axes, rows.assign(height=signs * rows["score"]).sort_values("score", ascending=False))
+
+
+def _name_genes(axes: Axes, calls: Any) -> None:
+    """Name each gene at its best call, if there is room beside all bars and other names."""
+    first, end = axes.get_xlim()
+    inches = axes.get_window_extent().width / axes.get_figure(root=True).dpi
+    letter = 0.65 * _NAME_POINTS / 72 / inches * (end - first)  # its width in bases
+    taken = [(site, site, *sorted((0, height))) for site, height in calls[["site", "height"]].values.tolist()]
+    best = calls.drop_duplicates("gene").dropna(subset="gene").head(MAX_NAMED)
+    for site, height, gene in best[["site", "height", "gene"]].values.tolist():
+        width = letter * len(gene)
+        for level, left in product(_NAME_LEVELS, (site + letter, site - letter - width)):
+            y = float(np.copysign(level, height))
+            box = (left, left + width, y - 0.13, y + 0.13)
+            beside = (a >= box[1] or b <= box[0] or c >= box[3] or d <= box[2] for a, b, c, d in taken)
+            if first <= left and box[1] <= end and all(beside):
+                axes.text(left, y, gene, fontsize=_NAME_POINTS, va="center", parse_math=False)
+                taken.append(box)
+                break

@@ -17,7 +17,7 @@ from seqray.core.boxes import BOXES, NO_BOX, BoxPattern, find_boxes
 from seqray.core.card_parts import LocatorFacts
 from seqray.core.records import Contig, Intervals, SequenceRecord
 from seqray.core.results import TRUST, Box, Call, CallContext
-from seqray.core.text import counted, format_number
+from seqray.core.text import Brief, counted, format_number
 from seqray.genome.genes import FIRST_BASES, Annotation, GeneIndex
 from seqray.io.calls import call_ids, context_columns
 from seqray.scanning.options import ScanOptions
@@ -314,8 +314,8 @@ class ScanCounts:
     unlike: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class ScanResult:
+@dataclass(slots=True, kw_only=True, repr=False)
+class ScanResult(Brief):
     """The calls of a scan, and the figures about it."""
 
     calls: CallTable

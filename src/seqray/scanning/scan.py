@@ -13,7 +13,7 @@ from seqray.core.alphabet import dinucleotide_shuffle
 from seqray.core.arrays import Codes, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.core.errors import InputError, field_name, require_type
 from seqray.core.host import as_guest
-from seqray.core.records import Contig, Intervals, MissingContigs, RegionSet, SequenceRecord, require_record
+from seqray.core.records import Contig, Intervals, MissingContigs, RegionSet, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.genome.genes import Annotation, Gene, cut_genes, shift_gene
 from seqray.inference.origin import Origin
@@ -414,7 +414,8 @@ def scan_records(
     """
     require_type(model, TrainedModel, "load it by seqray.load_model")
     options = options or ScanOptions()
-    records = map(require_record, records)
+    other = "give other forms to seqray.predict, seqray.scan or seqray.explain"
+    records = (require_type(record, SequenceRecord, other) for record in records)
     if options.skip_soft_masked:
         records = map(note_soft_masks, records)
     scorer = make_scorer(model, options, batch_size=batch_size, dtype=dtype, genes=genes)

@@ -20,7 +20,6 @@ from seqray.core.text import (
     class_name_fault,
     counted,
     first_and_more,
-    fits_label_sets,
     nearest,
     parse_float,
     truncate,
@@ -248,7 +247,7 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
                 remedy="rename one of them",
             )
         columns[column] = name
-        if not fits_label_sets(name):
+        if "|" in name:
             raise InputError(f"label '{name}' can't be named in a set (--coverage)", remedy="rename it")
         if len(names) > 2 and name in ("all", "macro"):
             raise InputError(

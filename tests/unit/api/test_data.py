@@ -199,6 +199,11 @@ def test_baselines_learn_from_the_part_train_of_the_data_given(table):
     )
     assert own.source.nunique() > 1
     pd.testing.assert_frame_equal(own, part)
+    # In any order, and from the frame itself: a forest must not depend on where its rows stand.
+    turned = frame[frame.split == "train"].iloc[::-1].reset_index(drop=True)
+    for how in ({"train": turned}, {"baseline": True}):
+        found = seqray.evaluate("ecoli-promoter", frame, columns=COLUMNS, bootstrap=0, **how)
+        pd.testing.assert_frame_equal(own, found)
 
 
 def test_an_evaluation_is_shown_in_a_line():

@@ -19,12 +19,32 @@ from seqray.core.errors import (
     setting,
     settings_as_options,
 )
+from seqray.core.explanation import AlignmentScores, Curve, Motif
 from seqray.core.labels import choose_positive, known_positive, label_faults, refuse_joined_labels
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import LabeledSequence, parse_region
+from seqray.core.records import LabeledSequence, SequenceRecord, parse_region
+from seqray.core.results import Answers
 from seqray.core.run_config import DataConfig
 from seqray.core.text import class_counts, format_interval, format_number, round_number, truncate
 from seqray.inference.origin import Reservoir
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        SequenceRecord("chr1", "ACGT" * 100_000),
+        LabeledSequence("ACGT" * 1000, "site", "a"),
+        Curve("ism", "deletion", *(np.zeros(11) for _ in range(4))),
+        Answers("model", "the model", np.random.default_rng(0).random((500, 2)), np.zeros(500, int)),
+        AlignmentScores("rollout", False, np.zeros(90), np.zeros(20), np.zeros((20, 90))),
+        Motif("motif_1", "ACGT", np.ones((6, 4)), np.ones(6), 9, np.zeros(9, int), "TATAAT"),
+    ],
+)
+def test_a_result_shows_itself_in_a_line(result):
+    shown = repr(result)
+    assert shown.startswith(f"{type(result).__name__}(")
+    assert len(shown) < 400
+    assert "\n" not in shown
 
 
 def test_numbers_have_six_significant_digits():

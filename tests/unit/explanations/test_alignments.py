@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from Bio.Align import MultipleSeqAlignment
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -174,7 +177,7 @@ def test_the_call_is_that_of_predict(alignment_model):
 def test_scores_stand_in_the_columns_of_the_file(alignment_model, codes):
     codes[0, 0] = 2
     alignment = Alignment("a", tuple(f"s{r}" for r in range(len(codes))), codes, RNA)
-    [explained] = explain(alignment_model, alignment)
+    [explained] = explain(alignment_model, alignment, methods=("rollout",))
     scores = explained.by_column(explained.scores[0])
     lettered = (codes[explained.rows] <= 4).any(axis=0)
     assert len(explained.rows) == min(5, len(codes))
@@ -183,7 +186,7 @@ def test_scores_stand_in_the_columns_of_the_file(alignment_model, codes):
     assert not np.isfinite(scores[~lettered]).any()
     # What was read, put together as an alignment of its own, has the same scores in the same order.
     own = alignment.take_rows(explained.rows).take_columns(explained.columns)
-    [again] = explain(alignment_model, own)
+    [again] = explain(alignment_model, own, methods=("rollout",))
     assert again.columns.tolist() == list(range(own.columns))
     np.testing.assert_allclose(scores[np.isfinite(scores)], again.scores[0].columns, atol=1e-6)
     rows = explained.by_row(explained.scores[0])
@@ -200,6 +203,20 @@ def test_columns_without_letters_in_the_rows_read_move_nothing(alignment_model):
     for a, b in zip(narrow.scores, broad.scores, strict=True):
         np.testing.assert_allclose(broad.by_column(b)[kept], a.columns, atol=1e-6)
         assert np.isnan(np.delete(broad.by_column(b), kept)).all()
+
+
+def test_alignments_of_biopython_are_explained_as_the_same_of_seqray(alignment_model):
+    rows = {"q": "GG-CUAGC", "s": "GGACU-GC"}
+    records = MultipleSeqAlignment([SeqRecord(Seq(text), id=name) for name, text in rows.items()])
+    codes = encode_columns([text.encode() for text in rows.values()], tuple(rows), RNA, "")
+    [expected] = explain(alignment_model, Alignment("alignment_1", tuple(rows), codes, RNA))
+    for form in (records, records.alignment):
+        [found] = explain(alignment_model, form)
+        assert (found.id, found.alignment.names) == ("alignment_1", ("q", "s"))
+        assert found.scores[0].columns.tolist() == expected.scores[0].columns.tolist()
+    assert check_alignments(alignment_model, [records] * 2).verdicts
+    with pytest.raises(InputError, match="alignment_1: got str, not an alignment; give"):
+        explain(alignment_model, "GGCUAGC")
 
 
 # --- checks -----------------------------------------------------------------------------------------------
@@ -223,7 +240,8 @@ def test_curves_hide_and_show_columns_in_the_order_of_the_ranks(alignment_model)
 
 
 def test_occlusion_beats_random_and_is_what_rollout_is_held_against(alignment_model):
-    found = check_alignments(alignment_model, [made(4, 20, seed) for seed in range(6)])
+    options = AlignmentOptions(methods=("rollout",))
+    found = check_alignments(alignment_model, [made(4, 20, seed) for seed in range(6)], options)
     figures = {(c.method, c.measure, c.against): c for c in found.checks}
     assert figures["occlusion", "deletion_gain", "random"].low > 0
     assert figures["rollout", "share_of_reference", "occlusion"].records == 6

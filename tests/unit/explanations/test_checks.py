@@ -66,7 +66,6 @@ def test_random_ranks_belong_to_the_record():
 def test_stability_is_the_mean_over_pairs_of_members():
     scores = np.stack([np.arange(9.0), np.arange(9.0), -np.arange(9.0)])[:, None]
     np.testing.assert_allclose(stability(scores), [(1 - 1 - 1) / 3])
-    assert np.isnan(stability(scores[:1])).all()
 
 
 def evidence_of(by_member, weights, count=60, seed=2):
@@ -216,15 +215,28 @@ def test_curves_of_a_sum_are_its_partial_sums():
     assert repr(found) == "Faithfulness(ranking beats random rankings on 8 records)"
 
 
-def test_the_reverse_ranking_is_worse_and_a_constant_score_is_neither():
+@pytest.mark.parametrize(
+    ("score", "judged"),
+    [
+        (lambda rows: np.full(len(rows), 7.5), False),
+        (lambda rows: (rows == 0).sum(1), False),  # how many are replaced, whichever
+        (lambda rows: 1e3 + 0.01 * (rows == 3).sum(1), True),  # one token counts, and little
+    ],
+)
+def test_a_score_that_each_order_changes_equally_judges_nothing(score, judged):
+    tokens, worth = added_worth()
+    found = seqray.faithfulness(score, {"one": worth[tokens], "other": -worth[tokens]}, tokens, replacement=0)
+    assert all(("can't be judged on 8 records" in text) != judged for text in found.verdicts.values())
+    assert not any(check.measure == "stability" for check in found.checks)  # of networks, and there are none
+
+
+def test_the_reverse_ranking_is_worse():
     tokens, worth = added_worth()
     rankings = {"good": worth[tokens], "bad": -worth[tokens]}
     verdicts = seqray.faithfulness(lambda rows: worth[rows].sum(1), rankings, tokens, replacement=0).verdicts
     assert verdicts["bad"].startswith("bad is worse than random rankings")
-    verdicts = seqray.faithfulness(lambda rows: np.zeros(len(rows)), rankings, tokens).verdicts
     with pytest.raises(ConfigError, match="'random' is the name"):
         seqray.faithfulness(len, {"random": worth[tokens]}, tokens)
-    assert verdicts["good"].startswith("good does not beat random rankings")
 
 
 def test_texts_arrays_and_tensors_are_judged_alike_and_handed_over_as_they_are():
@@ -319,8 +331,8 @@ def test_a_worse_ranking_gains_less_and_copies_are_counted():
         (lambda rows: rows.sum(1), [[1.0, 2.0], [1.0]], "record 2: the ranking doesn't fit"),
         (lambda rows: rows.sum(1), [[1.0, 2.0], [np.nan, np.nan]], "record 2: the ranking doesn't fit"),
         (lambda rows: rows.sum(1), {}, "no ranking was given"),
-        (lambda rows: rows.sum(1), np.ones((1, 2)), "give rankings of 2 records"),
-        (lambda rows: rows.sum(1), np.ones((3, 2)), "give rankings of 2 records"),
+        (lambda rows: rows.sum(1), np.ones((1, 2)), "'ranking' ranks 1 record, and there are 2"),
+        (lambda rows: rows.sum(1), np.ones((3, 2)), "'ranking' ranks 3 records, and there are 2"),
         (lambda rows: rows, np.ones((2, 2)), r"record 1: .* the shape \(11, 2\)"),
         (lambda rows: rows.sum(1)[1:], np.ones((2, 2)), r"record 1: .* the shape \(10,\)"),
         (lambda rows: None, np.ones((2, 2)), r"record 1: .* the shape \(\)"),

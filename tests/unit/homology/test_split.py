@@ -114,7 +114,7 @@ def test_the_proof_equals_brute_force():
         words = [found | {reverse_complement(word, DNA) for word in found} for found in words]
         assert boundary.shared.tolist() == [any(words[i] & words[j] for j in rest) for i in rows]
         labels = [example.label for example in data]
-        lines = proof_lines(boundary, labels, 0.7)
+        lines = list(proof_lines(boundary, labels, 0.7))
         assert [line.label for line in lines] == ["all", "a", "b"]
         assert lines[0].highest == pytest.approx(table.max())
         assert table[rows.index(lines[0].row), rest.index(lines[0].nearest)] == pytest.approx(table.max())
@@ -290,6 +290,35 @@ def test_no_part_stays_empty_while_there_are_groups():
     assert sorted(np.bincount(part)) == [8, 8, 8]
     part = deal_groups(["a", "b"] * 12, np.arange(24) // 2, (0.8, 0.1, 0.1))
     assert np.bincount(part).tolist() == [20, 2, 2]
+
+
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize(
+    ("shares", "groups", "held"),
+    [
+        ((0.8, 0.1, 0.1), 1, {0}),
+        ((0.8, 0.1, 0.1), 2, {0, 2}),  # learned and tested
+        ((0.8, 0.1, 0.1), 3, {0, 1, 2}),
+        ((0.8, 0.1, 0.1), 5, {0, 1, 2}),
+        ((0.9, 0, 0.1), 2, {0, 2}),
+        ((1, 1, 1, 1), 4, {0, 1, 2, 3}),
+    ],
+)
+def test_a_class_of_few_groups_is_in_as_many_parts_as_it_can(shares, groups, held, size):
+    labels = np.repeat(["a", "b"], [100, groups * size])
+    of = np.concatenate([np.arange(100), 100 + np.arange(groups * size) // size])
+    for seed in range(5):
+        part = deal_groups(labels, of, shares, seed=seed)
+        assert set(part[100:]) == held
+        assert all(len(set(part[of == group])) == 1 for group in np.unique(of))
+        assert set(part[:100]) == set(np.flatnonzero(shares))
+
+
+def test_a_group_of_two_classes_leaves_no_part_without_one_of_them():
+    labels = ["a"] * 4 + ["a", "b"] * 2 + ["a"] * 8  # b in two groups that hold a, too
+    part = deal_groups(labels, [0, 1, 2, 3, 4, 4, 5, 5, *range(6, 14)], (0.8, 0.2))
+    by_class = [{p for p, label in zip(part, labels, strict=True) if label == name} for name in "ab"]
+    assert by_class == [{0, 1}, {0, 1}]
 
 
 def kmers_of(sequence, k, both_strands):

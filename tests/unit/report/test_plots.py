@@ -152,6 +152,7 @@ def test_a_logo_of_a_frame_draws_each_letter_as_tall_as_its_score():
     assert isinstance(figure, Figure)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["r0", "", "r1", ""]
     assert [axes.get_ylabel() for axes in figure.axes] == ["ism", "rollout"] * 2
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "", "position, from 0"]
     found = heights_of(figure.axes[0])
     assert found.keys() == {0, 1, 2}  # nothing of height 0, and no N
     for place, height in enumerate((0.5, -1.0, 2.0)):
@@ -165,6 +166,7 @@ def test_a_logo_shows_some_letters_gaps_and_says_what_is_left_out():
         {"record": "a", "column": [1, 2, 3], "letter": list("G-U"), "method": "rollout", "score": 0.3}
     )
     assert heights_of(seqray.plot.logo(columns).axes[0]).keys() == {1, 3}
+    assert seqray.plot.logo(columns).axes[0].get_xlabel() == "column of the alignment"
     gapped = pd.concat([columns, columns.assign(column=[4, 5, 6], letter=list("-.-"))])
     drawn = seqray.plot.logo(gapped).axes[0]
     assert heights_of(drawn).keys() == {1, 3}  # most cells are gaps, which are of no protein
@@ -211,6 +213,27 @@ def test_calls_stand_at_their_sites_up_and_down_by_strand():
     ]
     assert [line.get_ydata()[0] for line in figure.axes[0].lines] == [0, 0.6, -0.6]
     assert figure.axes[0].get_xlim() == pytest.approx((-0.45, 45.45))  # a hundredth on both sides
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "position, from 0"]
+    calls.attrs["lengths"] = {"a": 100, "b": 300}  # of the contigs, where they are known
+    limits = [axes.get_xlim() for axes in seqray.plot.calls(calls).axes]
+    assert limits == [pytest.approx((-1, 101)), pytest.approx((-3, 303))]
+
+
+def test_names_of_genes_stand_apart_and_within_the_figure():
+    rng = np.random.default_rng(0)
+    sites = np.sort(np.concatenate([rng.integers(0, 40_000, 20), 20_000 + rng.integers(0, 900, 20)]))
+    calls = pd.DataFrame({"contig": "a", "site": sites, "end": sites + 5, "strand": ["+", "-"] * 20})
+    calls["score"] = rng.uniform(0.3, 1, 40)
+    calls["gene"] = [f"gene{place}" for place in range(40)]
+    calls.attrs["lengths"] = {"a": 40_000}
+    [axes] = seqray.plot.calls(calls).axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert 10 < len(boxes) <= 30
+    assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+    outside = axes.get_window_extent()
+    assert all(outside.x0 <= box.x0 and box.x1 <= outside.x1 for box in boxes)
+    best = calls.loc[calls.score.idxmax(), "gene"]
+    assert best in [text.get_text() for text in axes.texts]
 
 
 def test_figures_show_themselves_without_the_state_of_pyplot():

@@ -140,37 +140,19 @@ def ranking(scores: Floats) -> list[int]:
 # --- One explained sequence: its call, its letters and tracks, the positions ranked first, its attention
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A method and its members: a track of every record, with a name and the class of its elements."""
-
-    number: int
-    label: str
-    mark: str
-
-
-def series_of(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Series]:
-    """Number the methods and members in the order of their first appearance."""
-    series: dict[tuple[str, str], Series] = {}
-    for item in explanations:
-        label = item.method if item.member == "mean" else f"{item.method}, network {item.member}"
-        entry = Series(len(series), label, f"m{len(series)}")
-        series.setdefault((item.method, item.member), entry)
-    return series
+def track_name(item: Explanation) -> str:
+    """The method and its member: a track of every record; elements have the class ``m`` and its number."""
+    return item.method if item.member == "mean" else f"{item.method}, network {item.member}"
 
 
 def _record(
-    report: SequenceReport,
-    group: Sequence[Explanation],
-    place: int,
-    series: Mapping[tuple[str, str], Series],
-    width: int,
+    report: SequenceReport, group: Sequence[Explanation], place: int, series: list[str], width: int
 ) -> Markup:
     """Show all explanations of a record; ``place`` is its number on the page, ``width`` letters a line."""
     length = len(group[0].sequence)
     inside = site_within(length, report.site)
     lines = "".join(_line(group, series, line) for line in lines_of(length, width, inside))
-    ranks = "".join(_ranks(item, series[item.method, item.member], inside) for item in group)
+    ranks = "".join(_ranks(item, f"m{series.index(track_name(item))}", inside) for item in group)
     weights = next((item.attention for item in group if item.attention is not None), None)
     attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
     return html.templates("sequences.html").record(
@@ -178,17 +160,17 @@ def _record(
     )
 
 
-def _line(group: Sequence[Explanation], series: Mapping[tuple[str, str], Series], line: Line) -> str:
+def _line(group: Sequence[Explanation], series: list[str], line: Line) -> str:
     part = slice(line.start, line.end)
     letters, first = group[0].sequence[part], group[0].first
     levels = ["-"] * len(series)
     tracks = ""
     for item in group:
-        this, largest = series[item.method, item.member], reach(item.scores)
-        levels[this.number] = write_levels(item.scores[part], item.signed, largest) or "-"
-        bars = score_bars(item.scores[part], item.signed, this.label, largest, line.start == 0)
+        number, largest = series.index(name := track_name(item)), reach(item.scores)
+        levels[number] = write_levels(item.scores[part], item.signed, largest) or "-"
+        bars = score_bars(item.scores[part], item.signed, name, largest, line.start == 0)
         above, below = bar_extent(item.signed)
-        tracks += line.row(bars, -above - 4, above + below + 8, this.mark)
+        tracks += line.row(bars, -above - 4, above + below + 8, f"m{number}")
     axis = line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
     boxes = _marked(_boxes(group[0]), line)
     rows = f"{axis}{_logo(group, line, letters)}{sequence_row(line, letters, first, levels)}{boxes}{tracks}"
@@ -232,7 +214,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
     return line.row(f"{text}{base}{drawn}", -up - 4, up + down + 8, "lg")
 
 
-def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
+def _ranks(item: Explanation, mark: str, site: int | None) -> Markup:
     """The positions ranked first; on the genome they count from 1, and beyond a contig have none."""
     top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
     decimals = html.decimals_for(reach(item.scores))
@@ -250,7 +232,7 @@ def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
         "q": None if item.q is None else [html.number(float(item.q[i]), 2) for i in top],
     }
     shown = {title: cells for title, cells in columns.items() if cells is not None}
-    return html.table(shown, zip(*shown.values(), strict=True), this.mark, this.label)
+    return html.table(shown, zip(*shown.values(), strict=True), mark, track_name(item))
 
 
 # --- The page of explained sequences: verdicts, what holds for all records, then each record
@@ -317,7 +299,7 @@ def _records(report: SequenceReport, groups: Sequence[Sequence[Explanation]]) ->
     if not groups:
         return words.nothing()
     lengths = [len(group[0].sequence) for group in groups]
-    width, series = line_width(max(lengths)), series_of(report.explanations)
+    width, series = line_width(max(lengths)), list(dict.fromkeys(map(track_name, report.explanations)))
     logo = any(item.effects is not None for item in report.explanations)
     tested = any(item.q is not None for item in report.explanations)
     signed = {item.method: item.signed for item in report.explanations}
@@ -325,7 +307,7 @@ def _records(report: SequenceReport, groups: Sequence[Sequence[Explanation]]) ->
     return Markup().join(
         (
             words.reading(report.site, groups[0][0].first, signed, logo, tested),
-            words.controls(series.values(), logo),
+            words.controls(series, logo),
             words.none_found(),
             axis_definitions(lengths, width, report.site),
             Markup("<div id=list>{}</div>").format(Markup().join(records)),
