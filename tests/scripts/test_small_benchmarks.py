@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -35,6 +36,7 @@ from seqray.modelfile.file import load_model, save_model
 from seqray.modelfile.header import FOLDER
 from smoothing import Choice, call
 from training_sheet import genome_rows, read_table, training_rows, write_table
+from whole_genome import agreement
 
 
 def card(**values):
@@ -394,6 +396,13 @@ def test_files_of_others_are_compared_with_another_reader(tmp_path):
     [cut] = [row for row in rows if row["file"] == "others/cut.gb"]
     assert cut["outcome"].startswith("refused by")
     assert cut["reason"]
+
+
+def test_calls_of_two_precisions_are_compared_by_strand():
+    calls = pd.DataFrame({"strand": [*"+++-"], "site": [10, 100, 205, 100], "score": [0.5, 0.4, 0.3, 0.9]})
+    others = pd.DataFrame({"strand": [*"+-+"], "site": [200, 106, 10], "score": [0.3, 0.9, 0.75]})
+    # at 10 on + both call; 205 and 200 are 5 apart; 100 on + has none near, 100 and 106 on - are 6 apart
+    assert agreement(calls, others) == (1, 2, 0.25)
 
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
