@@ -12,7 +12,8 @@ Needs the tables of ``data/prepare.py`` in ``runs/data``; those that are missing
 40-mer (peptides: ten residues) with one of training or validation, and those with both labels; or it is
 grouped folds. Intervals: 95 %, bootstrap over groups of related sequences. ``seed_low`` and ``seed_high`` are
 the figures of the weakest and the strongest member alone. The floor is k-mer and position logistic
-regression on the same training part.
+regression on the same training part, one for each species. ``species recognized`` is what ``seqray predict``
+does by default with the windows of a species. Where the species is not given, one floor serves all.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from machine import RESULTS, describe, keep_rows, read_table, script_parser, wit
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.run_config import load_run_config
+from seqray.inference.origin import recognize_context
 from seqray.inference.sequences import predict_records
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
@@ -53,6 +55,7 @@ COLUMNS = (
 )
 RESAMPLES = 100
 RANKING = {"auroc": auroc, "auprc": auprc}
+GIVEN, RECOGNIZED, NOT_GIVEN = "species given", "species recognized", "species not given"
 Figures = Callable[[np.ndarray, np.ndarray], float]
 
 
@@ -90,15 +93,24 @@ def table_of(name: str) -> list[LabeledSequence]:
     return read_labeled_table(path, alphabet)
 
 
-def scores_of(model: TrainedModel, examples: Sequence[LabeledSequence], *, known: bool) -> np.ndarray:
-    """Probability of the positive class (N,), in the context of each example where ``known``."""
-    scores = np.empty(len(examples))
-    by_context: dict[str | None, list[int]] = defaultdict(list)
+def rows_by_context(examples: Sequence[LabeledSequence]) -> dict[str | None, list[int]]:
+    """Numbers of the examples of each context."""
+    rows: dict[str | None, list[int]] = defaultdict(list)
     for i, example in enumerate(examples):
-        by_context[example.context if known else None].append(i)
-    for context, rows in by_context.items():
-        named = model.with_context(context) if model.card.model.contexts else model
+        rows[example.context].append(i)
+    return rows
+
+
+def scores_of(model: TrainedModel, examples: Sequence[LabeledSequence], condition: str = "") -> np.ndarray:
+    """Probability of the positive class (N,), in the context of each example unless it is not given."""
+    scores = np.empty(len(examples))
+    for context, rows in rows_by_context(examples).items():
         records = [SequenceRecord(examples[i].id, examples[i].sequence) for i in rows]
+        named = model
+        if condition == RECOGNIZED:
+            named, _ = recognize_context(model, records)
+        elif model.card.model.contexts:
+            named = model.with_context(None if condition == NOT_GIVEN else context)
         answers = predict_records(named, records)
         scores[rows] = [p.probabilities[model.card.positive_index] for p in answers]
     return scores
@@ -109,8 +121,7 @@ def floor_of(
 ) -> np.ndarray:
     """Score the test by the baseline, one for each context where there are any."""
     scores = np.empty(len(test))
-    for context in {e.context for e in test}:
-        rows = [i for i, e in enumerate(test) if e.context == context]
+    for context, rows in rows_by_context(test).items():
         known = [e for e in train if e.context == context]
         baseline = default_baseline(ALPHABETS[alphabet])
         baseline.fit([e.sequence for e in known], [e.label for e in known])
@@ -252,36 +263,39 @@ def measure_test_set(
     data = table_of(task.table)
     test = [e for e in data if e.split == "test"]
     train = [e for e in table_of(task.trained_on) if e.split != "test"]
-    alone = [TrainedModel(replace(model.card, members=1), (network,)) for network in model.networks]
+    alone = [model.member(number) for number in range(len(model.networks))]
     related = unrelated([*train, *test], test)
     if task.table != task.trained_on:  # groups are named anew in each table
         related = unrelated(data, test) & ~np.isin([e.sequence for e in test], [e.sequence for e in train])
-    conditions: list[tuple[str, list[LabeledSequence], bool]] = [("", test, True)]
+    conditions = [("", test)]
     if task.by_context:
-        conditions = [("species given", test, True), ("species not given", test, False)]
+        conditions = [(GIVEN, test), (RECOGNIZED, test), (NOT_GIVEN, test)]
     if task.without_first:
         cut = [
             replace(e, sequence=e.sequence[1:]) if e.sequence.startswith(task.without_first) else e
             for e in test
         ]
-        conditions = [("as published", test, True), (f"initial {task.without_first} removed", cut, True)]
+        conditions = [("as published", test), (f"initial {task.without_first} removed", cut)]
     alphabet, positive = model.card.model.alphabet, model.card.positive
     of_test = floor_of(train, test, positive, alphabet)
-    for condition, examples, known in conditions:
+    for condition, examples in conditions:
         floor = of_test if examples is test else floor_of(train, examples, positive, alphabet)
-        ensemble = floor if floor_only else scores_of(model, examples, known=known)
+        if condition == NOT_GIVEN:  # one floor for all
+            pooled, asked = ([replace(e, context=None) for e in part] for part in (train, test))
+            floor = floor_of(pooled, asked, positive, alphabet)
+        ensemble = floor if floor_only else scores_of(model, examples, condition)
         several = alone[1:] and not floor_only
         scored = Scored(
             np.array([e.label == positive for e in examples]),
             np.array([e.group or e.id for e in examples]),
             np.array([e.context or "" for e in examples]),
             ensemble,
-            tuple(scores_of(member, examples, known=known) for member in alone) if several else (ensemble,),
+            tuple(scores_of(member, examples, condition) for member in alone) if several else (ensemble,),
             floor,
         )
         for protocol, part in (("official", scored), ("honest", scored.take(np.flatnonzero(related)))):
             yield from rows_of(part, task, model, protocol, condition, training_seconds(task.model))
-            if condition == "species given":
+            if condition == GIVEN:
                 yield from species_rows(part, task, protocol, model)
 
 
