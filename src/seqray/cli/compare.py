@@ -14,6 +14,7 @@ import numpy as np
 from seqray.cli.inputs import check_files, check_suffix
 from seqray.cli.options import Outcome, Probability, Request, WholeNumber, option
 from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord, unknown_contig
 from seqray.core.text import counted
 from seqray.io.calls import context_from_attributes, parse_number
@@ -62,17 +63,20 @@ _CELLS = ("call", "place", "distance", "score", "trust")
 COLUMNS = ("change", "gene", "shift", *(f"{cell}_{strain}" for strain in "ab" for cell in _CELLS), "reason")
 
 
-def read_starts(path: str | Path, genome: Sequence[SequenceRecord]) -> list[Start]:
+def read_starts(path: str | Path, genome: Sequence[SequenceRecord] | None = None) -> list[Start]:
     """Read calls of a locator, TSV or CSV, and from the ``genome`` the bases around; places are 1-based."""
-    starts, strands = list[Start](), {(r.id, sign): text for r, sign, text in _strands(genome)}
+    starts, strands = list[Start](), {(r.id, sign): text for r, sign, text in _strands(genome or ())}
     for where, row in read_rows(path, _TABLE, _REMEDY):
         contig, strand, site = row["contig"], row["strand"], parse_position(row["site"], where)
-        if (contig, "+") not in strands:
+        if genome is None and re.fullmatch(re.escape(contig) + "_[0-9]+", row["gene"]):
+            what = f"the gene '{row['gene']}' is named after its contig, so it has no name in another strain"
+            raise InputError(what, where=where, remedy="give --genome-a and --genome-b")
+        if genome is not None and (contig, "+") not in strands:
             raise unknown_contig("names the contig", contig, [record.id for record in genome], where)
         distance = None if row["gene"] == MISSING else parse_position(row["distance"], where)
-        text = strands[contig, strand]
+        text = strands.get((contig, strand), "")
         here = len(text) - 1 - site if strand == "-" else site
-        first, gene = max(here - _UPSTREAM, 0), (here + (distance or 0)) % len(text)
+        first, gene = max(here - _UPSTREAM, 0), (here + (distance or 0)) % max(len(text), 1)
         boxes, cells = list[tuple[str, range]](), {n: cell for n, cell in row.items() if cell != MISSING}
         for box in context_from_attributes(cells, where).boxes:  # these count from 1, tables from 0
             left, size = box.start + 1 - site, len(box.letters)
@@ -97,12 +101,13 @@ def compare_starts(
     a: Sequence[Start],
     b: Sequence[Start],
     tolerance: int,
-    threshold: float,
-    genomes: Sequence[Sequence[SequenceRecord]],
+    threshold: float = 0,
+    genomes: Sequence[Sequence[SequenceRecord]] = (),
 ) -> list[tuple[object, ...]]:
     """Rows of `COLUMNS`; a start that lies more than ``tolerance`` bases elsewhere has moved."""
     chosen, taken, none = dict[int, tuple[int, int, int]](), set[int](), Start("", "", MISSING, None, 0, "")
-    for way, pairs_of in enumerate((_by_letters, _by_fewer_letters, _by_gene_letters)):
+    ways = (_by_letters, _by_fewer_letters, _by_gene_letters) if genomes else (_by_gene,)
+    for way, pairs_of in enumerate(ways):
         left = [none if i in chosen else x for i, x in enumerate(a)]
         pairs = pairs_of(left, [none if j in taken else y for j, y in enumerate(b)])
         for _, i, j, shift in sorted(pairs, key=lambda pair: (pair[0], abs(pair[3]), *pair[1:3])):
@@ -112,12 +117,12 @@ def compare_starts(
                 taken.add(j)
     both = [(x, b[chosen[i][0]], *chosen[i][1:]) if i in chosen else (x, None, 0, 0) for i, x in enumerate(a)]
     both += [(None, y, 0, 0) for j, y in enumerate(b) if j not in taken]
-    places = [find_letters(*of) for of in zip((a, b), (b, a), genomes[::-1], "BA", strict=True)]
+    places = [find_letters(*of) for of in zip((a, b), (b, a), genomes[::-1], "BA", strict=False)]
     rows = list[tuple[object, ...]]()
     for x, y, shift, way in both:
         in_a, in_b = (start is not None and start.score >= threshold for start in (x, y))
         one = x if in_a else y if in_b else None
-        if one is None or not one.letters:
+        if one is None or not (one.letters if genomes else one.gene != MISSING):
             continue
         change, told = "lost" if in_a else "gained", list[str]()
         if x and y:
@@ -125,16 +130,19 @@ def compare_starts(
             alike = way < 2 or _agreeing(x, y, pairs) >= _LOWER_IDENTITY * len(x.letters)
             change = change if weak else "moved" if moved else "same" if alike else "replaced"
             told = ["below the threshold"] if weak else _change_of_score(x, y)
-            if told and x.distance is not None and y.distance is not None:
+            if genomes and told and x.distance is not None and y.distance is not None:
                 told += _gene_elsewhere(x, x.distance, {y.distance - shift: y.of_gene}, "B")
             told += ["the same gene"] * (way == 2)
             unlike = _differences(x, y, pairs, "B")
-            if not (moved and way == 2) and (told or moved or way or not re.match(_NO_SIGN, unlike)):
+            same = re.match(_NO_SIGN, unlike) and not (told or moved or way)
+            if genomes and not same and not (moved and way == 2):
                 told.append(unlike)
             if way == 2 and change in ("moved", "replaced"):
                 told += [f"the start of A: {places[0][x.call][-1]}", f"that of B: {places[1][y.call][-1]}"]
-        else:
+        elif genomes:
             told = places[one is y][one.call]
+        elif any(start.gene == one.gene for start in (b if in_a else a)):
+            told = ["another start of the gene"]
         if change in ("lost", "gained") and any(re.match(_NO_SIGN, text) for text in told):
             change = "unsure"
         gene = next((start.gene for start in (x, y) if start and start.gene != MISSING), MISSING)
@@ -244,6 +252,13 @@ def _differences(own: Start, other: Start, pairs: Pairs, strain: str, place: str
     return f"{', '.join(gaps)}{place}{': ' if told else ''}{', '.join(told.values())}"
 
 
+def _by_gene(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
+    """Pairs of one gene; the shift counts how much farther from the gene the second lies."""
+    for (i, x), (j, y) in product(enumerate(a), enumerate(b)):
+        if x.gene == y.gene != MISSING:
+            yield 0, i, j, (y.distance or 0) - (x.distance or 0)
+
+
 def _by_letters(a: Sequence[Start], b: Sequence[Start]) -> Iterator[tuple[int, int, int, int]]:
     """Pairs whose bases agree; the shift counts how much farther upstream the second lies."""
     words: dict[str, list[tuple[int, int]]] = {}
@@ -288,8 +303,10 @@ class CompareRequest(Request):
 
     a: str = option("A", "calls of one strain by a model for genomes: .tsv or .csv of 'seqray scan'")
     b: str = option("B", "calls of the other strain, in the same format")
-    genome_a: str = option("--genome-a FILE", "FASTA or GenBank of the scan of A")
-    genome_b: str = option("--genome-b FILE", "the same of B")
+    genome_a: str | None = option("--genome-a FILE", "FASTA or GenBank of the scan of A: compares bases")
+    genome_b: str | None = option(
+        "--genome-b FILE", "the same of B; without both, genes of one name are compared"
+    )
     threshold: Probability = option("--threshold T", "calls with lower scores are none, but a reason", 0.0)
     out: str = option("--out -o FILE", "TSV or CSV (default: standard output)", "-")
     tolerance: WholeNumber = option("--tolerance N", "bases that the same start may lie elsewhere", 5)
@@ -299,13 +316,15 @@ def run(request: CompareRequest) -> Outcome:
     """Read both, match their starts, write."""
     check_suffix(request.out, ".tsv", ".csv")
     check_files([request.a, request.b], [request.out], [request.genome_a, request.genome_b])
-    paths = request.genome_a, request.genome_b
+    if (request.genome_a is None) != (request.genome_b is None):
+        raise ConfigError("one genome is given", remedy="give both --genome-a and --genome-b")
+    paths = list(filter(None, (request.genome_a, request.genome_b)))
     genomes = [list(read_sequences(path, DNA, soft_masks=False)) for path in paths]
-    a, b = map(read_starts, (request.a, request.b), genomes)
+    a, b = map(read_starts, (request.a, request.b), genomes or (None, None))
     rows = compare_starts(a, b, request.tolerance, request.threshold, genomes)
-    moved = f"{counted(request.tolerance, 'base')} elsewhere is moved"
+    by = "the bases around them and of their genes" if genomes else "the names of their genes"
     facts = {
-        "matched by": f"the bases around them and of their genes; more than {moved}",
+        "matched by": f"{by}; more than {counted(request.tolerance, 'base')} elsewhere is moved",
         "shift": "bases that the start of B lies farther upstream than that of A; below 0: downstream",
     }
     write_table(request.out, COLUMNS, rows, provenance_lines(request.command, "", "", "", facts))

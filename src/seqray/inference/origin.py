@@ -14,7 +14,6 @@ import numpy as np
 
 from seqray.calibration.conformal import HeldOutScores
 from seqray.calibration.signature import (
-    K,
     MAX_SPECIES_DISTANCE,
     MIN_CHECKED,
     MIN_RELATED,
@@ -23,6 +22,7 @@ from seqray.calibration.signature import (
     WORD,
     ContextDistance,
     GenomeSketcher,
+    K,
     KmerCounter,
     Signature,
     SketchCount,

@@ -208,7 +208,12 @@ def told(run, models, tmp_path):
     ("model", "kind", "options", "said"),
     [
         ("two", "rich", "", "this file is read as Rich in GC, which its first records are like; --context"),
-        ("two", "rich", "--context none", "this file is like Rich in GC, 0% of the words of 4 bases differ; name"),
+        (
+            "two",
+            "rich",
+            "--context none",
+            "this file is like Rich in GC, 0% of the words of 4 bases differ; name",
+        ),
         ("two", "rich", "--context Rich", None),
         ("two", "rich", "--context Poor", "caution: --context 'Poor in GC' is given, but this file is"),
         ("two", "even", "", "caution: this file is unlike any context that the model was trained on"),

@@ -18,9 +18,23 @@ def at(gene, distance, letters=""):
     return Start(f"{gene}{distance}", "c:1(+)", gene, distance, 0.5, "high", letters, at=60)
 
 
-def changes(a, b, tolerance=5):
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in compare_starts(a, b, tolerance, 0, ([], []))]
+def changes(a, b, tolerance=5, genomes=([], [])):
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in compare_starts(a, b, tolerance, 0, genomes)]
     return [(row["change"], row["call_a"], row["call_b"], row["shift"]) for row in rows]
+
+
+def test_starts_of_one_gene_are_matched_the_nearest_first():
+    a = [at("x", 30), at("x", 80), at("y", 40), at("z", 10), at(".", 7)]
+    b = [at("x", 34), at("x", 120), at("y", 40), at("w", 20), at("x", 300), at(".", 9)]
+    assert changes(a, b, genomes=()) == [
+        ("same", "x30", "x34", 4),
+        ("moved", "x80", "x120", 40),
+        ("same", "y40", "y40", 0),
+        ("lost", "z10", None, None),
+        ("gained", None, "w20", None),
+        ("gained", None, "x300", None),
+    ]
+    assert changes(a[:1], b[:1], tolerance=3, genomes=()) == [("moved", "x30", "x34", 4)]
 
 
 def bases(count, seed):
@@ -145,6 +159,16 @@ def reasons(rows):
     return [(row[0], row[-1]) for row in rows]
 
 
+def test_a_start_that_one_strain_has_alone_tells_why_as_far_as_the_tables_do():
+    low = at("y", 40)._replace(score=0.2)
+    a, b = [at("x", 30), at("x", 80), at("y", 40), at("z", 10)], [at("x", 34), low]
+    expected = [("same", None), ("lost", "another start of the gene"), ("same", "weaker"), ("lost", None)]
+    assert reasons(compare_starts(a, b, 5)) == expected
+    expected[2] = ("lost", "below the threshold")
+    assert reasons(compare_starts(a, b, 5, 0.3)) == expected
+    assert reasons(compare_starts([low], b, 5, 0.3)) == [("gained", None)]
+
+
 @pytest.mark.parametrize("strand", "+-")
 def test_genomes_tell_whether_the_bases_of_a_lost_start_are_there(tmp_path, strand):
     rest, own = bases(300, 3), bases(81, 4)
@@ -236,6 +260,12 @@ def test_calls_that_can_t_be_compared_are_refused(tmp_path, row, message):
     with pytest.raises(InputError, match="line 2") as caught:
         read_starts(path, [SequenceRecord("c", bases(100, 1))])
     assert message in str(caught.value)
+
+
+def test_genes_named_after_contigs_can_t_be_compared_by_name(tmp_path):
+    path = write(tmp_path / "c.tsv", tsv(HEADER, [("a", "c", "+", 9, 0.5, "high", "c_12", 3)]))
+    with pytest.raises(InputError, match="named after its contig"):
+        read_starts(path)
 
 
 def test_places_count_from_1(tmp_path):
