@@ -266,7 +266,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
             raise ConfigError(what, remedy="leave it out: the most probable class is given")
         shared = [None] * len(records) if groups is None else list(groups)
-        shared = [None if pd.isna(one) or str(one) == "" else str(one) for one in shared]  # as empty cells
+        shared = [None if pd.isna(x) is True or str(x) == "" else str(x) for x in shared]  # as empty cells
         data = [
             LabeledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, shared, strict=True)

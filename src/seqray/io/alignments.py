@@ -55,8 +55,7 @@ def read_alignments(
             texts = (
                 alignment_formats.parse_stockholm if form == _STOCKHOLM else alignment_formats.parse_clustal
             )(handle, where)
-        ids = UniqueIds(duplicates, where)
-        count = 0
+        ids, count = UniqueIds(duplicates, where), 0
         for count, text in enumerate(texts, start=1):
             name = _identifier(text, path, 0 if form in (FASTA, _PHYLIP) else count)
             identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
@@ -77,12 +76,12 @@ def read_alignments(
 def from_biopython(thing: Any, name: str, alphabet: Alphabet) -> Alignment:
     """Turn Biopython's `MultipleSeqAlignment` or `Alignment` into an alignment of seqray."""
     if not type(thing).__module__.startswith("Bio.Align"):
-        what = f"got {type(thing).__name__}, not an alignment"
-        raise InputError(what, where=name, remedy="give alignments of seqray or Biopython")
-    records = getattr(thing, "sequences", thing)  # of an `Alignment`; the other is a sequence of them
-    names = [str(getattr(one, "id", f"row_{row}")) for row, one in enumerate(records, start=1)]
-    rows = [str(getattr(thing[row], "seq", thing[row])).encode() for row in range(len(names))]
-    return alignment_formats.to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
+        remedy = "give alignments of seqray or Biopython"
+        raise InputError(f"got {type(thing).__name__}, not an alignment", where=name, remedy=remedy)
+    rows = enumerate(getattr(thing, "sequences", thing), start=1)  # the other is a sequence of records
+    names = [str(getattr(record, "id", f"row_{row}")) for row, record in rows]
+    texts = [str(getattr(thing[row], "seq", thing[row])).encode() for row in range(len(names))]
+    return alignment_formats.to_alignment(AlignedText(names, texts), name, alphabet, "alignments")
 
 
 def _form_of(head: bytes, where: str) -> str:

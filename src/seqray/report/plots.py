@@ -387,7 +387,7 @@ def _draw_calls(axes: Axes, rows: Any, attrs: Mapping[Any, Any]) -> None:
 def _name_genes(axes: Axes, calls: Any) -> None:
     """Name each gene at its best call, if there is room beside all bars and other names."""
     first, end = axes.get_xlim()
-    inches = axes.get_window_extent().width / axes.get_figure(root=True).dpi
+    inches = axes.get_window_extent().width / axes.figure.dpi
     letter = 0.65 * _NAME_POINTS / 72 / inches * (end - first)  # its width in bases
     taken = [(site, site, *sorted((0, height))) for site, height in calls[["site", "height"]].values.tolist()]
     best = calls.drop_duplicates("gene").dropna(subset="gene").head(MAX_NAMED)

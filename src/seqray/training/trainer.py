@@ -406,7 +406,6 @@ class WorkDir:
         check_whole(path)
         return path
 
-
     def next_epoch(self, number: int) -> int | None:
         """Epoch, from 1, from which a member goes on; None if it has none behind it, or is finished."""
         if self.result(number) is not None or (path := self.checkpoint(number, LAST)) is None:

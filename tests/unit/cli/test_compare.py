@@ -333,4 +333,4 @@ def test_a_gene_that_begins_elsewhere_makes_a_loss_unsure(tmp_path, mutated, cod
     [x], farther = a, other or 0
     weak = [x._replace(score=0.2, distance=40 + farther, of_gene=gene[farther:][:81])]
     [(change, reason)] = reasons(compare_starts(a, weak, 5, 0.3, genomes))
-    assert ("the gene begins" in reason) == (other in (30, -12))
+    assert ("the gene begins" in str(reason)) == (other in (30, -12))
