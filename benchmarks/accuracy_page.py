@@ -31,7 +31,10 @@ Each set is scored with two protocols:
 The columns of the table:
 
 - `baseline`: logistic regression on k-mers and positions (peptides: composition and ends), fitted to the
-  same training part. The value of the model is its difference from this baseline.
+  same training part, one for each species of `bacteria`. Where the species is not given, one baseline serves
+  all species. The value of the model is its difference from this baseline.
+- `species recognized`: what `predict` does by default with the windows of one species
+  ([how](concepts/probabilities.md)).
 - `seqray`: the shipped model, or the mean over folds. Brackets contain a 95 % interval from the bootstrap
   over groups of related sequences.
 - `networks`: the range over the single networks of the model, trained from different seeds; with

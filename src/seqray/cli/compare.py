@@ -36,9 +36,9 @@ _MAX_SHOWN = 5  # bases that differ
 _MIN_SAVED, _MAX_GAP, _MIN_SEEN = 8, 20, 0.45
 # Scores of the same bases differ by up to .18 with the phase of the tokens: benchmarks/results/phases.tsv.
 _MAX_SCORE_CHANGE = 0.2
-_TRUST = ("doubtful", "medium", "high")
 _CHANGES = ("same", "moved", "replaced", "lost", "gained", "unsure")
-_NO_SIGN = "the same [0-9]+ bases|the gene begins|the start codon"  # begin reasons that show no loss
+_NEAR = "just below the threshold"
+_NO_SIGN = f"the same [0-9]+ bases|the gene begins|the start codon|{_NEAR}"  # begin reasons that show no loss
 Pairs = Sequence[tuple[int, int]]  # places in two texts
 
 
@@ -129,7 +129,9 @@ def compare_starts(
             moved, weak, pairs = abs(shift) > tolerance, not (in_a and in_b), _align(x, y, shift)
             alike = way < 2 or _agreeing(x, y, pairs) >= _LOWER_IDENTITY * len(x.letters)
             change = change if weak else "moved" if moved else "same" if alike else "replaced"
-            told = ["below the threshold"] if weak else _change_of_score(x, y)
+            told = _change_of_score(x, y)
+            if weak:
+                told = ["below the threshold" if told else _NEAR]
             if genomes and told and x.distance is not None and y.distance is not None:
                 told += _gene_elsewhere(x, x.distance, {y.distance - shift: y.of_gene}, "B")
             told += ["the same gene"] * (way == 2)
@@ -152,9 +154,7 @@ def compare_starts(
 
 
 def _change_of_score(a: Start, b: Start) -> list[str]:
-    """Whether the start is weaker or stronger in B, by its trust, or by more than the phase does."""
-    if a.trust != b.trust and {a.trust, b.trust} <= {*_TRUST}:
-        return ["weaker" if _TRUST.index(b.trust) < _TRUST.index(a.trust) else "stronger"]
+    """Whether the start is weaker or stronger in B, by more than the phase does."""
     change = b.score - a.score
     return ["weaker" if change < 0 else "stronger"] if abs(change) > _MAX_SCORE_CHANGE else []
 

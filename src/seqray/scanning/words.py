@@ -61,7 +61,7 @@ def trust_of_calls(basis: str) -> str:
     return (
         "high if at least 2 of 3 calls of about this score are near a mapped site ('precision' of the call), "
         f"medium from 1 of 3, else doubtful; this is {basis}; the expected precision is that of all "
-        "calls together, so it is another number"
+        "calls together, in one species if it names one: another number, lower where few starts are mapped"
     )
 
 
