@@ -73,7 +73,7 @@ class _Read(NamedTuple):
 
 
 def _read(model: TrainedModel, number: int, alignment: Any, options: AlignmentOptions) -> _Read:
-    """Choose what is read, and classify it; alignments of Biopython are named by their number."""
+    """Choose what is read, and classify it; alignments of Biopython have an accession or a number."""
     if not isinstance(alignment, Alignment):
         alignment = from_biopython(alignment, f"alignment_{number + 1}", model.alphabet)
     rows, columns = cells_read(model, alignment, options.rows)
@@ -125,8 +125,5 @@ def check_alignments(
 def hiding_curves(targets: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
     """Log-odds (1, S) while columns are hidden, and while they are shown, in order of their ranks (1, C)."""
     first = ranks < np.round(SHARES * ranks.shape[1])[:, None]  # (S, C)
-    changed = {"deletion": first, "insertion": ~first}
-    return {
-        kind: np.mean([target.of_hidden(hidden) for target in targets], axis=0)[None]
-        for kind, hidden in changed.items()
-    }
+    changed = (("deletion", first), ("insertion", ~first))
+    return {kind: np.mean([t.of_hidden(cells) for t in targets], axis=0)[None] for kind, cells in changed}

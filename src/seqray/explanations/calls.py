@@ -141,11 +141,8 @@ def calls_of_gene(calls: Sequence[Call], gene: str, source: str) -> list[Call]:
 def _check_length(call: Call, fewest: int, most: int, source: str) -> None:
     """Refuse a call that another model has made, one of another length, with an InputError."""
     if not fewest <= call.end - call.start <= most:
-        raise InputError(
-            f"call '{call.id}' has {call.end - call.start} bases, but those of the model have {most}",
-            where=source,
-            remedy="give the model that made the calls",
-        )
+        what = f"call '{call.id}' has {call.end - call.start} bases, but those of the model have {most}"
+        raise InputError(what, where=source, remedy="give the model that made the calls")
 
 
 def _on_contigs(

@@ -23,6 +23,9 @@ from seqray.metrics.classification import bootstrap_samples, percentile_interval
 
 # --- Shuffled copies that belong to a record: the same letters give the same copies, in any batch
 
+MOST_PAIRED = 5  # different tokens, as four bases and N; with more, few orders have the same pairs
+Score = Callable[[Codes], Floats]
+
 
 def generator_for(codes: Codes, *keys: int) -> np.random.Generator:
     """Generator of random numbers that depends on the letters (n,) and the keys alone."""
@@ -30,8 +33,10 @@ def generator_for(codes: Codes, *keys: int) -> np.random.Generator:
     return np.random.default_rng([int.from_bytes(digest, "little"), *keys])
 
 
-def shuffled_copies(codes: Codes, copies: int, *keys: int) -> Codes:
-    """Shuffle a record (n,), its dinucleotides kept: (copies, n)."""
+def shuffled_copies(codes: Codes, copies: int, *keys: int, paired: bool = True) -> Codes:
+    """Shuffle a record (n,), the dinucleotides of bases kept, of residues only the counts: (copies, n)."""
+    if not paired:
+        return np.stack([generator_for(codes, *keys, draw).permutation(codes) for draw in range(copies)])
     rng = generator_for(codes, *keys)
     return np.stack([dinucleotide_shuffle(codes, rng) for _ in range(copies)])
 
@@ -56,7 +61,6 @@ RANDOM_RANKINGS, RANKINGS_OF_FEW, REFERENCES = 5, 19, 2
 # Fewer records have no verdict and no interval: with all on one side a sign test would still say chance. They
 # are compared with more random rankings instead, the fewest with which p can be .05.
 MIN_RECORDS = 6
-MOST_PAIRED = 5  # different tokens of a record whose shuffled copies keep the pairs of neighbors
 KINDS = ("deletion", "insertion")
 Key = TypeVar("Key")
 _REFERENCE_KEY, _RANDOM_KEY = 101, 102  # of the records' random draws, apart from those of the p-values
@@ -78,7 +82,7 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
 
 
 def curves(
-    codes: Codes, ranks: Ints, score: Callable[[Codes], Floats], references: Ints | None = None
+    codes: Codes, ranks: Ints, score: Score, references: Ints | None = None, paired: bool = True
 ) -> dict[str, Floats]:
     """Log-odds (N, S) at `SHARES` while letters are replaced, and put back, in the order of ranks (N, n).
 
@@ -88,7 +92,7 @@ def curves(
     limits = np.round(SHARES * length)  # letters replaced at each step
     first = ranks[:, None, :] < limits[:, None]  # (N, S, n)
     total = {kind: np.zeros((count, len(SHARES))) for kind in KINDS}
-    copies = (shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes)
+    copies = (shuffled_copies(row, REFERENCES, _REFERENCE_KEY, paired=paired) for row in codes)
     others = np.stack([*copies]) if references is None else references  # (N, R, n)
     rows = max(1, AT_ONCE // (length * len(SHARES)))
     for start in range(0, count, rows):
@@ -123,6 +127,7 @@ class Evidence:
     agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
     chance: dict[int, Floats] = field(default_factory=dict)  # both gains of each random ranking, (N,)
     distinct: set[bytes] = field(default_factory=set)  # the records, to count copies
+    flat: dict[str, bool] = field(default_factory=dict)  # methods whose scores of each record are all equal
 
     @property
     def methods(self) -> list[str]:
@@ -142,6 +147,7 @@ class Evidence:
         """
         means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
         for method, scores in means.items():
+            self.flat[method] = self.flat.get(method, True) and not np.ptp(scores, axis=-1).any()
             for kind, values in curves_of(ranks_of(scores)).items():
                 _append(self.curves, (method, kind), values)
         draws = RANDOM_RANKINGS if self.records >= MIN_RECORDS else RANKINGS_OF_FEW
@@ -194,8 +200,8 @@ def faithfulness(
     tokens
         N texts, or N arrays (n,).
     replacement
-        A token to put in place of others, such as the mask. Default is the tokens of shuffled copies of the
-        record, which keep the pairs of neighbors where a record has no more than five different tokens.
+        A token to put in place of others, such as the mask. Default is those of shuffled copies of a record,
+        which keep the pairs of neighbors where it has no more than five different tokens.
     seed
         Of the bootstrap over records.
 
@@ -239,12 +245,9 @@ def faithfulness(
         words, numbers = np.unique(letters[places], return_inverse=True)
         codes: Any = numbers[None]
         by_member = {name: values[None, None, places] for name, values in scores.items()}
-        others = None
+        others, paired = None, len(words) <= MOST_PAIRED
         if replacement is not None:
             words, others = np.append(words, replacement), np.full((1, 1, len(places)), len(words))
-        elif len(words) > MOST_PAIRED:  # copies with the same pairs would be much the same
-            draws = (generator_for(codes, _REFERENCE_KEY, draw) for draw in range(REFERENCES))
-            others = np.stack([draw.permutation(numbers) for draw in draws])[None]
 
         def of_codes(some: Codes) -> Floats:
             kind = np.result_type(letters, words)  # noqa: B023 - called within this round
@@ -253,7 +256,8 @@ def faithfulness(
             return _scores(score, changed, record, where)  # noqa: B023
 
         evidence.distinct.add(letters.tobytes())
-        evidence.add(codes, by_member, {}, partial(curves, codes, score=of_codes, references=others))
+        curves_of = partial(curves, codes, score=of_codes, references=others, paired=paired)
+        evidence.add(codes, by_member, {}, curves_of)
     return conclude(evidence, next(iter(rankings)), None, seed, deed="replacing the tokens")
 
 
@@ -291,14 +295,15 @@ def stability(scores: Floats) -> Floats:
 
 
 def p_values(
-    codes: Codes, scores: Floats, score: Callable[[Codes], Floats], copies: int = SHUFFLES, seed: int = 0
+    codes: Codes, scores: Floats, score: Score, copies: int = SHUFFLES, seed: int = 0, paired: bool = True
 ) -> Floats:
     """Empirical p-values (N, n) of scores (N, n), by those of shuffled copies of the record at any place.
 
     p = (1 + as high) / (1 + copies n) (Phipson and Smyth 2010). ``score`` maps codes (M, n) to scores (M, n).
     """
     count, length = codes.shape
-    copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)
+    # (N·copies, n)
+    copied = np.concatenate([shuffled_copies(row, copies, seed, paired=paired) for row in codes])
     chance = np.sort(score(copied).reshape(count, copies * length), axis=1)
     # Copies that are the record itself must tie with it, whatever batch they were computed in.
     slack = 1e-5 * np.abs(scores) + 1e-6 * np.abs(scores).max(axis=1, keepdims=True)
@@ -369,11 +374,13 @@ def conclude(
     name = "the called class" if target == CALLED else target
     what = "the score" if name is None else f"the log-odds of {name}"
     pairs = ((values, evidence.curves["random", kind]) for (_, kind), values in evidence.curves.items())
-    if all(np.allclose(*pair, 1e-6, 1e-9) for pair in pairs):
-        why = f"on {counted(count, 'record')}: {deed} changes {what} equally in every order, or not at all."
-        verdicts = {method: f"{method} can't be judged {why}" for method in evidence.methods}
-    else:
-        verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
+    every = f"{deed} changes {what} equally in every order, or not at all"
+    alike = every if all(np.allclose(*pair, 1e-6, 1e-9) for pair in pairs) else ""
+    verdicts = {method: _verdict(method, checks, what, count, deed) for method in evidence.methods}
+    for method in verdicts:
+        if alike or evidence.flat.get(method):
+            why = alike or "all its numbers of each record are equal"
+            verdicts[method] = f"{method} can't be judged on {counted(count, 'record')}: {why}."
     if evidence.distinct and (copies := count - len(evidence.distinct)):
         note = f"Caution: {copies} of them are copies of others, which the intervals take for new records."
         verdicts = {method: f"{text} {note}" for method, text in verdicts.items()}

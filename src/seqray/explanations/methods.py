@@ -71,15 +71,15 @@ def occlusion(
     codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
 ) -> Floats:
     """Fall of the score (N, n) when shuffled letters replace a stretch, the mean over those of a letter."""
-    rows = [_occlude(row, score, min(block, len(row))) for row in codes]
+    rows = [_occlude(row, score, min(block, len(row)), alphabet.is_nucleotide) for row in codes]
     return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
 
 
-def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int) -> Floats:
+def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int, paired: bool) -> Floats:
     starts, places = _stretches(len(codes), block), np.arange(block)
     falls, before = np.zeros(len(starts)), float(score(codes[None])[0])
     at_once = max(1, AT_ONCE // len(codes))
-    for shuffled in shuffled_copies(codes, REFERENCES):
+    for shuffled in shuffled_copies(codes, REFERENCES, paired=paired):
         for first in range(0, len(starts), at_once):
             some = slice(first, first + at_once)
             changed = starts[some, None] + places  # (S, block)
@@ -193,7 +193,7 @@ def method_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
         tokens = torch.from_numpy(model.tokenizer.encode_codes(codes[None])).to(model.device)
         if trace(model.networks[0], tokens, gradients=True).complete is False:
             cautions.append(
-                f"{name} reads other tokens than the first, which {' and '.join(of_start)} explain; "
+                f"{name} reads other tokens than the first, explained by {' and '.join(of_start)}; "
                 "give its module a method 'tokens_read', or use grad-rollout"
             )
     return cautions

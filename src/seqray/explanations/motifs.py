@@ -59,8 +59,7 @@ def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
 
 def extract_seqlets(explanations: Iterable[Explanation], alphabet: Alphabet, width: int) -> Seqlets:
     """Cut windows of ``width`` with a third of it on either side, as scores and motif may be shifted."""
-    flank = width // 3
-    region = width + 2 * flank
+    flank, region = width // 3, width + 2 * (width // 3)
     codes, starts, lengths = [], [], []
     for explanation in explanations:
         padding = np.full(flank, alphabet.unknown, dtype=np.uint8)
@@ -400,9 +399,8 @@ def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tupl
     large = [motif for motif in candidates if motif is not None and motif.sites >= fewest]
     preferred = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
     preferred.sort(key=lambda motif: (-motif.sites, motif.consensus))
-    return tuple(
-        replace(motif, name=f"motif_{i}") for i, motif in enumerate(preferred[:_MAX_MOTIFS], start=1)
-    )
+    numbered = enumerate(preferred[:_MAX_MOTIFS], start=1)
+    return tuple(replace(motif, name=f"motif_{i}") for i, motif in numbered)
 
 
 def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Floats:

@@ -227,11 +227,9 @@ def _tests(
     """p- and q-values (N, n), if requested."""
     if options.shuffles == 0:
         return None, None
-
-    def score(shuffled: Codes) -> Floats:
-        return member_scores(group.targets, shuffled, method, options.settings).mean(axis=0)
-
-    p = p_values(group.codes, scores, score, options.shuffles, options.seed)
+    score = lambda some: member_scores(group.targets, some, method, options.settings).mean(axis=0)  # noqa: E731
+    paired = group.targets[0].model.alphabet.is_nucleotide
+    p = p_values(group.codes, scores, score, options.shuffles, options.seed, paired)
     return p, q_values(p)
 
 
@@ -244,7 +242,7 @@ def check_groups(
     model: TrainedModel, groups: Iterable[tuple[Group, LetterTarget]], reference: str, options: ExplainOptions
 ) -> Faithfulness:
     """Measure groups of records with a reference method, each beside a target of random weights."""
-    rest, settings = iter(groups), options.settings
+    rest, settings, paired = iter(groups), options.settings, model.alphabet.is_nucleotide
     first = list(islice(rest, MIN_RECORDS))
     evidence = Evidence(sum(len(group.items) for group, _ in first))
     methods = dict.fromkeys([*options.methods, reference])
@@ -253,7 +251,7 @@ def check_groups(
         by_member = {method: member_scores(group.targets, codes, method, settings) for method in methods}
         by_chance = {m: member_scores([chance], codes, m, settings)[0] for m in options.methods}
         evidence.distinct.update(row.tobytes() for row in codes)
-        evidence.add(codes, by_member, by_chance, partial(curves, codes, score=score))
+        evidence.add(codes, by_member, by_chance, partial(curves, codes, score=score, paired=paired))
     return conclude(evidence, reference, wanted_class(model.card, options.target), options.seed)
 
 
@@ -279,10 +277,8 @@ def heads(
 def check_heads(model: TrainedModel) -> None:
     """Refuse a model whose heads are not accessible, one on a backbone, with a ConfigError."""
     if not model.card.model.is_plain:
-        raise ConfigError(
-            f"model '{model.card.name}' is of another network, whose heads can't be switched off one by one",
-            remedy="leave out the figures of heads",
-        )
+        what = f"model '{model.card.name}' is another network, whose heads can't be switched off one by one"
+        raise ConfigError(what, remedy="leave out the figures of heads")
 
 
 def _describe(target: LetterTarget, codes: Codes) -> Floats:

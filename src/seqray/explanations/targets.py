@@ -88,8 +88,7 @@ class _Target(Generic[Net]):
 
     def linear_terms(self, codes: Codes) -> Floats:
         """What letters (N, n) add by a linear part; most networks have none, which is a ConfigError."""
-        what = f"model '{self.model.card.name}' has no linear part"
-        raise ConfigError(what, remedy="choose another method")
+        raise ConfigError(f"model '{self.model.card.name}' has no linear part", remedy="use another method")
 
     def _slope(self, tokens: Tensor, vectors: Tensor | None = None, site: int = 0) -> tuple[Tensor, Tensor]:
         """Gradient by the embedded tokens (B, N, width), or by ``vectors`` in their place, and those."""

@@ -494,11 +494,14 @@ def twin(module: Module, configs: dict[int, Any] | None = None) -> Module:
     return copied
 
 
-def embedding_of(network: nn.Module) -> nn.Module:
+def embedding_of(network: Any) -> nn.Module:
     """The table that turns the tokens of a network into vectors."""
     if isinstance(network, BackboneClassifier):
         return network.encoder.get_input_embeddings()
-    return next(module for module in network.modules() if isinstance(module, nn.Embedding))
+    if not (tables := [module for module in network.modules() if isinstance(module, nn.Embedding)]):
+        what = f"network '{network.config.network}' has no nn.Embedding"
+        raise ConfigError(what, remedy="use ism or occlusion")
+    return tables[0]
 
 
 def _recordable(given: Any) -> Any:
@@ -539,7 +542,10 @@ class _Pass:
             layers += [StoredLayer(weights, checked=False) for weights in output.attentions or ()]
         if not layers:
             remedy = "give its weights to seqray.rollout, or load a model of transformers as 'eager'"
-            raise ConfigError(f"no attention was seen in {type(network).__name__}", remedy=remedy)
+            name = type(network).__name__
+            if isinstance(network, OwnNetwork):
+                name, remedy = f"network '{network.config.network}'", "use ism or input-x-gradient"
+            raise ConfigError(f"no attention was seen in {name}", remedy=remedy)
         shapes = {layer.tokens for layer in layers}
         if len(shapes) > 1 or () in shapes:
             remedy = "trace the part of the network whose tokens attend to each other"

@@ -78,6 +78,8 @@ def from_biopython(thing: Any, name: str, alphabet: Alphabet) -> Alignment:
     if not type(thing).__module__.startswith("Bio.Align"):
         remedy = "give alignments of seqray or Biopython"
         raise InputError(f"got {type(thing).__name__}, not an alignment", where=name, remedy=remedy)
+    facts = (getattr(thing, "annotations", None) or {}) if name.startswith("alignment_") else {}
+    name = str(facts.get("accession") or facts.get("identifier") or name)  # before one made from its place
     rows = enumerate(getattr(thing, "sequences", thing), start=1)  # the other is a sequence of records
     names = [str(getattr(record, "id", f"row_{row}")) for row, record in rows]
     texts = [str(getattr(thing[row], "seq", thing[row])).encode() for row in range(len(names))]
@@ -198,7 +200,5 @@ def read_labeled_stockholm(
 
 
 def _example(alignment: Alignment, name: str, row: Mapping[str, str], where: str) -> Alignment:
-    split = check_label(row, where)
-    return replace(
-        alignment, id=name, label=row["label"], group=row.get("group") or alignment.group, split=split
-    )
+    split, group = check_label(row, where), row.get("group") or alignment.group
+    return replace(alignment, id=name, label=row["label"], group=group, split=split)

@@ -299,6 +299,9 @@ class OwnNetwork(nn.Module):
     def __init__(self, config: ModelConfig, module: nn.Module) -> None:
         super().__init__()
         self.config, self.module = config, module
+        for part in module.modules():
+            if isinstance(part, nn.TransformerEncoder):  # nested tensors fail in bfloat16
+                part.enable_nested_tensor = part.use_nested_tensor = False
 
     def forward(
         self, tokens: Tensor, mask: Tensor | None = None, *, return_attention: bool = False

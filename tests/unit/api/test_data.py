@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from functools import partial
 
 import lightning
 import numpy as np
@@ -275,7 +276,7 @@ class Small(nn.Module):
         super().__init__()
         self.letters = nn.Embedding(tokens, 8)
         layer = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True, dropout=0.0)
-        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(layer, 1)
         self.out = nn.Linear(8, config.classes)
 
     def forward(self, tokens):
@@ -303,6 +304,7 @@ def test_rollout_explains_the_tokens_that_an_own_network_reads_or_warns(data):
     for network in (Mean, Stating):
         seqray.register_network("mean", network)
         own = {"model.kind": "own", "model.network": "mean", "trainer.max_epochs": 1, "data.positive": "yes"}
+        own["trainer.precision"] = "bf16-mixed"  # in which the nested tensors of torch fail
         model = seqray.train(data[:20], set=own, **HOW)
         record = {"x": data[1].sequence}
         with warnings.catch_warnings(record=True) as caught:
@@ -323,6 +325,38 @@ def test_rollout_explains_the_tokens_that_an_own_network_reads_or_warns(data):
     model.networks[0].module = unstated
     with pytest.warns(UserWarning, match="reads other tokens"):
         check(model, [seqray.SequenceRecord("x", data[1].sequence)], seqray.ExplainOptions(effects=False))
+
+
+class Counting(nn.Module):
+    """Shares of the tokens: no attention, and an embedding on request."""
+
+    def __init__(self, config, tokens: int, embeds: bool) -> None:
+        super().__init__()
+        self.tokens = tokens
+        self.letters = nn.Embedding(tokens, tokens) if embeds else None
+        self.out = nn.Linear(tokens, config.classes)
+
+    def forward(self, tokens):
+        table = self.letters or partial(nn.functional.one_hot, num_classes=self.tokens)
+        return self.out((table(tokens) * (tokens > 0)[..., None]).float().mean(1))
+
+
+@pytest.mark.parametrize(
+    ("embeds", "refused", "words"),
+    [
+        (True, ("rollout", "grad-rollout"), "no attention was seen in network 'counting'; use ism or in"),
+        (False, ("rollout", "input-x-gradient", "integrated-gradients"), "network 'counting' has no nn.Emb"),
+    ],
+)
+def test_what_an_own_network_lacks_for_a_method_is_said_in_one_line(data, embeds, refused, words):
+    seqray.register_network("counting", partial(Counting, embeds=embeds))
+    own = {"model.kind": "own", "model.network": "counting", "trainer.max_epochs": 1}
+    model = seqray.train(data[:20], set=own | {"data.positive": "yes"}, **HOW)
+    for method in refused:
+        with pytest.raises(seqray.ConfigError, match=words):
+            seqray.explain(model, {"x": data[1].sequence}, method, shuffles=0)
+    allowed = ["ism", "occlusion", *["input-x-gradient"] * embeds]
+    assert seqray.explain(model, {"x": data[1].sequence}, allowed, shuffles=0).score.abs().sum() > 0
 
 
 def test_a_training_warns_as_the_command_cautions(data, tmp_path, capsys):

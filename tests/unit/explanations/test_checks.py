@@ -8,7 +8,7 @@ import torch
 from scipy.stats import false_discovery_control, kstest, spearmanr
 
 import seqray
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
 from seqray.explanations import checks as faithfulness
 from seqray.explanations.checks import (
@@ -24,6 +24,7 @@ from seqray.explanations.checks import (
     shuffled_copies,
     stability,
 )
+from seqray.explanations.methods import occlusion
 
 
 def test_ranks_begin_with_the_highest_and_ties_keep_their_order():
@@ -41,7 +42,7 @@ def test_rank_correlation_is_that_of_scipy():
 def test_curves_replace_the_right_letters(monkeypatch):
     """The reference is made all T (3), the record all A (0): the score counts A among places ranked first."""
     monkeypatch.setattr(
-        faithfulness, "shuffled_copies", lambda row, n, _: np.full((n, len(row)), 3, np.uint8)
+        faithfulness, "shuffled_copies", lambda row, n, *_, **__: np.full((n, len(row)), 3, np.uint8)
     )
     monkeypatch.setattr(faithfulness, "AT_ONCE", 500)  # several pieces
     codes = np.zeros((3, 40), dtype=np.uint8)
@@ -215,6 +216,14 @@ def test_curves_of_a_sum_are_its_partial_sums():
     assert repr(found) == "Faithfulness(ranking beats random rankings on 8 records)"
 
 
+def test_a_ranking_with_equal_numbers_in_each_record_judges_nothing():
+    tokens, worth = added_worth()
+    rankings = {"even": np.repeat(worth[tokens][:, :1], 20, axis=1), "true": worth[tokens]}
+    found = seqray.faithfulness(lambda rows: worth[rows].sum(1), rankings, tokens, replacement=0)
+    assert found.verdicts["even"].startswith("even can't be judged on 8 records: all its numbers of each")
+    assert found.verdicts["true"].startswith("true beats random rankings")
+
+
 @pytest.mark.parametrize(
     ("score", "judged"),
     [
@@ -351,6 +360,27 @@ def test_copies_keep_the_dinucleotides_and_belong_to_the_record():
     assert all(sorted(itertools.pairwise(c)) == words for c in copies)
     np.testing.assert_array_equal(copies, shuffled_copies(codes.copy(), 6))
     assert not np.array_equal(copies, shuffled_copies(codes, 6, 1))
+
+
+@pytest.mark.parametrize("text", ["GIGKFLHS", "KWKLFKKIEKVGQNIR", "DDEE"])
+def test_copies_of_peptides_differ_and_keep_the_counts_of_residues(text):
+    codes = PROTEIN.encode(text)
+    copies = shuffled_copies(codes, 20, paired=False)
+    assert all(sorted(copy) == sorted(codes) for copy in copies)
+    assert (copies != codes).any(axis=1).sum() > 10
+
+
+def test_a_short_peptide_has_effects_of_occlusion_and_p_of_its_own():
+    codes = PROTEIN.encode("GIGKFLHS")[None]
+
+    def score(rows):
+        return 1.0 * (rows[:, 3] == codes[0, 3])
+
+    assert occlusion(codes, PROTEIN, score, block=2)[0, 3] > 0
+    worth = np.zeros((1, 8))
+    worth[0, 3] = 1
+    by_place = lambda rows: np.eye(8)[3] * (rows[:, 3:4] == codes[0, 3])  # noqa: E731
+    assert p_values(codes, worth, by_place, paired=False)[0, 3] < 0.1
 
 
 def test_p_counts_the_letters_of_shuffled_copies_that_score_as_high():

@@ -249,6 +249,13 @@ def test_both_classes_of_biopython_are_the_same_alignment(tmp_path):
     assert new.names == ("q", "r")
 
 
+def test_an_alignment_of_biopython_is_named_by_its_key_or_else_its_accession():
+    text = "# STOCKHOLM 1.0\n#=GF ID fam\n#=GF AC RF00001\nq ACGU\n//\n"
+    held = Align.read(io.StringIO(text), "stockholm")
+    names = [[one.id for one in as_alignments(given, RNA)] for given in (held, {"mine": held})]
+    assert names == [["RF00001"], ["mine"]]
+
+
 def test_rows_of_bare_letters_are_numbered():
     pair = next(iter(Align.PairwiseAligner().align("ACGU", "ACU")))
     [alignment] = as_alignments(pair, RNA)
