@@ -110,10 +110,10 @@ class _Lines(io.TextIOWrapper):
     def __init__(self, handle: BinaryIO, where: str) -> None:
         super().__init__(handle, encoding="utf-8-sig", errors="replace")
         self.loci, self._where, self._ended, self._in_letters = 0, where, False, False
-        self._record, self._odd = "", ""
+        self._record, self._odd, self._last = "", "", ""
 
     def readline(self, *size: Any) -> str:
-        line = super().readline(*size)
+        line = self._last = super().readline(*size)
         if self._in_letters and line[:1] in " \t0123456789" and line[8:10] not in _NUMBER_ENDS:
             line = _NUMBER.sub(f"{'1':>9} ", line, count=1)
         if line.startswith("ORIGIN"):
@@ -134,8 +134,10 @@ class _Lines(io.TextIOWrapper):
         return line
 
     def error(self, what: str, remedy: str) -> InputError:
-        """The error for the record that was read last: of its odd location, if it has one, else as given."""
+        """The error for the record read last: that it is cut off, or of its odd location, else as given."""
         where = f"{self._where}: record '{self._record}'" if self._record else self._where
+        if not (self._ended or self._last.endswith("\n")):  # the file ended within the record
+            return InputError("the GenBank record is cut off", where=where, remedy="fetch it again")
         return InputError(self._odd or what, where=where, remedy="correct it" if self._odd else remedy)
 
 
@@ -156,13 +158,11 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
                 record = next(records, None)
                 len(record or ())  # which fails for a length that Python can't hold
             except BiopythonParserWarning as warning:
-                raise lines.error(*_cut_off(str(warning).rstrip("."))) from None
+                raise lines.error(*_wrong_length(str(warning).rstrip("."))) from None
             except (SeqrayError, MemoryError):  # of reading, not of parsing
                 raise
             except Exception as error:
                 reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")
-                if reason.startswith("Premature end") and "marker" not in reason:
-                    raise lines.error(*_cut_off(reason)) from None
                 what = f"the GenBank record can't be parsed ({reason})"
                 raise lines.error(what, _LOCUS if "LOCUS" in reason else _DAMAGED) from None
         if record is None:
@@ -174,11 +174,11 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
         raise InputError(what, where=where, remedy=_LOCUS)
 
 
-def _cut_off(reason: str) -> tuple[str, str]:
+def _wrong_length(reason: str) -> tuple[str, str]:
     """What is wrong with a record of which Biopython warns, and the remedy."""
     lengths = _LENGTHS.fullmatch(reason)
     if lengths is None:
-        return f"the GenBank record is cut off ({reason})", "fetch it again"
+        return f"the GenBank record can't be parsed ({reason})", _DAMAGED
     more = int(lengths[2]) > int(lengths[1])
     remedy = "" if more else ", or fetch the record again if it is cut off"
     what = f"the LOCUS line states {lengths[1]} letters, and the record has {lengths[2]}"

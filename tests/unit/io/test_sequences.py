@@ -3,9 +3,9 @@
 import gzip
 import io
 import random
-import re
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import pytest
 from Bio import SeqIO
@@ -19,10 +19,12 @@ from seqray.core.records import SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.features import read_annotated, read_features
 from seqray.io.files import BLOCK
-from seqray.io.genbank import read_genbank
+from seqray.io.genbank import parse_genbank, read_genbank
 from seqray.io.records import UniqueIds, find_soft_masks, read_fasta
 from seqray.io.sequences import read_sequences
 from tables import letters
+
+STRETCH = Path(__file__).parents[3] / "data/example/stretch.gb"
 
 
 def pairs(path, alphabet=DNA, **keywords) -> list[tuple[str, str]]:
@@ -267,8 +269,23 @@ def test_cut_file_is_never_taken_for_a_shorter_one(make, share):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing but the error may reach the user
         message = genbank_error(make(text[: int(share * len(text))]))
-    assert re.match(r"x.gb: (record 'TEST1': )?the (GenBank record is cut off|LOCUS line) ", message)
-    assert "fetch" in message  # no option reads what is not there
+    assert message == "x.gb: record 'TEST1': the GenBank record is cut off; fetch it again"
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_a_file_cut_at_any_byte_is_said_to_be_cut_off(features):
+    """Within LOCUS, a location, a quoted value, between lines and features, and in the letters."""
+    text = STRETCH.read_bytes()
+    assert len([*parse_genbank(io.BytesIO(text.rstrip(b"\n")), "x.gb", features=features)]) == 1
+    for end in (*range(13, 3000, 7), *range(3000, len(text) - 3, 401), len(text) - 3):
+        with pytest.raises(InputError, match=r"the GenBank record is cut off; fetch it again$"):
+            list(parse_genbank(io.BytesIO(text[:end]), "x.gb", features=features))
+
+
+def test_a_damaged_feature_of_a_whole_file_is_not_said_to_be_cut_off():
+    damaged = STRETCH.read_bytes().replace(b'FMN transferase"', b"FMN transferase", 1)
+    with pytest.raises(InputError, match=r"can't be parsed .*'CDS'.*; correct it"):
+        list(parse_genbank(io.BytesIO(damaged), "x.gb", features=True))
 
 
 def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
