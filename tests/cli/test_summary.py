@@ -98,7 +98,11 @@ def test_predictions_are_counted_by_class_in_every_form(run, of_tables, tmp_path
     about = {"sample": "a", "model": "tiny", "status": "ok"}
     assert first == {**about, **counts, "called_maybe": ".", "cautions": "."}
     assert (second["called_yes"], second["called_maybe"]) == (".", "2")
-    rows = json.loads((tmp_path / "s.json").read_text())["rows"]
+    plain = json.loads((tmp_path / "s.json").read_text())
+    version, command = plain["provenance"]
+    assert version.startswith("seqray ")
+    assert command == f"command: seqray summary a=0.tsv b=1.tsv {outputs}"
+    rows = plain["rows"]
     assert rows[0] == {
         **{**about, "records": 3, "flagged": 1, "threshold": 0.25},
         **{"called_no": 1, "called_yes": 2, "called_maybe": None, "cautions": None},
@@ -197,6 +201,11 @@ def test_a_table_that_was_cut_is_refused(refused, text, complaint):
     line = refused(text)
     assert line.startswith("0.tsv: ")
     assert complaint in line
+
+
+def test_a_table_of_another_verb_is_refused_with_both_and_a_remedy(refused):
+    line = refused(CALLS, PREDICTIONS)
+    assert line.startswith("1.tsv: is a table of 'predict', and the first is one of 'scan'; ")
 
 
 def test_nothing_is_printed_if_the_page_cannot_be_written(of_tables):

@@ -39,7 +39,7 @@ def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
     from seqray.io.files import Staging, write_file
     from seqray.io.summaries import check_multiqc_path, plain_cells, summarize, summary_multiqc, write_json
-    from seqray.io.tables import MISSING, write_table
+    from seqray.io.tables import MISSING, provenance_lines, write_table
 
     check_suffix(request.out, ".tsv")
     check_suffix(request.json, ".json")
@@ -58,7 +58,8 @@ def run(request: SummaryRequest) -> Outcome:
         verbs.append(verb)
         rows.append({"sample": name} | row)
         if verb != verbs[0]:
-            raise InputError("is a table of another kind than the first", where=path)
+            what = f"is a table of '{verb}', and the first is one of '{verbs[0]}'"
+            raise InputError(what, where=path, remedy="make a summary of each kind")
     for word in request.failed:
         name, failed = _named(word)
         model, _, why = failed.partition("=")
@@ -73,7 +74,9 @@ def run(request: SummaryRequest) -> Outcome:
 
             write_file(staging.path(request.html), render_summary(request.title, rows))
         if request.json:
-            write_json(staging.path(request.json), {"rows": [plain_cells(row) for row in rows]})
+            lines = provenance_lines(request.command, "", "", "")
+            plain = {"provenance": lines, "rows": [plain_cells(row) for row in rows]}
+            write_json(staging.path(request.json), plain)
         if request.multiqc:
             write_json(staging.path(request.multiqc), summary_multiqc([*verbs, "scan"][0], rows))
         write_table(staging.path(request.out), columns, (list(row.values()) for row in rows))
