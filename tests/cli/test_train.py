@@ -12,6 +12,7 @@ import torch
 
 from commands import Run
 from seqray.calibration.fit import calibration_shortfalls
+from seqray.cli.train import FitOptions
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
 from seqray.modelfile.file import load_model
@@ -166,6 +167,8 @@ def test_ctrl_c_says_how_to_resume(train, monkeypatch):
         message = "seqray: interrupted; the same command resumes from m.safetensors.training\n"
         assert train(DATA, OUT, status=130).err.startswith(message)
         assert "without --no-resume" in train(DATA, OUT, "--no-resume", status=130).err
+        patch.setattr(FitOptions, "run_options", press_ctrl_c)  # before there is a folder to resume from
+        assert train(DATA, "--out other.safetensors", status=130).err.startswith("seqray: interrupted\n")
     assert not Path("m.safetensors").exists()
     train(DATA, OUT)
     assert signal.getsignal(signal.SIGINT) is before

@@ -197,7 +197,8 @@ def report_interruption(signal: BaseException, fit: FitOptions, folder: Path) ->
     reset_termination()
     word, status = ("terminated", 143) if isinstance(signal, Terminated) else ("interrupted", 130)
     again = " without --no-resume" if fit.no_resume else ""
-    print(f"seqray: {word}; the same command{again} resumes from {folder}", file=sys.stderr)
+    resume = f"; the same command{again} resumes from {folder}" if folder.exists() else ""
+    print(f"seqray: {word}{resume}", file=sys.stderr)
     return status
 
 

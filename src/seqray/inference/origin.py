@@ -523,8 +523,8 @@ class FileCheck:
             )
         elif in_context and (unclear := held_out.unclear_scores(scores)):
             unusual = (
-                f"{unclear:.0%} of the records or more score nearer to the threshold than any mixture "
-                f"of held-out {' and '.join(card.classes)} does; {advice}"
+                f"too many scores are near the threshold, by {unclear:.0%} of the records or more: no "
+                f"mixture of held-out {' and '.join(map(repr, card.classes))} has so many; {advice}"
             )
         if unusual or held_out.has_few_calls(scores, prior):
             shifted = find_shifted_site(model, [model.alphabet.encode(text) for text in self._windows.kept])

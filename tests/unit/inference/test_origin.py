@@ -249,6 +249,11 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
         "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
         "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
     )
+    monkeypatch.setattr(file_check, "find_shifted_site", lambda *_: None)
+    held_out.unclear_scores = lambda *_: 0.14
+    [line] = FileCheck(tiny_model)._score_cautions(held_out)  # pyright: ignore[reportArgumentType]
+    assert "by 14% of the records" in line
+    assert all(f"'{name}'" in line for name in tiny_model.card.classes)
 
 
 def test_alignments_have_no_windows_around_a_site(alignment_model):
