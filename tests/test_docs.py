@@ -211,6 +211,10 @@ def test_the_recipe_that_divides_predictions_gives_the_rows_of_the_whole_or_fail
         with pytest.raises(RuntimeError, match=r"part\.3\.tsv: No such file|predict the parts again"):
             run(f"set -euo pipefail; {loss}; {join}", tmp_path)
         assert not (tmp_path / "predictions.tsv").exists()
+    (tmp_path / "predictions.tsv").write_text("of an earlier run\n")
+    with pytest.raises(RuntimeError):  # its first part fails
+        run(recipe.replace("seqray predict", "false"), tmp_path)
+    assert not (tmp_path / "predictions.tsv").exists()
     run(f"mv kept part.2.tsv; {join}", tmp_path)
     tables = [(tmp_path / f"{name}.tsv").read_text().splitlines() for name in ("predictions", "whole")]
     rows = [sorted(line.split("\t") for line in lines if not line.startswith("#")) for lines in tables]
