@@ -130,15 +130,13 @@ def compare_starts(
             alike = way < 2 or _agreeing(x, y, pairs) >= _LOWER_IDENTITY * len(x.letters)
             change = change if weak else "moved" if moved else "same" if alike else "replaced"
             told = _change_of_score(x, y)
-            if weak:
-                told = ["below the threshold" if told else _NEAR]
+            told = ["below the threshold" if told else _NEAR] if weak else told
             if genomes and told and x.distance is not None and y.distance is not None:
                 told += _gene_elsewhere(x, x.distance, {y.distance - shift: y.of_gene}, "B")
             told += ["the same gene"] * (way == 2)
             unlike = _differences(x, y, pairs, "B")
             same = re.match(_NO_SIGN, unlike) and not (told or moved or way)
-            if genomes and not same and not (moved and way == 2):
-                told.append(unlike)
+            told += [unlike] * bool(genomes and not same and not (moved and way == 2))
             if way == 2 and change in ("moved", "replaced"):
                 told += [f"the start of A: {places[0][x.call][-1]}", f"that of B: {places[1][y.call][-1]}"]
         elif genomes:
@@ -155,8 +153,7 @@ def compare_starts(
 
 def _change_of_score(a: Start, b: Start) -> list[str]:
     """Whether the start is weaker or stronger in B, by more than the phase does."""
-    change = b.score - a.score
-    return ["weaker" if change < 0 else "stronger"] if abs(change) > _MAX_SCORE_CHANGE else []
+    return ["weaker" if b.score < a.score else "stronger"] * (abs(b.score - a.score) > _MAX_SCORE_CHANGE)
 
 
 def find_letters(

@@ -205,7 +205,10 @@ def test_sites_of_a_scan_count_from_0(tmp_path):
         ("a\tb\tc\t0\t2\t.\t+\t.\t.\n", "line 1: has the interval 0-2"),
         ("a\tb\tc\t1\t2\t.\t-1\t.\t.\n", "line 1: has the strand '-1'; use +, -, . or ?"),
         ("##gff-version 3\na\tb\tc\t1\t2\t.\t+\t.\t.\na\tb\n", "line 3: has 2 columns; GFF3 needs nine"),
-        ("LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n", "'x': the location 'x..' can't"),
+        (
+            "LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n",
+            "record 'x': the GenBank record is cut off",
+        ),
         ("contig\tposition\tnote\na\t1\tErg\xe4nzung\n".encode("latin-1"), "is not text in UTF-8"),
         ("a\t1\t2\tErg\xe4nzung\n".encode("latin-1"), "line 1: is not text in UTF-8"),
     ],
