@@ -82,7 +82,6 @@ ERRORS = {
         predict promoter.fa | --model/-m | seqray predict --help
         train table.tsv --out o.safetensors | table.tsv | seqray train --help
         scan genome.fa --model m genome.gb | genome.gb | 1 input
-        scan genome.fa --model m --precision bf16 | --precision | bf16 | --dtype bf16
         models show ecoli-promotor | ecoli-promoter
         models verify --backbone dir | --backbone
         --version --json | --version | --json | leave them out
@@ -130,7 +129,6 @@ ERRORS = {
         --device gpu | 'gpu' | cuda:N
         --device cuda:999 | cuda:999 | cpu
         --treshold 1 | --treshold | --threshold
-        --precision bf16 | --precision | --dtype
         --prior 0 | prior | 0
         --coverage 0.9 | tiny | seqray calibrate
         --quiet --verbose | --quiet | --verbose
