@@ -238,7 +238,7 @@ def _differences(own: Start, other: Start, pairs: Pairs, strain: str, place: str
         return f"the same {len(pairs)} bases{place and f'; other genes or bases farther away differ,{place}'}"
     for i, letter in unlike.items():
         box = box_of.get(i)
-        if box and [box_of.get(k) for k in unlike].count(box) > 1:  # is told as a whole
+        if box and [box_of.get(k) for k in unlike].count(box) > 1:  # shown as a whole
             places = [k for k, name in box_of.items() if name == box]
             texts = ["".join(of.get(k, own.letters[k]) for k in places) for of in ({}, unlike)]
             told[box] = f"{box} box {'>'.join(texts[::turn])}"
