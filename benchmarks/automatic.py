@@ -5,6 +5,8 @@
 
 Each set is trained with ``--train`` and ``--out`` alone, on one thread. The tuned settings are those of the
 shipped model, which held out the same part, or are trained on it with ``--config``; some sets have none.
+A linear part of a model was fitted to all examples. Here copies answer that lack the fold of an example, as
+in the training; they learned from the rest of this part, too, which networks and floor did not.
 The floor is fitted on what the members learned from. The part also chose the epochs, of both. ``difference``
 is that to the tuned settings, paired, with a 95 % interval (bootstrap over groups). Figures of several
 classes are means over the classes. A model that exists in the folder is not trained again, and keeps the
@@ -22,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from machine import ROOT, describe, run, script_parser
+from seqray.calibration.fit import Calibration
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.records import LabeledSequence
 from seqray.core.results import Answers
@@ -29,11 +32,14 @@ from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.evaluation.run import Records, evaluate_answers
-from seqray.inference.sequences import score_ragged
 from seqray.io.sequences import read_labeled_table
 from seqray.io.tables import write_table
-from seqray.modelfile.file import load_model
+from seqray.modelfile.file import build_network, load_model
 from seqray.modelfile.model import TrainedModel
+from seqray.models.sequence import Network
+from seqray.training.data import encode
+from seqray.training.final_card import held_out_logits
+from seqray.training.linear_part import fit_linear
 from seqray.training.partitions import Partition, partition, related_groups
 
 FIGURES = ("mcc", "auroc", "auprc", "accuracy")
@@ -106,12 +112,28 @@ def part_of(model: TrainedModel, data: Sequence[LabeledSequence]) -> Partition:
     return partition(data, settings_of(model), model.card.classes)
 
 
-def answers(source: str, model: TrainedModel, data: Sequence[LabeledSequence], held: np.ndarray) -> Answers:
-    """Answers of the members for what they held out."""
-    card, codes = model.card, [model.read_codes(data[i].sequence) for i in held]
-    scores = score_ragged(model, codes, "auto", "fp32")
+def answers(source: str, model: TrainedModel, data: Sequence[LabeledSequence], part: Partition) -> Answers:
+    """Answers of the members for what they held out, with a linear part that has not seen it."""
+    networks = [without_linear(network) for network in model.networks]
+    card = replace(model.card, model=networks[0].config)
+    settings = replace(settings_of(model), model=card.model)
+    logits = held_out_logits(card, networks, data, part, settings)
+    if model.card.model.linear:
+        groups = related_groups([data[i] for i in part.validation], ALPHABETS[card.model.alphabet])
+        rows = np.union1d(part.train, part.validation)
+        held = np.searchsorted(rows, part.validation)
+        linear = fit_linear(encode(data, part.labels, rows, settings), held, groups, logits, settings)
+        logits = linear.logits["together"]
+    scores = Calibration.of(card).probabilities(logits)
     threshold = card.threshold if len(card.classes) == 2 else None
     return answers_from_probabilities(source, source, scores, card.classes, card.positive, threshold)
+
+
+def without_linear(network: Network) -> Network:
+    """A network as it was before its linear part was added."""
+    plain = build_network(replace(network.config, linear=None))
+    plain.load_state_dict({k: v for k, v in network.state_dict().items() if not k.startswith("linear.")})
+    return plain.eval()
 
 
 def floor(model: TrainedModel, data: Sequence[LabeledSequence], part: Partition) -> Answers:
@@ -139,9 +161,9 @@ def compare(
     examples = [data[i] for i in held]
     labels = np.array([card.classes.index(example.label) for example in examples])
     groups = related_groups(examples, ALPHABETS[card.model.alphabet])
-    answered = [answers("model", automatic, data, held), floor(automatic, data, part)]
+    answered = [answers("model", automatic, data, part), floor(automatic, data, part)]
     if tuned is not None:
-        against = answers("against", tuned, data, held)
+        against = answers("against", tuned, data, part)
         order = [tuned.card.classes.index(label) for label in card.classes]
         calls = np.array([order.index(call) for call in against.calls.tolist()], dtype=np.int64)
         answered.insert(1, replace(against, scores=against.scores[:, order], calls=calls))

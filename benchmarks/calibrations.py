@@ -65,9 +65,9 @@ def measure_automatic(name: str, data: Path, models: Path) -> Rows:
     """Rows of a model whose settings were chosen from the data."""
     model = uncalibrated(load_model(models / f"{name}.safetensors"))
     examples = read_labeled_table(data / f"{name}.tsv.gz", ALPHABETS[model.card.model.alphabet])
-    held = automatic.part_of(model, examples).validation
-    scores = automatic.answers("model", model, examples, held).scores
-    return measure(f"automatic, {name}", model, scores, [examples[i] for i in held])
+    part = automatic.part_of(model, examples)
+    scores = automatic.answers("model", model, examples, part).scores
+    return measure(f"automatic, {name}", model, scores, [examples[i] for i in part.validation])
 
 
 def measure(name: str, model: TrainedModel, scores: np.ndarray, examples: list[LabeledSequence]) -> Rows:

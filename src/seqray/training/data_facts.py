@@ -29,8 +29,7 @@ from seqray.modelfile.model import build_tokenizer
 
 # --- Subclasses: parts of a class that the network learns to tell apart
 
-MIN_SUBCLASS_EXAMPLES = 10
-"""Examples of a subclass for settings chosen from the data: a column of unique names is no subclass."""
+MIN_SUBCLASS_EXAMPLES = 10  # for settings chosen from the data: a column of unique names is no subclass
 
 
 def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
@@ -88,6 +87,7 @@ class DataFacts:
     counts: Mapping[str, int]
     shortest: int
     longest: int
+    letters: int  # of all examples together
     site: bool = False
     placed: bool = False
     contexts: tuple[str, ...] = ()
@@ -134,6 +134,7 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
         counts=count_labels(data),
         shortest=shortest,
         longest=longest,
+        letters=int(lengths.sum()),
         site=placed and shortest == longest,
         placed=placed,
         contexts=tuple(sorted({example.context for example in data if example.context})),

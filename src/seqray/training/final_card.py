@@ -137,8 +137,7 @@ def build_card(
     return replace(card, domain=domain), tuple(networks), figures
 
 
-FEW_HELD_OUT = 50
-"""Fewer examples give figures that can be off by .2 and more: the standard error of an MCC of 0 is 1/√n."""
+FEW_HELD_OUT = 50  # fewer give figures that can be off by .2: the standard error of an MCC of 0 is 1/√n
 
 
 def card_cautions(card: Card) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import block_diag, csr_array, diags_array, eye_array, hstack, kron
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -33,6 +33,8 @@ from seqray.training.data_facts import is_near_one_length
 
 REACH = 60  # letters from either end whose place counts, of sequences of any length
 MAX_REACH = 300  # of sequences of one length, or nearly: a table has some ten thousand weights at most
+LONG = 512  # letters; in longer sequences each place is too rarely like another to learn it by itself
+ZONES = np.array((1, 2, 4, 8, 15, 30, REACH))  # letters at an end that count together
 PENALTIES = (10.0, 3.0, 1.0)  # of the squared weights, the first of equally good ones
 OF_ALIGNMENTS = 4, 2, 24  # longest k-mers of bases and of residues, and letters from either end
 PENALTY_OF_ALIGNMENTS = 100.0  # of features of which each has a variance of 1
@@ -47,7 +49,7 @@ DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain 
 def choose_linear(lengths: Ints, alphabet: Alphabet) -> LinearConfig:
     """What to count, by the lengths of the sequences."""
     longest, bases = int(lengths.max()), alphabet.is_nucleotide
-    words, steps = (5, 0) if bases else (3, min(REACH, longest))
+    words, steps = (5, 0) if bases else (2, 0) if longest > LONG else (3, min(REACH, longest))
     if lengths.min() == longest:
         placed = tuple(k for k in ((1, 3) if bases else (1,)) if k <= longest)
         return LinearConfig(words=words, placed=placed, reach=min(longest, MAX_REACH), steps=steps)
@@ -69,19 +71,43 @@ def count_features(windows: Sequence[np.ndarray], config: LinearConfig, letters:
 
 def scaled_features(
     examples: Examples, model: ModelConfig
-) -> tuple[LinearConfig, list[int], csr_array | Floats, Floats, Floats]:
-    """What a linear part reads: settings, sizes of tables, scaled values (N, F), their center and scale."""
+) -> tuple[LinearConfig, list[int], csr_array | Floats, Floats, csr_array]:
+    """What a linear part reads: settings, sizes of tables, and values (N, F) to fit.
+
+    Their center (E,) and basis (E, F) lead from weights of values to those of the entries of the tables.
+    """
     if model.reads_alignments:
         shares, config = alignment_features(examples, model)
         center, spread = shares.mean(axis=0), shares.std(axis=0)
-        scale = 1 / np.where(spread < MIN_SPREAD, 1, spread)
-        return config, [], (shares - center) * scale, center, scale
+        basis = csr_array(diags_array(1 / np.where(spread < MIN_SPREAD, 1, spread)))
+        return config, [], (shares - center) @ basis, center, basis
     alphabet, windows = ALPHABETS[model.alphabet], examples.windows()
-    config = choose_linear(np.array([len(one) for one in windows]), alphabet)
+    lengths = np.array([len(one) for one in windows])
+    config = choose_linear(lengths, alphabet)
     parts = count_features(windows, config, len(alphabet.letters))
     sizes, counts = [one[:1].toarray().size for one in parts], csr_array(hstack(parts, format="csr"))
-    scale = 1 / np.maximum(abs(counts).max(axis=0).toarray().ravel(), 1)
-    return config, sizes, csr_array(counts * scale), np.zeros(len(scale)), scale
+    basis = basis_of(sizes, config, bool(lengths.max() > LONG))
+    scale = 1 / np.maximum(abs(counts @ basis).max(axis=0).toarray().ravel(), 1)
+    if config.sides == 2:  # one letter has a part in several weights
+        scale[sum(sizes[: config.words]) : len(scale) - sizes[-1]] *= 0.5
+    basis = csr_array(basis @ diags_array(scale))
+    return config, sizes, csr_array(counts @ basis), np.zeros(sum(sizes)), basis
+
+
+def basis_of(sizes: Sequence[int], config: LinearConfig, long: bool) -> csr_array:
+    """Which entries of the tables share a weight: (E, F).
+
+    Of different lengths, the letters up to some place from an end share weights, beside those of each place
+    unless sequences are ``long``: what an end is made of has no fixed place.
+    """
+    places = np.eye(config.reach)
+    if config.sides == 2:
+        near = np.arange(config.reach)[:, None] < ZONES[config.reach >= ZONES]
+        places = near if long else np.hstack((near, places))
+    first, last = config.words, len(sizes) - 1  # of the tables of places
+    blocks = [eye_array(sum(sizes[:first]))]
+    blocks += [kron(places, eye_array(size // config.reach)) for size in sizes[first:last]]
+    return csr_array(block_diag([*blocks, eye_array(sizes[-1])], format="csr"))
 
 
 def tables_of(weights: Floats, sizes: Sequence[int], config: LinearConfig) -> dict[str, Floats]:
@@ -161,7 +187,7 @@ def fit_linear(examples: Examples, held: Ints, groups: Ints, raw: Floats, settin
     """
     balanced, of_alignments = settings.optimizer.class_weights != "none", settings.model.reads_alignments
     labels, classes = examples.labels, raw.shape[1]
-    config, sizes, values, center, scale = scaled_features(examples, settings.model)
+    config, sizes, values, center, basis = scaled_features(examples, settings.model)
     penalties = (PENALTY_OF_ALIGNMENTS,) if of_alignments else PENALTIES
     truth = labels[held]
     count = min(FOLDS, len(np.unique(groups)), int(np.bincount(truth).max()))
@@ -183,7 +209,7 @@ def fit_linear(examples: Examples, held: Ints, groups: Ints, raw: Floats, settin
     sums = {share: (1 - share) * networks + share * linear for share in SHARES}
     share = min(SHARES, key=lambda x: len(truth) * _loss(sums[x], truth) + DOUBT * 2 * abs(x - 0.5))
     weights, bias = _fit(values, labels, penalty, classes, balanced)
-    weights, bias = share / of_scores * weights * scale[:, None], share / of_scores * bias
+    weights, bias = share / of_scores * np.asarray(basis @ weights), share / of_scores * bias
     tensors = tables_of(weights, sizes, config) if sizes else {"weight": weights}
     tensors |= {"bias": bias - center @ weights, "scale": np.array([(1 - share) / of_raw])}
     logits = {"networks": networks, "linear": linear, "together": sums[share]}

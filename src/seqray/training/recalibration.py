@@ -25,12 +25,9 @@ from seqray.metrics.classification import auroc
 from seqray.modelfile.model import TrainedModel
 from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
 
-REVERSED_P_VALUE = 1e-3
-"""A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
-MAX_KNOWN_SHARE = 0.1
-"""Of evaluated records that training used: up to it, figures are nearly those of new records."""
-MIN_EXAMPLES = 20
-"""Examples of each class below which a calibration says next to nothing."""
+REVERSED_P_VALUE = 1e-3  # a model that knows nothing ranks as badly with this chance; below: swapped labels
+MAX_KNOWN_SHARE = 0.1  # of records that training used: up to it, figures are nearly those of new records
+MIN_EXAMPLES = 20  # examples of each class below which a calibration says next to nothing
 
 
 def recalibrate(

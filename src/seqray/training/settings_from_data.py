@@ -35,37 +35,23 @@ BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 class Scale:
     """Settings for fewer than ``below`` examples; ``average`` is the decay of the weight average."""
 
-    below: float
-    width: int
-    layers: int
-    heads: int
-    epochs: int
-    epochs_around_site: int
-    validation: float
-    learning_rate: float
-    warmup: float
-    batch: int
-    smoothing: float
-    average: float
-    members: int
+    below: float = 2000
+    width: int = 64
+    layers: int = 2
+    heads: int = 2
+    epochs: int = 40
+    epochs_around_site: int = 40
+    validation: float = 0.2
+    learning_rate: float = 2e-3
+    warmup: float = 0.1
+    batch: int = 16
+    smoothing: float = 0.05
+    average: float = 0.99
+    members: int = 3
 
 
-_SMALL_DATA = Scale(
-    below=2000,
-    width=64,
-    layers=2,
-    heads=2,
-    epochs=40,
-    epochs_around_site=40,
-    validation=0.2,
-    learning_rate=2e-3,
-    warmup=0.1,
-    batch=16,
-    smoothing=0.05,
-    average=0.99,
-    members=3,
-)
-_MEDIUM_DATA = replace(_SMALL_DATA, below=30_000, epochs=30, epochs_around_site=16, validation=0.12, batch=64)
+_SMALL_DATA = Scale()
+_MEDIUM_DATA = Scale(below=30_000, epochs=30, epochs_around_site=16, validation=0.12, batch=64)
 _LARGE_DATA = Scale(
     below=np.inf,
     width=128,
@@ -113,7 +99,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
         calibration=CalibrationConfig(method="auto"),
         trainer={"max_epochs": epochs},
         members=scale.members,
-        floor=facts.total * window <= MAX_FLOOR_LETTERS,
+        floor=facts.letters <= MAX_FLOOR_LETTERS,
     )
 
 
@@ -163,7 +149,7 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         max_length=window,
         ends=min(ends, window),
         words=0 if facts.site_or_not or scale is _LARGE_DATA or composed else words,
-        pooling=("mean", "max", "ends") if long and not composed else ("cls",),
+        pooling=("cls", "mean", "max") if composed else ("mean", "max", "ends") if long else ("cls",),
         composition=("whole", "ends", "pairs") if composed else (),
         contexts=contexts,
         stem=StemConfig(kernels=kernels, stride=min(-(-window // most), 64)),

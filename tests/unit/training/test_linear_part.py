@@ -91,8 +91,25 @@ def test_what_is_counted_follows_from_the_lengths():
         words=3, reach=100, sides=2, steps=60
     )
     assert choose_linear(np.arange(5, 200), PROTEIN) == LinearConfig(words=3, reach=60, sides=2, steps=60)
+    assert choose_linear(np.array([40, 600]), PROTEIN) == LinearConfig(words=2, reach=60, sides=2)
     for lengths in (np.full(40, 5000), np.array([5000] * 39 + [90_000])):  # tables stay small
         assert choose_linear(lengths, DNA).reach == 300
+
+
+def test_letters_near_the_ends_of_long_sequences_share_weights():
+    """A weight changes only where an end of 1, 2, 4, 8, 15, 30 or 60 letters stops."""
+    rng = np.random.default_rng(5)
+    labels, held = np.arange(120) % 2, np.arange(80, 120)
+    windows = [rng.integers(0, 4, rng.integers(100, 600)).astype(np.uint8) for _ in labels]
+    for one, label in zip(windows, labels, strict=True):
+        one[-15:] = rng.choice(4, 15, p=[0.4, 0.2, 0.2, 0.2] if label else [0.2, 0.2, 0.2, 0.4])
+    raw = np.log(np.full((40, 2), 0.5))
+    found = fit_linear(examples_of(windows, labels), held, np.arange(40), raw, RunConfig())
+    places = found.tensors["places.0"]
+    assert places.shape == (2, 60, 4, 2)
+    jumps = 1 + np.flatnonzero(np.diff(places, axis=1).any(axis=(0, 2, 3)))
+    assert jumps.tolist() == [1, 2, 4, 8, 15, 30]
+    assert places[1, :15, 0, 1].min() > places[1, 15:, 0, 1].max()
 
 
 @pytest.mark.parametrize("skill", [0.0, 60.0])

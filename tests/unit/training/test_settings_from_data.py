@@ -23,7 +23,7 @@ from seqray.training.settings_from_data import alternatives_of, choose_settings,
 def facts(**changes: Any) -> DataFacts:
     """5000 windows of 81 letters around a site, in two classes; keywords change it."""
     counts = {"background": 3000, "promoter": 2000}
-    base = DataFacts(alphabet=DNA, counts=counts, shortest=81, longest=81, site=True)
+    base = DataFacts(alphabet=DNA, counts=counts, shortest=81, longest=81, letters=405_000, site=True)
     return replace(base, **changes)
 
 
@@ -58,7 +58,8 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
         (of_any_length(200, placed=True), "model.position_gain: none, model.position_matrix: shared"),
         # The floor, up to three million letters.
         (facts(), "floor: true"),
-        (of_any_length(601), "floor: false"),
+        (of_any_length(60_000, letters=3_000_000), "floor: true"),
+        (of_any_length(601, letters=3_000_001), "floor: false"),
         (of_any_length(512), "model.pooling: [cls], data.truncate: ends"),
         (facts(), "data.truncate: none"),
         # Long: 1024 tokens or fewer (5000 / 5), and batches of 2^18 letters (52 x 5000); all tokens are read.
@@ -71,7 +72,7 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
         # Long proteins: their composition beside 256 tokens or fewer (600 / 3, 5000 / 20).
         (
             of_any_length(600, alphabet=PROTEIN),
-            "model.composition: [whole, ends, pairs], model.pooling: [cls], model.ends: 0, "
+            "model.composition: [whole, ends, pairs], model.pooling: [cls, mean, max], model.ends: 0, "
             "model.words: 0, model.stem.stride: 3",
         ),
         (of_any_length(512, alphabet=PROTEIN), "model.composition: [], model.ends: 12"),

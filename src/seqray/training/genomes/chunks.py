@@ -40,10 +40,8 @@ SITES = np.dtype([("position", np.int64), ("kind", np.int64), ("weight", np.floa
 """Sites (N,) of a strand by rising position, counted from its first letter; the kind is a class index."""
 MASKED, PLAIN, INSIDE, GAP = range(4)
 """Levels of a position: not learned from; background; inside a gene; where unmapped sites may lie."""
-MAX_GENE_DISTANCE = 300
-"""Letters before the start of a gene in which a site may be missing."""
-SURROUNDINGS = 10
-"""Letters on either side of a site that it says something about."""
+MAX_GENE_DISTANCE = 300  # letters before the start of a gene in which a site may be missing
+SURROUNDINGS = 10  # letters on either side of a site that it says something about
 _BEFORE, _AFTER = 150, 300  # of a known site: there the site of the gene is known
 _WRAP = 20_000  # letters of a circle that are continued beyond its origin
 _CODING = [TRACKS.index(name) for name in ("frame-1", "frame-2", "frame-3", "opposite")]
@@ -162,10 +160,8 @@ class LabeledStrand:
 
 # --- What chunks are drawn from: the strands of a genome, or short contigs joined end to end
 
-SHARED_KMER = 40
-"""Letters of a k-mer that makes two loci one."""
-SHORT_CONTIG_DIVISOR = 4
-"""Contigs of less than a chunk divided by this are joined."""
+SHARED_KMER = 40  # letters of a k-mer that makes two loci one
+SHORT_CONTIG_DIVISOR = 4  # contigs of less than a chunk divided by this are joined
 BEFORE, AFTER = 45, 30
 """Letters around a site that a joined contig keeps."""
 _MARGIN = 40  # letters around a shared k-mer that are the same locus

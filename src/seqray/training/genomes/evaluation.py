@@ -27,10 +27,8 @@ from seqray.modelfile.model import TrainedModel
 from seqray.training.genomes.chunks import LabeledStrand
 from seqray.training.genomes.sheet import REGION, LabeledContig, LabeledGenome
 
-TOLERANCE = 25
-"""Letters between a call and a site within which the call is right."""
-BLOCK = 10_000
-"""Letters that the bootstrap draws together."""
+TOLERANCE = 25  # letters between a call and a site within which the call is right
+BLOCK = 10_000  # letters that the bootstrap draws together
 DRAWS, _SEED = INTERVAL_DRAWS, 20_240_229
 DEPTH, PER_SITE = 4.0, 3
 """Most calls per kb that are looked at, or for each mapped site, whichever are more."""

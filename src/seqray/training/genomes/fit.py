@@ -56,8 +56,7 @@ from seqray.training.trainer import WorkDir, is_main_process, on_gpu
 
 # --- The Lightning module of a locator: weighted binary cross-entropy, and genes as an auxiliary task
 
-SCALE = 100.0
-"""Of the loss: sites are rare, and the mean over positions is small."""
+SCALE = 100.0  # of the loss: sites are rare, and the mean over positions is small
 _TRACKS = 0.05  # of the loss of predicted genes
 
 

@@ -29,8 +29,7 @@ FURTHER = ("group", "inside", "held_out")
 PREDICT, NONE = "predict", "none"
 DEV, TEST, MASK = "dev", "test", "mask"
 """Names of regions: ``dev`` chooses the epoch and gives the figures, the others are never looked at."""
-DEV_SHARE = (0.40, 0.55)
-"""Development region where none is named, as shares of the contigs laid end to end."""
+DEV_SHARE = (0.40, 0.55)  # development region where none is named, as shares of the contigs laid end to end
 REGION, SPECIES = "region", "species"
 """What of a species was held out."""
 
