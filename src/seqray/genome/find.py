@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 Family = list[Feature]
 """What is transcribed, then the features that describe it, up to the gene."""
 
-MAX_FAMILY_SIZE = 10
-"""A file may name parents without end, or thousands of genes alike."""
+MAX_FAMILY_SIZE = 10  # a file may name parents without end, or thousands of genes alike
 _MESSENGERS = ("mRNA", "transcript", "primary_transcript")
 
 
@@ -296,8 +295,7 @@ def _first(family: Family, *keys: str) -> str:
 MIN_TRAINING_LETTERS = 100_000
 MIN_N50 = 3_000
 MAX_TRAINING_LETTERS = 20_000_000
-MAX_CONTIG_LETTERS = 32_000_000
-"""Prodigal's longest sequence; no bacterium has a longer chromosome."""
+MAX_CONTIG_LETTERS = 32_000_000  # Prodigal's longest sequence; no bacterium has a longer chromosome
 
 STANDARD, MYCOPLASMA = 11, 4
 _MAX_SAMPLE_LETTERS = 300_000

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 Dtype = Literal["fp32", "bf16"]
 BatchSize = int | Literal["auto"]
-TRUNCATED = "truncated"
-"""Flag of a record of which the model reads a part, see `Card.truncate`."""
+TRUNCATED = "truncated"  # flag of a record of which the model reads a part, see `Card.truncate`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from seqray.core.alphabet import ALPHABETS, Alphabet, CodeStack, kmer_indices, kmer_starts, stack_sequences
 from seqray.core.arrays import Floats, Ints, logistic
@@ -76,7 +77,8 @@ class KmerPositionalBaseline(Baseline):
         largest = abs(features).max(axis=0).toarray().ravel()
         self.scale_ = 1 / np.where(largest > 0, largest, 1)
         self.model_ = LogisticRegression(C=1 / self.penalty, max_iter=self.max_iter)
-        self.model_.fit(features * self.scale_, np.asarray(labels))
+        with threadpool_limits(1, "blas"):  # more wait for each other over so short vectors
+            self.model_.fit(features * self.scale_, np.asarray(labels))
         self.classes_ = self.model_.classes_
         return self
 

@@ -18,8 +18,7 @@ from seqray.scanning.results import ScanResult
 
 # --- Operons: genes that follow each other on one strand, without room for a start of their own
 
-MAX_OPERON_GAP = 50
-"""Bases between two genes of a probable operon; benchmarks/operons.py measures the rule."""
+MAX_OPERON_GAP = 50  # bases between two genes of a probable operon; benchmarks/operons.py measures the rule
 MAX_OVERLAP = 50
 
 

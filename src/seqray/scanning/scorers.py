@@ -227,8 +227,7 @@ def _locator_threshold(
 
 # --- A classifier of windows, which a prefilter may spare most of them
 
-MAX_PASSED_SHARE = 0.1
-"""Of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
+MAX_PASSED_SHARE = 0.1  # of the windows; stride 10 scores as many: a prefilter that passes more is left out
 _MAX_GAP = 1024  # windows between two of one strand: a strand costs about as many, however short
 # Letters gathered for one call of the model: 4 MB, so that codes and scores stay in the processor's cache.
 _BATCH_LETTERS = 1 << 22

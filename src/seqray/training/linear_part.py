@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import block_diag, csr_array, diags_array, eye_array, hstack, kron
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from seqray.calibration.fit import FOLDS, fit_temperature, prior_targets
 from seqray.core.alphabet import (
@@ -221,7 +222,8 @@ def _fit(
 ) -> tuple[Floats, Floats]:
     """Weights (F, K) and bias (K,) of a logistic regression; of two classes, each gets half."""
     weigh = "balanced" if balanced else None
-    fitted = LogisticRegression(C=1 / penalty, max_iter=1000, class_weight=weigh).fit(values, labels)
+    with threadpool_limits(1, "blas"):  # more wait for each other over vectors of thousands of weights
+        fitted = LogisticRegression(C=1 / penalty, max_iter=1000, class_weight=weigh).fit(values, labels)
     weights, bias = fitted.coef_.T, fitted.intercept_
     if classes == 2:
         weights, bias = weights * [[-0.5, 0.5]], bias[0] * np.array([-0.5, 0.5])
