@@ -32,8 +32,7 @@ Wanted = TypeVar("Wanted", ExplainOptions, AlignmentOptions)
 
 _SETTINGS = MethodSettings()
 METHODS = ExplainOptions.known
-SEQUENCES = "sequences or genomes"
-"""Models of alignments have no use for these options."""
+SEQUENCES = "sequences or genomes"  # models of alignments have no use for these options
 MAX_SHOWN = 100  # records in the page and the plot, the first ones
 
 

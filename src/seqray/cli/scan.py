@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 # --- The outputs that a scan names last in its command, and the share of a scan
 
-PYTORCH = "PyTorch"
-"""The engine of a shard whose outputs name none."""
+PYTORCH = "PyTorch"  # the engine of a shard whose outputs name none
 GATHERED = ("strand", "threshold", "fdr", "precision", "trust", "species", "per_kb")
 """Options of a scan that are needed when shards are gathered."""
 OUTPUT_OPTIONS = (

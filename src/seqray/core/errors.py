@@ -352,8 +352,7 @@ def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | 
 
 # --- Processor time and memory of processes that the system does not count as children of this one
 
-RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-"""Bytes of a unit of ``ru_maxrss``, see getrusage(2)."""
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of a unit of ``ru_maxrss``, see getrusage(2)
 
 
 @dataclass(slots=True)
@@ -373,5 +372,4 @@ class Usage:
         self.cpu_seconds, self.peak_bytes = 0.0, 0
 
 
-SERVED = Usage()
-"""That of all processes which a fork server started for this one."""
+SERVED = Usage()  # that of all processes which a fork server started for this one

@@ -236,8 +236,7 @@ def _require_class(key: str, name: str) -> None:
 
 # --- Settings of a run, read from YAML, and changed by the names of their keys
 
-FROM_DATA = ("model.classes", "data.positive", "data.window")
-"""Settings that labeled data state, too."""
+FROM_DATA = ("model.classes", "data.positive", "data.window")  # settings that labeled data state, too
 MAX_TEXT = 1_000_000  # bytes of settings, or of figures for a card
 
 

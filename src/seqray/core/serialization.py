@@ -25,8 +25,7 @@ T = TypeVar("T")
 # Evaluated once for each class: a model file, whose card has many parts, is opened by each command.
 _type_hints = functools.cache(typing.get_type_hints)
 
-MAX_INTEGER = 2**63
-"""Of settings and cards: Python refuses to print those of thousands of digits."""
+MAX_INTEGER = 2**63  # of settings and cards: Python refuses to print those of thousands of digits
 
 RETIRED = {"matrix_rank": 8, "row_choice": "diverse", "mixup": 0.0, "rows": None}
 """Settings that files of before hold, and the value that is still computed: with it they are passed over."""

@@ -30,8 +30,7 @@ from seqray.models.locator import LETTERS, LocatorStem, LocatorTransformer
 from seqray.models.sequence import BackboneClassifier, Network, SequenceNetwork, SequenceTransformer
 from seqray.models.tokenizers import FIRST_LETTER, MASK, OwnTokenizer, size_buckets
 
-CALLED = "called"
-"""In place of a class: the one that each record is called."""
+CALLED = "called"  # in place of a class: the one that each record is called
 TOKENS_AT_ONCE = 1 << 15
 _SEED = 20_261_121  # of the network of random weights
 

@@ -40,8 +40,7 @@ from seqray.modelfile.model import TrainedModel
 
 # --- Where records are from, judged by their k-mers, and what is said of that
 
-CAUTION = "caution: "
-"""Begins those findings that speak against the results."""
+CAUTION = "caution: "  # begins those findings that speak against the results
 NO_FIGURES = "precision and trust do not hold for these calls"
 """Ends those cautions that name another model to take."""
 MAX_NAMED_CONTEXTS = 4

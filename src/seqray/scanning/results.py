@@ -25,8 +25,7 @@ from seqray.scanning.scorers import LETTERS_BEFORE
 
 # --- The calls as columns, and what lies around each: genes, boxes, and what its score is worth
 
-PROMOTERS = ("promoter", "TSS")
-"""Classes of sites that may have boxes."""
+PROMOTERS = ("promoter", "TSS")  # classes of sites that may have boxes
 
 
 class CallTable(Sequence[Call]):

@@ -131,6 +131,8 @@ def make_trainer(
     settings = trainer_settings(config)
     loggers = _loggers(settings.pop("logger", "csv"), folder)
     named = settings.pop("callbacks", {})
+    if wrong := [one for one in callbacks if not isinstance(one, lightning.Callback)]:
+        raise ConfigError(f"{wrong[0]!r} is no callback", remedy="give objects of lightning.Callback")
     if count_devices(config) == 1:  # what a cluster says of other tasks is then not about this training
         settings.setdefault("plugins", [_Alone()])
     elif "SLURM_NTASKS" in os.environ and "SLURM_STEP_NUM_TASKS" not in os.environ:

@@ -249,6 +249,8 @@ def test_callbacks_see_each_epoch_and_a_run_is_kept_where_asked(data, tmp_path):
     epochs = Epochs()
     more = {"trainer.callbacks": {"LearningRateMonitor": {"logging_interval": "epoch"}}}
     seqray.train(data, set=QUICK | more, callbacks=[epochs], work_dir=tmp_path / "run", **HOW)
+    with pytest.raises(seqray.ConfigError, match="'LearningRateMonitor' is no callback"):
+        seqray.train(data, set=QUICK, callbacks=["LearningRateMonitor"], **HOW)
     assert epochs.seen == 2
     log = pd.read_csv(next((tmp_path / "run").glob("member-1/log/*/metrics.csv")))
     assert any(name.startswith("lr-") for name in log.columns)
