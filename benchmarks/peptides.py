@@ -188,7 +188,7 @@ def measure(name: str, split: str, args: object) -> list[object]:
     shares = np.array([float(rows[i]["p_1"]) for i in tested])
     calls = np.array([rows[i]["label"] == "1" for i in tested], dtype=np.int64)
     measured = {"seqray": figures(truth, shares, calls) | {"slope": slope(truth, shares)}}
-    f1 = [float(f1_score(truth, calls)), PUBLISHED.get(name, float("nan"))]
+    f1 = [float(f1_score(truth, calls)), PUBLISHED.get(name, "")]
     known, asked = [sequences[i] for i in learned], [sequences[i] for i in tested]
     for learner, unfitted in learners().items():
         fitted = unfitted.fit(known, [labels[i] for i in learned])  # type: ignore[attr-defined]

@@ -39,6 +39,8 @@ def mcnemar(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[
 
 # --- Baselines for a transformer: k-mers with positions, a forest, and the position weight matrix
 
+ENDS = (1, 2, 4, 8, 15, 30, 60)  # letters at an end that are read together, where lengths differ
+
 
 class Baseline(ClassifierMixin, BaseEstimator, ABC):
     """A classifier of sequences that gives probabilities."""
@@ -161,7 +163,7 @@ def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositional
     """The baseline of an alphabet: of protein no 3-mers, which are too many, but both ends."""
     settings: dict[str, Any] = {"alphabet": alphabet.name, "max_iter": max_iter}
     if alphabet.name == "protein":
-        return KmerPositionalBaseline((1, 2), (1,), ends=(1, 2, 4, 8, 15, 30, 60), **settings)
+        return KmerPositionalBaseline((1, 2), (1,), ends=ENDS, **settings)
     return KmerPositionalBaseline((2, 3, 4, 5), (1, 3), **settings)
 
 

@@ -26,6 +26,7 @@ from seqray.core.arrays import Floats, Ints
 from seqray.core.model_config import LinearConfig, ModelConfig
 from seqray.core.run_config import RunConfig
 from seqray.homology.split import grouped_folds
+from seqray.metrics.baselines import ENDS
 from seqray.modelfile.file import build_network
 from seqray.models.alignment import AlignmentLinearPart, helix_profile, letters_of
 from seqray.models.sequence import Network
@@ -35,7 +36,6 @@ from seqray.training.data_facts import is_near_one_length
 REACH = 60  # letters from either end whose place counts, of sequences of any length
 MAX_REACH = 300  # of sequences of one length, or nearly: a table has some ten thousand weights at most
 LONG = 512  # letters; in longer sequences each place is too rarely like another to learn it by itself
-ZONES = np.array((1, 2, 4, 8, 15, 30, REACH))  # letters at an end that count together
 PENALTIES = (10.0, 3.0, 1.0)  # of the squared weights, the first of equally good ones
 OF_ALIGNMENTS = 4, 2, 24  # longest k-mers of bases and of residues, and letters from either end
 PENALTY_OF_ALIGNMENTS = 100.0  # of features of which each has a variance of 1
@@ -50,13 +50,18 @@ DOUBT = 2.0  # nats over all held-out examples that a share of 0 or 1 must gain 
 def choose_linear(lengths: Ints, alphabet: Alphabet) -> LinearConfig:
     """What to count, by the lengths of the sequences."""
     longest, bases = int(lengths.max()), alphabet.is_nucleotide
-    words, steps = (5, 0) if bases else (2, 0) if longest > LONG else (3, min(REACH, longest))
+    words, steps = (5, 0) if bases else (2, 0) if is_long(lengths) else (3, min(REACH, longest))
     if lengths.min() == longest:
         placed = tuple(k for k in ((1, 3) if bases else (1,)) if k <= longest)
         return LinearConfig(words=words, placed=placed, reach=min(longest, MAX_REACH), steps=steps)
     usual = int(np.quantile(lengths, 0.95))  # a single long sequence adds no places
     reach = min(usual, MAX_REACH) if is_near_one_length(lengths) else min(REACH, longest)
     return LinearConfig(words=words, reach=reach, sides=2, steps=steps)
+
+
+def is_long(lengths: Ints) -> bool:
+    """Whether more than a few sequences are longer than `LONG`, and lengths differ."""
+    return bool(np.quantile(lengths, 0.95) > LONG) and not is_near_one_length(lengths)
 
 
 def count_features(windows: Sequence[np.ndarray], config: LinearConfig, letters: int) -> list[csr_array]:
@@ -87,7 +92,7 @@ def scaled_features(
     config = choose_linear(lengths, alphabet)
     parts = count_features(windows, config, len(alphabet.letters))
     sizes, counts = [one[:1].toarray().size for one in parts], csr_array(hstack(parts, format="csr"))
-    basis = basis_of(sizes, config, bool(lengths.max() > LONG))
+    basis = basis_of(sizes, config, is_long(lengths))
     scale = 1 / np.maximum(abs(counts @ basis).max(axis=0).toarray().ravel(), 1)
     if config.sides == 2:  # one letter has a part in several weights
         scale[sum(sizes[: config.words]) : len(scale) - sizes[-1]] *= 0.5
@@ -96,18 +101,16 @@ def scaled_features(
 
 
 def basis_of(sizes: Sequence[int], config: LinearConfig, long: bool) -> csr_array:
-    """Which entries of the tables share a weight: (E, F).
+    """Which entries of the tables share a weight (E, F): of different lengths those of an end do.
 
-    Of different lengths, the letters up to some place from an end share weights, beside those of each place
-    unless sequences are ``long``: what an end is made of has no fixed place.
+    Those of each place have weights, too, unless sequences are ``long``: a signal then has no fixed place.
     """
     places = np.eye(config.reach)
     if config.sides == 2:
-        near = np.arange(config.reach)[:, None] < ZONES[config.reach >= ZONES]
+        near = np.arange(config.reach)[:, None] < np.array([n for n in ENDS if n <= config.reach])
         places = near if long else np.hstack((near, places))
-    first, last = config.words, len(sizes) - 1  # of the tables of places
-    blocks = [eye_array(sum(sizes[:first]))]
-    blocks += [kron(places, eye_array(size // config.reach)) for size in sizes[first:last]]
+    blocks = [eye_array(sum(sizes[: config.words]))]
+    blocks += [kron(places, eye_array(size // config.reach)) for size in sizes[config.words : -1]]
     return csr_array(block_diag([*blocks, eye_array(sizes[-1])], format="csr"))
 
 

@@ -49,7 +49,7 @@ from seqray.training.trainer import (
 
 # --- How many networks to train at once
 
-MIN_PROCESS_LETTERS = 3_000_000  # a network reads in all epochs: a process takes some ten seconds to begin
+MIN_PROCESS_LETTERS = 3_000_000  # read by a network in all epochs: a process takes ten seconds to begin
 PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
 
 

@@ -354,12 +354,11 @@ def read_metrics(path: str) -> dict[str, Any]:
     text = read_small_text(path)
     try:
         content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InputError("is not valid JSON", where=path) from None
-    if not isinstance(content, dict):
-        raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
-    try:
+        if not isinstance(content, dict):
+            raise ConfigError("is not a JSON object", remedy='write {"figure": value, ...}')
         check_plain(content, "metrics")
     except ConfigError as error:
         raise InputError(error.what, where=path, remedy=error.remedy) from None
+    except (ValueError, RecursionError):
+        raise InputError("is not valid JSON", where=path) from None
     return content

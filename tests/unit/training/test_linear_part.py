@@ -91,7 +91,10 @@ def test_what_is_counted_follows_from_the_lengths():
         words=3, reach=100, sides=2, steps=60
     )
     assert choose_linear(np.arange(5, 200), PROTEIN) == LinearConfig(words=3, reach=60, sides=2, steps=60)
-    assert choose_linear(np.array([40, 600]), PROTEIN) == LinearConfig(words=2, reach=60, sides=2)
+    assert choose_linear(np.arange(40, 600), PROTEIN) == LinearConfig(words=2, reach=60, sides=2)
+    few_are_long, near_one_length = np.array([20, 30] * 15 + [600]), np.array([598, 600, 603] * 9)
+    assert choose_linear(few_are_long, PROTEIN) == LinearConfig(words=3, reach=60, sides=2, steps=60)
+    assert choose_linear(near_one_length, PROTEIN) == LinearConfig(words=3, reach=300, sides=2, steps=60)
     for lengths in (np.full(40, 5000), np.array([5000] * 39 + [90_000])):  # tables stay small
         assert choose_linear(lengths, DNA).reach == 300
 
@@ -110,6 +113,23 @@ def test_letters_near_the_ends_of_long_sequences_share_weights():
     jumps = 1 + np.flatnonzero(np.diff(places, axis=1).any(axis=(0, 2, 3)))
     assert jumps.tolist() == [1, 2, 4, 8, 15, 30]
     assert places[1, :15, 0, 1].min() > places[1, 15:, 0, 1].max()
+
+
+@pytest.mark.parametrize("lengths", [(20, 30), (596, 600)])
+def test_each_place_has_weights_of_its_own_where_places_mean_something(lengths):
+    """The 18th letter is the class: in short sequences, and in long ones of nearly one length."""
+    rng = np.random.default_rng(6)
+    labels, held = np.arange(120) % 2, np.arange(80, 120)
+    windows = [rng.integers(0, 4, rng.integers(*lengths, endpoint=True)).astype(np.uint8) for _ in labels]
+    for one, label in zip(windows, labels, strict=True):
+        one[17] = 2 * label
+    raw = np.log(np.full((40, 2), 0.5))
+    places = fit_linear(examples_of(windows, labels), held, np.arange(40), raw, RunConfig()).tensors[
+        "places.0"
+    ]
+    told = places[0, :, 2, 1] - places[0, :, 0, 1]
+    assert np.argmax(told) == 17
+    assert told[17] > 2 * np.delete(told, 17).max()
 
 
 @pytest.mark.parametrize("skill", [0.0, 60.0])
